@@ -164,7 +164,7 @@ class Command(unittest.TestCase):
                 [f"{self.server.url}/picture-3.png"], "-o", "out", "--json", "--report", path)
             self.assertEqual(result.returncode, 1)
             self.assertEqual(told, [])
-            self.assertIn(f'The report "{path}" cannot be written: {why}', result.stderr.decode())
+            self.assertIn(f'Cannot write the report "{path}": {why}', result.stderr.decode())
             self.assertFalse((self.folder / "out").exists())
         result, _ = self.run_command(["data:,x"], "-o", "out", "--report", "")
         self.assertEqual(result.returncode, 64)

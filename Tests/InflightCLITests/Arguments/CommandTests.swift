@@ -18,8 +18,8 @@ struct CommandTests {
     func report() throws {
         #expect(try get("data:, -o out --report r.html").report == "r.html")
         #expect(try get("data:, --discard --json --report=r.html").report == "r.html")
-        #expect(Command.complaint("get data:, -o out --report -")?.contains("needs the name of a file") == true)
-        #expect(Command.complaint("get data:, -o out --report=")?.contains("not \"\"") == true)
+        #expect(Command.complaint("get data:, -o out --report -")?.contains("name of a file") == true)
+        #expect(Command.complaint("get data:, -o out --report=")?.contains("\"\" for --report") == true)
     }
 
     @Test("URLs and options may come in any order, and -- ends the options")
@@ -33,6 +33,19 @@ struct CommandTests {
     @Test("The value of a short option may be attached or be the next argument", arguments: ["-oout", "-o out"])
     func attachedShort(_ form: String) throws {
         #expect(try get("http://a \(form)").directory == "out")
+    }
+
+    @Test(
+        "Of an option given twice, the last value counts",
+        arguments: [
+            ("get http://a -i a -i b -o x -o out --size 1x --size 2x", "get http://a -i b -o out --size 2x"),
+            ("get http://a --discard --format png --format keep", "get http://a --discard --format keep"),
+            ("cache clear --host a --host b", "cache clear --host b"),
+            ("cache clear --older-than 1d --older-than 7d", "cache clear --older-than 7d"),
+            ("lab --svg a.svg --svg b.svg", "lab --svg b.svg"),
+        ])
+    func lastWins(_ line: String, _ expected: String) throws {
+        #expect(try Command.parse(line: line) == Command.parse(line: expected))
     }
 
     @Test("A long option takes its value after = or separately", arguments: ["--size=320x240", "--size 320x240"])

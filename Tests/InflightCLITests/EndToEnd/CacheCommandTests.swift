@@ -109,7 +109,7 @@ final class CacheCommandTests: EndToEndSuite {
     func verify() throws {
         fetch()
         let whole = cache("verify")
-        #expect(whole.status == 0 && whole.text == "2 entries read, 100,005 bytes: all whole.\n")
+        #expect(whole.status == 0 && whole.text == "2 entries read, 100,005 bytes intact, none damaged.\n")
         var bytes = try #require(place.read(try bodyFile))
         bytes[77] ^= 1
         place.write(try bodyFile, bytes)
@@ -117,7 +117,7 @@ final class CacheCommandTests: EndToEndSuite {
             let words = cache("verify")
             #expect(words.status == 1)
             #expect(words.text.contains("damaged \(server.url("/large")): Its file"))
-            #expect(words.text.contains("2 entries read, 5 bytes: 1 damaged."))
+            #expect(words.text.contains("2 entries read, 5 bytes intact, 1 damaged."))
             let json = cache("verify", "--json")
             let line = try #require(try lines(json).first)
             #expect(json.status == 1 && line.entries == 2 && line.bodyBytes == 5)
@@ -132,7 +132,7 @@ final class CacheCommandTests: EndToEndSuite {
         place.write(String(file.dropLast()) + (file.hasSuffix("0") ? "1" : "0"), "half a bod")
         let result = cache("verify")
         #expect(result.status == 0)
-        #expect(result.text.contains("1 file of no entry"))
+        #expect(result.text.contains("1 orphaned file"))
         #expect(try lines(cache("verify", "--json")).first?.leftovers == 1)
     }
 
@@ -171,7 +171,8 @@ final class CacheCommandTests: EndToEndSuite {
         #expect(server.requests.count == 2, "\(again.errors)")
         let verified = cache("verify")
         #expect(
-            verified.status == 0 && verified.text == "2 entries read, 100,005 bytes: all whole.\n", "\(verified.text)")
+            verified.status == 0 && verified.text == "2 entries read, 100,005 bytes intact, none damaged.\n",
+            "\(verified.text)")
     }
 
     @Test("cache clear removes only the selected entries and prints how many")
@@ -189,7 +190,7 @@ final class CacheCommandTests: EndToEndSuite {
             #expect(result.status == 0 && line.removed == removed && line.entries == left, "\(options)")
         }
         await keep(["http://a.org/1"])
-        #expect(cache("clear").text.contains("1 entry removed, 0 entries left"))
+        #expect(cache("clear").text.contains("1 entry removed, 0 entries remaining"))
     }
 
     @Test("cache clear in a cache over the default limit evicts no other entries")
@@ -208,7 +209,7 @@ final class CacheCommandTests: EndToEndSuite {
     @Test("A missing cache is no error and is not created", arguments: ["stat", "list", "verify", "clear"])
     func absent(_ action: String) throws {
         let words = cache(action)
-        #expect(words.status == 0 && words.text == "There is no cache yet in cache.\n" && words.errors.isEmpty)
+        #expect(words.status == 0 && words.text == "There is no cache in cache.\n" && words.errors.isEmpty)
         let json = cache(action, "--json")
         #expect(json.status == 0)
         if action == "list" {
@@ -257,7 +258,7 @@ final class CacheCommandTests: EndToEndSuite {
             #expect(!text.unicodeScalars.contains { $0 != "\n" && TerminalText.isUnsafe($0) })
         }
         let words = place.run("cache", "stat", "--cache", "no\u{1B}[2J")
-        #expect(words.text == "There is no cache yet in no\\u{1b}[2J.\n")
+        #expect(words.text == "There is no cache in no\\u{1b}[2J.\n")
     }
 
     @Test("Without --cache, the cache command uses the cache folder of the user")

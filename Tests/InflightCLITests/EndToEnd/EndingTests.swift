@@ -29,7 +29,7 @@ final class EndingTests: EndToEndSuite {
         #expect(result.status == 128 + signal)
         #expect(TemporaryDirectory.names(place.appending("out")) == ["good.jpg"])
         #expect(place.holds("out/good.jpg", jpeg.array))
-        #expect(result.errors.contains("what is finished is kept"))
+        #expect(result.errors.contains("Finished files are kept."))
     }
 
     @Test("The run after a SIGKILL removes temporary files, also of reports and traces")
@@ -142,7 +142,7 @@ final class EndingTests: EndToEndSuite {
     func noTerminal() {
         let result = place.run("get", server.url("/good.jpg"), "-o", "out")
         #expect(!result.errors.contains("\r") && !result.errors.contains("\u{1B}"))
-        #expect(result.errors.contains("All well: 1 picture"))
+        #expect(result.errors.contains("Done: 1 image"))
     }
 }
 

@@ -66,7 +66,7 @@ final class InfoTests: EndToEndSuite {
         let two = Array(Pictures.gif.array[..<19]) + control + frame + control + frame + [0x3B]
         place.write("once.gif", two)
         #expect(place.run("info", "once.gif").text.contains("plays        once, 2.4 s\n"))
-        for (repeats, loops, words) in [(0, 0, "for ever, 2.4 s each time"), (2, 3, "3 times, 2.4 s each time")] {
+        for (repeats, loops, words) in [(0, 0, "forever, 2.4 s each time"), (2, 3, "3 times, 2.4 s each time")] {
             let netscape = [0x21, 0xFF, 11] + Array("NETSCAPE2.0".utf8) + [3, 1, UInt8(repeats), 0, 0]
             place.write("more.gif", Array(two[..<19]) + netscape + two[19...])
             #expect(place.run("info", "more.gif").text.contains(words))

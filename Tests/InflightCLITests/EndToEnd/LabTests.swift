@@ -174,7 +174,7 @@ struct LabCommandTests {
         #expect(
             result.text.split(separator: "\n").map { String($0.prefix { $0 != " " }) } == Experiment.all.map(\.name))
         let unknown = place.run("lab", "deadlok")
-        #expect(unknown.status == 64 && unknown.errors.contains("did you mean deadlock?"))
+        #expect(unknown.status == 64 && unknown.errors.contains("Did you mean deadlock?"))
     }
 
     @Test(

@@ -61,7 +61,7 @@ final class RemakingTests: EndToEndSuite {
             let isMissing = errors.contains(protection)
             #expect(try strict.lines.map(\.error?.code) == urls.map { _ in isMissing ? "decoderUnavailable" : nil })
         }
-        #expect(errors.split(separator: "\n").filter { $0.contains("without this protection") }.count <= 1)
+        #expect(errors.split(separator: "\n").filter { $0.contains("without a protection") }.count <= 1)
     }
 
     @Test(

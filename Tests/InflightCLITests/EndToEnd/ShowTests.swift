@@ -87,7 +87,7 @@ struct ShowTests {
                 == expected.colors)
         let all = (0..<40).map(shown.screen.text).joined(separator: "\n")
         #expect(all.contains("failed: cannotRead"))
-        #expect(all.contains("none.gif cannot be read: No such file"))
+        #expect(all.contains("none.gif: No such file"))
         #expect(all.contains("evil\\u{1b}"))
     }
 

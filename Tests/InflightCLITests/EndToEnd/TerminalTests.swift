@@ -31,7 +31,7 @@ final class TerminalTests: EndToEndSuite {
             #expect(plain.count <= room && !plain.contains("\u{1B}"), "\(line)")
         }
         #expect(seen.contains("\r") && seen.contains("\u{1B}[K"))
-        #expect(all.contains("All well: 2 pictures"))
+        #expect(all.contains("Done: 2 images"))
         #expect(all.contains("\u{1B}[1m"))
     }
 
@@ -45,7 +45,7 @@ final class TerminalTests: EndToEndSuite {
                 errors: .terminal(columns: 80))
             let all = command.readTerminal()
             #expect(command.wait().status == 1)
-            #expect(all.contains("1 of 2 pictures stored"))
+            #expect(all.contains("1 of 2 images stored"))
             #expect(!all.contains("\u{1B}[1m") && !all.contains("\u{1B}[31m"))
             #expect(all.contains("\u{1B}[K") == hasProgress, "\(environment)")
         }

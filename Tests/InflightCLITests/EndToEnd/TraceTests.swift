@@ -44,7 +44,7 @@ final class TraceTests: EndToEndSuite {
     func unwritable(_ path: String) {
         let result = place.run("get", server.url("/good.jpg"), "-o", "out", "--trace", path)
         #expect(result.status == 1)
-        #expect(result.errors.contains("The trace \"\(path)\" cannot be written: "))
+        #expect(result.errors.contains("Cannot write the trace \"\(path)\": "))
         #expect(result.errors.contains("--trace FILE"))
         #expect(server.requestCount == 0)
         #expect(place.names == [])
@@ -55,13 +55,13 @@ final class TraceTests: EndToEndSuite {
         let url = server.url("/good.jpg")
         let first = place.run("get", url, url, "-o", "out", "--cache", "cache", "--verbose")
         #expect(first.status == 0)
-        #expect(first.errors.contains("\(url): not in the cache; sent GET; over a new connection; answered 200\n"))
+        #expect(first.errors.contains("\(url): cache miss; sent GET; over a new connection; received 200\n"))
         let times = first.errors.split(separator: "\n").filter { $0.contains(": took ") }
         #expect(times.count == 1)
         #expect(times.first?.contains("first byte ") == true && times.first?.contains("write ") == true)
         let second = place.run(
             "get", url, "-o", "out", "--cache", "cache", "--cache-policy", "prefer-cached", "--verbose")
-        #expect(second.errors.contains("\(url): in the cache, "))
+        #expect(second.errors.contains("\(url): cache hit, "))
         #expect(!second.errors.contains("sent GET"))
     }
 }

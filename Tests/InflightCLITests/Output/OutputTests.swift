@@ -202,8 +202,8 @@ struct SummaryTests {
         let text = Summary(totals: totals, elapsed: .seconds(2), directory: "out").lines(columns: 80, style: .plain)
             .joined(separator: "\n")
         for part in [
-            "175 of 180 pictures stored, 5 failed, in 2.0 s", "60 different", "requests sent", "61", "120", "12 MB",
-            "6.0 MB a second", "57 files in out", "4 × badStatus 404: There is nothing", "http://h/2", "1 × damaged",
+            "175 of 180 images stored, 5 failed, in 2.0 s", "60 unique", "requests sent", "61", "120", "12 MB",
+            "6.0 MB/s", "57 files in out", "4 × badStatus 404: There is nothing", "http://h/2", "1 × damaged",
         ] {
             #expect(text.contains(part), "\(part) in:\n\(text)")
         }

@@ -67,7 +67,7 @@ struct RecordFixture {
         }
         add(.firstByte, random(2_000...90_000), &load, job: job)
         if kind <= 19 {
-            load.marks.append(RunRecord.Mark(kind: .retried, at: load.end, why: "503, waits 0.2 s"))
+            load.marks.append(RunRecord.Mark(kind: .retried, at: load.end, why: "503, after 0.2 s"))
             add(.backoff, random(120_000...260_000), &load, job: job)
             add(.firstByte, random(2_000...30_000), &load, job: job)
         } else if kind <= 23 {

@@ -110,7 +110,7 @@ struct RunBookTests {
             book.concluded(load(1, 5, 250))
             book.concluded(load(2, 110, 250))
         }
-        #expect(record.loads[1].marks.map(\.why) == ["shares with line 1"])
+        #expect(record.loads[1].marks.map(\.why) == ["coalesced with line 1"])
         #expect(shown(record.loads[1]).first == "download 110-150")
     }
 

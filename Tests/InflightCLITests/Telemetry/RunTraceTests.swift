@@ -33,7 +33,7 @@ struct RunTraceTests {
                 ]),
             load(3, "http://a.example/2", 15, 260, [Span(stage: .download, start: 60, end: 250, job: 2)]),
         ]
-        record.loads[1].marks = [RunRecord.Mark(kind: .joined, at: 120, why: "shares with line 1")]
+        record.loads[1].marks = [RunRecord.Mark(kind: .joined, at: 120, why: "coalesced with line 1")]
         record.lanes = [
             RunRecord.Lane(name: "fetch", limit: 6, samples: [.init(at: 50, running: 1, waiting: 0)])
         ]

@@ -36,13 +36,13 @@ struct ArgumentReader {
         var values: [String] = []
         if let attached {
             guard option.valueCount > 0 else {
-                throw UsageError("\(option.name) takes no value, but was given \(attached.quoted).")
+                throw UsageError("\(option.name) takes no value, but \(attached.quoted) was given.")
             }
             values.append(attached)
         }
         while values.count < option.valueCount {
             guard let value = arguments.popFirst() else {
-                throw UsageError("\(option.name) needs a value, as in \(option.usage).")
+                throw UsageError("Missing value for \(option.name). Usage: \(option.usage).")
             }
             values.append(value)
         }
@@ -51,10 +51,10 @@ struct ArgumentReader {
 
     /// Returns the usage error for an unknown option, with the nearest known one if there is any.
     static func unknown(_ name: String, known: [String]) -> UsageError {
-        guard let nearest = nearest(to: name, among: known, tolerance: max(1, name.count / 4)) else {
-            return UsageError("There is no option \(name.quoted).")
+        guard let nearest = nearest(to: name, among: known, tolerance: name.count / 4) else {
+            return UsageError("Unknown option \(name.quoted).")
         }
-        return UsageError("There is no option \(name.quoted); did you mean \(nearest)?")
+        return UsageError("Unknown option \(name.quoted). Did you mean \(nearest)?")
     }
 
     /// Returns the most similar known name, or `nil` if none is near.

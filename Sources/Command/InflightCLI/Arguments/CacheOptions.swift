@@ -12,30 +12,31 @@ struct CacheOptions: Equatable, Sendable {
 
     func settle() throws(UsageError) {
         guard isOff else { return }
-        if folder != nil { throw UsageError("--cache and --no-cache contradict each other.") }
+        if folder != nil { throw UsageError("--cache and --no-cache cannot be combined.") }
         if servesStaleOnDisconnect {
-            throw UsageError("--stale-on-disconnect needs a cache, so not --no-cache.")
+            throw UsageError("--stale-on-disconnect and --no-cache cannot be combined.")
         }
-        if policy == .onlyCached { throw UsageError("--cache-policy only-cached needs a cache, so not --no-cache.") }
+        if policy == .onlyCached {
+            throw UsageError("--cache-policy only-cached and --no-cache cannot be combined.")
+        }
     }
 
     static var rows: [Option<Self>] {
         [
-            Option("--cache DIR", "in that directory (inflight in the user's cache folder)") {
-                $0.folder = try $1.path("a directory")
+            Option("--cache DIR", "use this cache folder (default $XDG_CACHE_HOME/inflight or ~/.cache/inflight)") {
+                $0.folder = try $1.path("a folder")
             },
-            Option("--cache-size BYTES", "limit of all its files, 8388608 at least (150000000)") {
+            Option("--cache-size BYTES", "maximum size of the cache in bytes (default 150000000, at least 8388608)") {
                 $0.bytes = try size($1)
             },
             Option(
                 "--cache-policy HOW",
                 """
-                obey (default): as the servers said; refresh: revalidate; reload: fetch and store again; \
-                only-cached: ask no server; prefer-cached: at any age; no-store: neither use nor store anything
+                caching rules: obey (default), refresh, reload, only-cached, prefer-cached or no-store; explained below
                 """
             ) { $0.policy = try $1.choice() },
             Option(
-                "--stale-on-disconnect", "use a stale response when its server cannot be reached",
+                "--stale-on-disconnect", "use a stale response if its server cannot be reached",
                 \.servesStaleOnDisconnect),
             Option("--no-cache", "disable the disk cache", \.isOff),
         ]
@@ -45,9 +46,7 @@ struct CacheOptions: Equatable, Sendable {
         let least = DiskStore.Configuration.minimumLimit
         let number = Int64(try value.integer(0...Int.max))
         guard number >= least else {
-            throw UsageError(
-                "\(value.name) takes at least \(least) bytes (8 MiB), not \(value.text.quoted): the index of the cache "
-                    + "and its log take room too.")
+            throw value.invalid("at least \(least) bytes (8 MiB)")
         }
         return number
     }

@@ -17,9 +17,9 @@ enum Command: Equatable {
 
     /// - Parameter arguments: The arguments without the program's name.
     static func parse(_ arguments: [String], standardOutputIsTerminal: Bool) throws(UsageError) -> Command {
+        let names = all.map { $0.name }
         guard let first = arguments.first else {
-            throw UsageError(
-                "Say what to do: inflight get URL…, info URL-or-FILE…, show URL-or-FILE…, cache stat or lab.")
+            throw UsageError("No command given. Commands: \(names.joined(last: " and ")).")
         }
         var reader = ArgumentReader(arguments.dropFirst())
         if let command = named(first) {
@@ -34,10 +34,11 @@ enum Command: Equatable {
         default:
             if first.hasPrefix("-") { throw ArgumentReader.unknown(first, known: ["--help", "--version"]) }
             if first.contains("://") {
-                throw UsageError("A URL needs a command in front of it: inflight get \(first.quoted).")
+                throw UsageError("Missing command before the URL. Use inflight get \(first.quoted).")
             }
-            let names = all.map { $0.name }
-            throw UsageError("There is no command \(first.quoted); there are \(names.joined(last: " and ")).")
+            let nearest = ArgumentReader.nearest(to: first, among: names, tolerance: first.count / 2)
+            let hint = nearest.map { "Did you mean \($0)?" } ?? "Commands: \(names.joined(last: " and "))."
+            throw UsageError("Unknown command \(first.quoted). \(hint)")
         }
     }
 
@@ -45,34 +46,25 @@ enum Command: Equatable {
 
     /// The text of `inflight --help`.
     static let help = """
-        Inflight loads images: every URL in flight once.
+        Loads images, with at most one fetch in flight for each URL.
 
         Usage:
           inflight get URL… -o DIR     fetch, check, resize and store images
-          inflight info URL-or-FILE…   print what an image is, without decoding it
-          inflight show URL-or-FILE…   show the picture in the terminal
-          inflight cache ACTION        look at the disk cache, check it, or clear it
-          inflight lab [NAME…]         experiments with queues, drawn as timelines
-          inflight --version
-
-        Steps of --process (lengths in pixels, amounts with 1 for no change):
-          resize:WxH[:FIT[:PART]]       crop:WxH[:PART]  crop:WxH+X+Y
-          rotate:DEGREES                flip:horizontal  flip:vertical
-          blur:RADIUS                   sharpen[:AMOUNT[:RADIUS]]
-          grey                          brightness:N  contrast:N  saturation:N
-          round:RADIUS[:BORDER:COLOUR]  circle[:BORDER:COLOUR]
-          border:WIDTH:COLOUR           flatten[:COLOUR]
+          inflight info URL-or-FILE…   print format and dimensions, without decoding
+          inflight show URL-or-FILE…   show images in the terminal
+          inflight cache ACTION        inspect, verify or clear the disk cache
+          inflight lab [NAME…]         run experiments with queues, drawn as timelines
+          inflight --version           print the version
 
         Examples:
-          inflight get https://example.org/cat.jpg -o pictures
+          inflight get https://example.org/cat.jpg -o images
           inflight get -i urls.txt -o thumbnails --size 320x240 --format webp
           inflight info cat.jpg
           inflight show cat.jpg
           inflight cache verify
           inflight lab deadlock
 
-        More about a command: inflight get --help, inflight info --help,
-        inflight show --help, inflight cache --help, inflight lab --help
+        To list the options of a command: inflight COMMAND --help
 
         """
 }

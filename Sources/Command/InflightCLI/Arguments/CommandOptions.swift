@@ -62,6 +62,7 @@ extension CommandOptions {
         let groups = table.map { group in
             "\(group.title):\n" + group.options.flatMap(\.helpLines).joined(separator: "\n")
         }
-        return introduction + "\n\n" + groups.joined(separator: "\n\n") + "\n  --help, --version\n\n" + notes + "\n"
+        let last = "\n  --help, --version     print this help, or the version\n\n"
+        return introduction + "\n\n" + groups.joined(separator: "\n\n") + last + notes + "\n"
     }
 }

@@ -5,8 +5,8 @@ extension GetOptions {
     static var table: [OptionGroup<Self>] {
         [
             OptionGroup("Input", input), OptionGroup("Output files", files),
-            OptionGroup("Image (as it came, unless one of these is given)", image), OptionGroup("Limits", limits),
-            OptionGroup("Disk cache, by HTTP's rules", CacheOptions.rows.map { $0.of(\.cache) }),
+            OptionGroup("Image", image), OptionGroup("Limits", limits),
+            OptionGroup("Disk cache", CacheOptions.rows.map { $0.of(\.cache) }),
             OptionGroup("Network", faults + NetworkOptions.requestRows.map { $0.of(\.network) }),
             OptionGroup("Decoding", NetworkOptions.decodingRows.map { $0.of(\.network) }),
             OptionGroup("Output", output),
@@ -15,14 +15,11 @@ extension GetOptions {
 
     private static var input: [Option<Self>] {
         [
-            .argument("URL…", "http:, https:, file: or data:"),
+            .argument("URL…", "URLs with http:, https:, file: or data:"),
             Option(
                 "-i FILE",
-                "one URL per line; - is standard input. Blank lines and lines that begin with # are skipped"
-            ) { options, value in
-                if options.list != nil { throw UsageError("-i was given twice; there can be one list.") }
-                options.list = try value.path("a file, or -")
-            },
+                "read one URL per line; - is standard input. Blank lines and lines that begin with # are skipped"
+            ) { $0.list = try $1.path("a file, or -") },
         ]
     }
 
@@ -30,55 +27,49 @@ extension GetOptions {
         [
             Option(
                 "-o DIR",
-                """
-                the directory for the files, created if it does not exist. Without it, the one URL goes to standard \
-                output
-                """
-            ) { $0.directory = try $1.path("a directory") },
+                "write files to this folder, created if it does not exist (default: standard output, for one URL)"
+            ) { $0.directory = try $1.path("a folder") },
             Option(
                 "--previews",
-                "also store progressive previews: NAME.preview-1.png and so on, each better than the last",
+                "also store progressive previews (NAME.preview-1.png …)",
                 \.showsPreviews),
-            Option("--discard", "store nothing: to check links, or to warm a cache", \.discards),
-            Option("--skip-existing", "skip URLs whose file already exists in DIR and is whole", \.skipsExisting),
+            Option("--discard", "store no files: to check links, or to warm the cache", \.discards),
+            Option("--skip-existing", "skip URLs whose complete file already exists in DIR", \.skipsExisting),
         ]
     }
 
     private static var image: [Option<Self>] {
         [
-            Option("--size WxH", "resize to fit; Wx and xH give one side only") { $0.given.size = try $1.size() },
+            Option("--size WxH", "resize to fit W × H pixels; Wx and xH set one side only") {
+                $0.given.size = try $1.size()
+            },
             Option(
                 "--fit HOW",
-                "contain (default); cover, which crops; fill, which distorts; exact, which enlarges too"
+                "contain (default), cover (crops), fill (distorts) or exact (distorts, and upscales smaller images)"
             ) { $0.given.fit = try $1.choice() as Resize.Fit },
             Option(
-                "--crop PART",
-                """
-                what cover keeps: center (default), top, bottom, left, right, top-left …, or interest: where most is \
-                to see
-                """
+                "--crop GRAVITY",
+                "part that cover keeps: center (default), top, left, bottom-right …, or interest (most interesting part)"
             ) { $0.given.gravity = try $1.choice() as Resize.Gravity },
             Option("--enlarge", "also upscale smaller images", \.given.enlarges),
             Option(
-                "--linear", "resize in linear light, so that fine detail keeps its lightness; slower", \.given.isLinear),
-            Option("--page N", "of a tiff file that has several, from 1") { $0.page = try $1.page() },
+                "--linear", "resize in linear light, which keeps the lightness of fine detail; slower",
+                \.given.isLinear),
+            Option("--page N", "decode page N of a TIFF file, from 1 (default 1)") { $0.page = try $1.page() },
             Option(
                 "--process STEPS",
-                """
-                process it, in this order: steps between commas, their values behind colons, as in blur:4,grey; \
-                inflight --help lists them
-                """
+                "apply steps in order, such as blur:4,grey (all steps are listed below); repeatable"
             ) { $0.processors += try ProcessList.parse($1) },
         ] + encoding + [
             Option(
-                "--incomplete", "decode what is left of damaged images: the rest is transparent, or coarse",
+                "--incomplete", "decode the intact part of damaged images; the rest is transparent or coarse",
                 \.acceptsIncomplete),
             Option(
                 "--raw",
-                "store the bytes as they came, checked to be a whole image (the default without these options)",
+                "store bodies unchanged after a structure check (default, unless an option above requires re-encoding)",
                 \.given.raw),
-            Option("--verify", "decode it too, to be sure", \.given.verify),
-            Option("--any", "take any body, video or text, without looking", \.given.any),
+            Option("--verify", "also decode images that are stored unchanged", \.given.verify),
+            Option("--any", "accept any body, such as video or text, unchecked", \.given.any),
         ]
     }
 
@@ -86,32 +77,36 @@ extension GetOptions {
         [
             Option(
                 "--format FORMAT",
-                "keep (default; what cannot be encoded becomes png), jpeg, png, webp, avif"
+                "keep (default; PNG if the format cannot be encoded), jpeg, png, webp or avif"
             ) { options, value in
                 let formats: [ImageFormat] = [.jpeg, .png, .webp, .avif]
                 options.format = try value.choice([("keep", nil)] + formats.map { ($0.rawValue, $0) })
                 options.given.format = true
             },
-            Option("--quality N", "1 to 100: jpeg (default 85), webp (80), avif (60)") {
+            Option("--quality N", "quality, 1 to 100 (JPEG default 85, WebP 80, AVIF 60)") {
                 $0.quality = try $1.integer(1...100)
             },
-            Option("--progressive", "encode a progressive jpeg", \.isProgressive),
-            Option("--lossless", "every pixel as it is: for webp, as png always does", \.isLossless),
+            Option("--progressive", "encode a progressive JPEG", \.isProgressive),
+            Option("--lossless", "encode WebP losslessly; PNG always is", \.isLossless),
             Option(
                 "--keep-metadata",
-                "write what it says of camera, time and place into the new image; by default all of that is left out",
+                "copy EXIF and XMP when re-encoding (default: omit them)",
                 \.keepsMetadata),
             Option(
                 "--background COLOUR",
-                "behind transparent images that become jpeg: white (default), black or #rrggbb"
+                "colour behind transparent images that become JPEG: white (default), black or #rrggbb"
             ) { $0.background = try $1.color() },
         ]
     }
 
     private static var limits: [Option<Self>] {
         [
-            Option("--concurrency N", "loads at once (16)") { $0.network.concurrency = try $1.integer(1...1000) },
-            Option("--per-host N", "loads at once from one host (6)") { $0.network.perHost = try $1.integer(1...1000) },
+            Option("--concurrency N", "maximum number of concurrent loads (default 16)") {
+                $0.network.concurrency = try $1.integer(1...1000)
+            },
+            Option("--per-host N", "maximum number of concurrent loads from one host over HTTP/1.1 (default 6)") {
+                $0.network.perHost = try $1.integer(1...1000)
+            },
         ]
             + ([NetworkOptions.bodyBudget, NetworkOptions.pixelLimit] + NetworkOptions.limitRows).map {
                 $0.of(\.network)
@@ -120,19 +115,16 @@ extension GetOptions {
 
     private static var faults: [Option<Self>] {
         [
-            Option("--retries N", "retry up to N times after a transient failure (2)") {
+            Option("--retries N", "retry transient failures up to N times (default 2)") {
                 $0.network.retries = try $1.integer(0...100)
             },
             Option(
                 "--circuit-breaker N",
-                """
-                after N connection failures in a row, fail an origin's other loads at once, and probe it now and then \
-                (5); 0 disables this
-                """
+                "after N connection failures in a row, fail other loads from an origin at once (default 5; 0 disables it)"
             ) { $0.network.circuitBreaker = try $1.integer(0...1000) },
-            Option("--checksum sha256:HEX", "expected SHA-256 of the one body") { options, value in
+            Option("--checksum sha256:HEX", "expected SHA-256 of the body, for a single URL") { options, value in
                 guard let sum = Checksum(value.text) else {
-                    throw UsageError("--checksum takes sha256: and 64 hexadecimal digits, not \(value.text.quoted).")
+                    throw value.invalid("sha256: and 64 hexadecimal digits")
                 }
                 options.checksum = sum
             },
@@ -141,42 +133,58 @@ extension GetOptions {
 
     private static var output: [Option<Self>] {
         [
+            Option("--json", "print one line of JSON for each URL, in list order", \.network.json),
+            Option("--unordered", "with --json, print lines as loads finish", \.isUnordered),
             Option(
-                "--json", "a line of JSON on standard output for each URL, in the order of asking", \.network.json),
-            Option("--unordered", "those lines as the loads end", \.isUnordered),
-            Option(
-                "--report FILE", "a page that shows the whole run: one HTML file that needs nothing else"
+                "--report FILE", "write the run as one self-contained HTML page"
             ) { options, value in
-                options.report = try value.path("a file, such as report.html")
-                if options.report == "-" {
-                    throw UsageError("--report needs the name of a file, such as report.html, not \"-\".")
-                }
+                let expected = "a file, such as report.html"
+                options.report = try value.path(expected)
+                if options.report == "-" { throw value.invalid("the name of \(expected)") }
             },
-            Option("--trace FILE.json", "when everything happened, for ui.perfetto.dev and chrome://tracing") {
+            Option("--trace FILE.json", "write a trace for ui.perfetto.dev and chrome://tracing") {
                 $0.trace = try $1.path("a file")
             },
-            Option("--quiet", "no progress and no summary; failures only", \.network.isQuiet),
+            Option("--quiet", "print failures only, without progress and summary", \.network.isQuiet),
             Option(
                 "--verbose",
-                """
-                what happens to each URL: what was found where, what was sent and shared, and what each stage took
-                """, \.network.isVerbose),
+                "print cache lookups, requests, coalescing and times of each URL", \.network.isVerbose),
         ]
     }
 
     static let introduction = """
-        Fetches images, checks that they are whole, and stores them.
+        Fetches images, checks their structure, and stores them: unchanged, unless an
+        option such as --size, --process or --format requires re-encoding.
 
         Usage: inflight get [URL…] [-i FILE] -o DIR [options]
+               inflight get URL [options] > FILE
         """
 
     static let notes = """
-        Exit status: 0 all well, 1 something failed, 64 usage error, 66 the list or the
-        certificates cannot be read, 130 after Ctrl-C, 143 after SIGTERM. What is
-        finished is kept; a file appears whole or not at all.
+        Steps of --process (lengths in pixels; N is a factor, 1 for no change):
+          resize:WxH[:FIT[:GRAVITY[:LIGHT]]]  crop:WxH[:GRAVITY]  crop:WxH+X+Y
+          rotate:DEGREES                      flip:horizontal  flip:vertical
+          blur:RADIUS                         sharpen[:AMOUNT[:RADIUS]]
+          grey                                brightness:N  contrast:N  saturation:N
+          round:RADIUS[:BORDER:COLOUR]        circle[:BORDER:COLOUR]
+          border:WIDTH:COLOUR                 flatten[:COLOUR]
+
+        Cache policies:
+          obey           follow HTTP caching rules
+          refresh        revalidate stored responses
+          reload         fetch complete responses, and replace stored ones
+          only-cached    contact no server; fail if no fresh response is stored
+          prefer-cached  use stored responses of any age
+          no-store       neither use nor store responses
+
+        If an option is given twice, the last value counts, unless it is repeatable.
+        Files are written atomically. After Ctrl-C, finished files are kept.
+
+        Exit status: 0 success, 1 something failed, 64 usage error, 66 the list or the
+        certificates cannot be read, 130 after Ctrl-C, 143 after SIGTERM.
 
         Examples:
-          inflight get https://example.org/cat.jpg -o pictures
+          inflight get https://example.org/cat.jpg -o images
           inflight get https://example.org/cat.jpg --size 320x > cat.jpg
           inflight get -i urls.txt -o thumbnails --size 320x240 --format webp
           inflight get URL --size 96x96 --fit cover --process circle --format png >me

@@ -76,7 +76,7 @@ struct GetOptions: CommandOptions {
     var command: Command { .get(self) }
 
     mutating func take(argument: String) throws(UsageError) {
-        if argument == "-" { throw UsageError("\"-\" is no URL; a list on standard input is given with -i -.") }
+        if argument == "-" { throw UsageError("\"-\" is not a URL. To read URLs from standard input, use -i -.") }
         urls.append(argument)
     }
 
@@ -92,12 +92,12 @@ struct GetOptions: CommandOptions {
 
     private func settledResize() throws(UsageError) -> Resize? {
         if given.gravity != nil, given.fit != .cover {
-            throw UsageError("--crop says which part --fit cover keeps; give both, with --size.")
+            throw UsageError("--crop requires --fit cover and --size.")
         }
         guard let size = given.size else {
-            if given.fit != nil { throw UsageError("--fit says how an image fits a size; give one with --size.") }
+            if given.fit != nil { throw UsageError("--fit requires --size.") }
             if given.enlarges || given.isLinear {
-                throw UsageError("\(given.enlarges ? "--enlarge" : "--linear") needs a size; give one with --size.")
+                throw UsageError("\(given.enlarges ? "--enlarge" : "--linear") requires --size.")
             }
             return nil
         }
@@ -105,80 +105,89 @@ struct GetOptions: CommandOptions {
             width * height > network.limits.maximumPixels
         {
             throw UsageError(
-                "--size \(width)x\(height) with \(given.enlarges ? "--enlarge" : "--fit exact") is more than --max-pixels "
-                    + "allows (\(Quantity.grouped(network.limits.maximumPixels))).")
+                "--size \(width)x\(height) with \(given.enlarges ? "--enlarge" : "--fit exact") exceeds the limit of "
+                    + "\(Quantity.grouped(network.limits.maximumPixels)) pixels. Raise --max-pixels.")
         }
         return Resize(
             width: size.width, height: size.height, fit: given.fit ?? .contain, gravity: given.gravity ?? .center,
             enlarges: given.enlarges, light: given.isLinear ? .linear : .encoded)
     }
 
-    /// Derives the treatment from the given options.
-    private func settledTreatment() throws(UsageError) -> Treatment {
-        let remaking = [
+    /// The first given option that re-encodes the image, if any.
+    private var reencodingOption: String? {
+        [
             (given.size != nil, "--size"), (page != nil, "--page"), (!processors.isEmpty, "--process"),
             (given.format, "--format"), (quality != nil, "--quality"), (isProgressive, "--progressive"),
             (isLossless, "--lossless"),
         ].first { $0.0 }?.1
+    }
+
+    /// Derives the treatment from the given options.
+    private func settledTreatment() throws(UsageError) -> Treatment {
         if given.any {
-            if let other = remaking ?? (given.raw ? "--raw" : given.verify ? "--verify" : nil) {
-                throw UsageError("--any takes bytes without looking at them, so it cannot go with \(other).")
+            if let other = reencodingOption ?? (given.raw ? "--raw" : given.verify ? "--verify" : nil) {
+                throw UsageError("--any and \(other) cannot be combined: --any stores bodies unchecked.")
             }
             return .anything
         }
-        guard let remaking else { return .asItCame(verified: given.verify) }
-        if given.raw { throw UsageError("--raw stores images as they came, so it cannot go with \(remaking).") }
+        guard let option = reencodingOption else { return .asItCame(verified: given.verify) }
+        if given.raw { throw UsageError("--raw and \(option) cannot be combined: --raw stores images unchanged.") }
         return .remade
     }
 
     private func checkEncoding() throws(UsageError) {
         if isLossless, format != .webp, format != .png {
-            throw UsageError("--lossless keeps every pixel: give --format webp or --format png with it.")
+            throw UsageError("--lossless requires --format webp or --format png.")
         }
-        if isLossless, quality != nil { throw UsageError("--lossless and --quality contradict each other.") }
+        if isLossless, quality != nil { throw UsageError("--lossless and --quality cannot be combined.") }
         if keepsMetadata, given.raw || given.any {
             throw UsageError(
-                "--keep-metadata is about images that are made anew; with \(given.raw ? "--raw" : "--any") all bytes stay "
-                    + "as they came.")
+                "--keep-metadata and \(given.raw ? "--raw" : "--any") cannot be combined: all bytes are stored unchanged."
+            )
         }
         if keepsMetadata, format == .avif {
-            throw UsageError("--keep-metadata: nothing is written into avif beside pixels. Choose jpeg, png or webp.")
+            throw UsageError("--keep-metadata does not support --format avif. Use jpeg, png or webp.")
         }
     }
 
     private func checkUse() throws(UsageError) {
         if checksum != nil {
-            if list != nil || urls.count > 1 { throw UsageError("--checksum is that of one body: give one URL.") }
-            if treatment == .remade {
-                throw UsageError("--checksum is that of the body as it came, so nothing can be made of it.")
+            if list != nil || urls.count > 1 { throw UsageError("--checksum requires a single URL, without -i.") }
+            if let option = reencodingOption {
+                throw UsageError("--checksum and \(option) cannot be combined: \(option) re-encodes the image.")
             }
         }
         if acceptsIncomplete, treatment != .remade {
             throw UsageError(
-                "--incomplete makes an image of what can be decoded of a damaged one: say which with --format, --size or "
-                    + "--process.")
+                "--incomplete requires an option that re-encodes the image, such as --format, --size or --process.")
         }
         if showsPreviews, directory == nil || discards {
-            throw UsageError("--previews are stored beside the image; give a directory with -o DIR.")
+            throw UsageError("--previews requires -o DIR, without --discard.")
         }
         if showsPreviews, treatment == .anything {
-            throw UsageError("--any takes bytes without looking at them, so it cannot go with --previews.")
+            throw UsageError("--any and --previews cannot be combined: --any stores bodies unchecked.")
         }
-        if urls.isEmpty && list == nil { throw UsageError("Give at least one URL, or a list of them with -i FILE.") }
+        if urls.isEmpty && list == nil {
+            throw UsageError("No URL given. Specify at least one URL, or a list with -i FILE.")
+        }
     }
 
     private func checkOutput(standardOutputIsTerminal: Bool) throws(UsageError) {
         guard writesToStandardOutput else { return }
-        if skipsExisting { throw UsageError("--skip-existing needs a directory to look in; give one with -o DIR.") }
-        if list != nil { throw UsageError("A list needs a directory for its files; give one with -o DIR.") }
+        if skipsExisting { throw UsageError("--skip-existing requires -o DIR.") }
+        if list != nil {
+            throw UsageError("-i requires an output folder. Add -o DIR, or --discard to store nothing.")
+        }
         if urls.count > 1 {
-            throw UsageError("\(urls.count) URLs need a directory for their files; give one with -o DIR.")
+            throw UsageError(
+                "\(urls.count) URLs require an output folder. Add -o DIR, or --discard to store nothing.")
         }
         if network.json {
-            throw UsageError("--json and the image cannot both go to standard output; give a directory with -o DIR.")
+            throw UsageError("--json and the image cannot both be written to standard output. Add -o DIR.")
         }
         if standardOutputIsTerminal {
-            throw UsageError("Refusing to write image data to a terminal; use -o DIR, or redirect to a file.")
+            throw UsageError(
+                "Refusing to write image data to a terminal. Use -o DIR, or redirect standard output to a file.")
         }
     }
 }

@@ -15,7 +15,7 @@ struct InfoOptions: CommandOptions {
     var command: Command { .info(self) }
 
     mutating func take(argument: String) throws(UsageError) {
-        if argument.isEmpty { throw UsageError("\"\" is neither a URL nor a file.") }
+        if argument.isEmpty { throw UsageError("Empty argument. Expected a URL or a file.") }
         places.append(argument)
     }
 
@@ -23,10 +23,10 @@ struct InfoOptions: CommandOptions {
         try network.settle()
         if wantsFormats {
             guard places.isEmpty, !wantsPlaceholder, !wantsMetadata, page == nil else {
-                throw UsageError("--formats says what can be done here, and looks at no image: ask for either.")
+                throw UsageError("--formats cannot be combined with URLs, files, --placeholder, --exif or --page.")
             }
         } else if places.isEmpty {
-            throw UsageError("Give at least one URL or file.")
+            throw UsageError("No image given. Specify at least one URL or file.")
         }
     }
 
@@ -39,18 +39,16 @@ struct InfoOptions: CommandOptions {
                 [
                     Option(
                         "--formats",
-                        """
-                        which formats are decoded, animated and encoded here, by which library and where, and what is \
-                        missing for others
-                        """, \.wantsFormats),
+                        "list the formats decoded, animated and encoded here, their libraries, and missing packages",
+                        \.wantsFormats),
                     Option(
                         "--placeholder",
-                        "decode it, and print its placeholders: BlurHash, ThumbHash, and its main colour",
+                        "decode, and print BlurHash, ThumbHash and main colour",
                         \.wantsPlaceholder),
                     Option(
-                        "--exif", "what it says of the camera, the time and the place; reads the whole file",
+                        "--exif", "print camera, time and location; reads the whole file",
                         \.wantsMetadata),
-                    Option("--page N", "of a tiff file that has several, from 1; reads the whole file") {
+                    Option("--page N", "inspect page N of a TIFF file, from 1 (default 1); reads the whole file") {
                         $0.page = try $1.page()
                     },
                 ]),
@@ -60,26 +58,26 @@ struct InfoOptions: CommandOptions {
             OptionGroup(
                 "Output",
                 [
-                    Option("--json", "a line of JSON on standard output for each image", \.network.json),
-                    Option("--quiet", "say nothing of failures", \.network.isQuiet),
-                    Option("--verbose", "say how much was read, and from where", \.network.isVerbose),
+                    Option("--json", "print one line of JSON for each image", \.network.json),
+                    Option("--quiet", "do not print failures", \.network.isQuiet),
+                    Option("--verbose", "print how many bytes were read, and from where", \.network.isVerbose),
                 ]),
         ]
     }
 
     static let introduction = """
-        Prints what an image is, without decoding it: format, dimensions, orientation,
-        frames, colour, alpha and bytes; of an animation in a file how long it plays,
-        and how often. Of a remote file no more is read than needed, so that an
-        animation may have more frames than are counted.
+        Prints format, dimensions, orientation, frames, colour, alpha and bytes of
+        images without decoding them, and duration and loop count of local animations.
+        Reads only as much of a remote file as needed, so an animation may have more
+        frames than reported.
 
         Usage: inflight info URL-or-FILE… [options]
                inflight info --formats [--json] [--decode WHERE] [--svg]
         """
 
     static let notes = """
-        Exit status: 0 all well, 1 something failed, 64 usage error, 66 the certificates
-        cannot be read.
+        Exit status: 0 success, 1 something failed, 64 usage error, 66 the certificates
+        cannot be read, 130 after Ctrl-C, 143 after SIGTERM.
 
         Examples:
           inflight info cat.jpg

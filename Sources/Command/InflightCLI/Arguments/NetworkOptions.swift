@@ -32,25 +32,27 @@ struct NetworkOptions: Equatable, Sendable {
     var isVerbose = false
 
     func settle() throws(UsageError) {
-        if isQuiet && isVerbose { throw UsageError("--quiet and --verbose contradict each other.") }
+        if isQuiet && isVerbose { throw UsageError("--quiet and --verbose cannot be combined.") }
         if decoding == .inProcess && !requiredProtections.isEmpty {
-            throw UsageError("--require-protection is about decoder processes, and --decode in-process has none.")
+            throw UsageError("--require-protection and --decode in-process cannot be combined.")
         }
     }
 
     static var limitRows: [Option<Self>] {
         [
-            Option("--timeout SECONDS", "for each URL, redirects included, without the waits between retries (none)") {
-                $0.limits.totalTimeout = try $1.seconds()
-            },
+            Option(
+                "--timeout SECONDS", "time limit per URL with its redirects, without waits for retries (default none)"
+            ) { $0.limits.totalTimeout = try $1.seconds() },
             Option(
                 "--min-rate N",
-                "end transfers that bring fewer bytes per second than this over 30 s (1024); 0 disables it"
+                "end transfers slower than N bytes/s over 30 s (default 1024; 0 disables the check)"
             ) { $0.limits.minimumBytesPerSecond = try $1.integer(0...Int.max) },
-            Option("--max-bytes N", "for each body (200000000)") {
+            Option("--max-bytes N", "maximum bytes per body or file (default 200000000)") {
                 $0.limits.maximumBodyBytes = Int64(try $1.integer(1...Int.max))
             },
-            Option("--max-redirects N", "for each URL (20)") { $0.limits.maximumRedirects = try $1.integer(0...1000) },
+            Option("--max-redirects N", "maximum number of redirects per URL (default 20)") {
+                $0.limits.maximumRedirects = try $1.integer(0...1000)
+            },
         ]
     }
 
@@ -58,23 +60,26 @@ struct NetworkOptions: Equatable, Sendable {
     static var bodyBudget: Option<Self> {
         Option(
             "--max-in-flight N",
-            "bytes of all bodies in memory while they come (268435456); beyond that, transfers pause"
+            "maximum bytes of all bodies in memory (default 268435456, 256 MiB); beyond it, transfers pause"
         ) { $0.maximumBytesInFlight = Int64(try $1.integer(0...Int.max)) }
     }
 
     /// The option of the commands that decode every image.
     static var pixelLimit: Option<Self> {
-        Option("--max-pixels N", "for each image (100000000)") {
+        Option("--max-pixels N", "maximum number of pixels per image (default 100000000)") {
             $0.limits.maximumPixels = try $1.integer(1...Int.max)
         }
     }
 
     static var requestRows: [Option<Self>] {
         [
-            Option("--header 'K: V'", "send a header to every host") { $0.headers.append(try $1.header()) },
+            Option("--header 'K: V'", "send a header field to every host; repeatable") {
+                $0.headers.append(try $1.header())
+            },
             Option(
                 "--header-for HOST 'K: V'",
-                "send it to HOST (or HOST:PORT) alone, and never after a redirect to another origin", values: 2
+                "send a header field only to HOST or HOST:PORT, never after a redirect to another origin; repeatable",
+                values: 2
             ) { options, value in
                 var header = try value.second.header()
                 header.host = try value.host()
@@ -92,11 +97,13 @@ struct NetworkOptions: Equatable, Sendable {
             Option(
                 "--decode WHERE",
                 """
-                auto (default): avif, heic, jxl and tiff in sandboxed decoder processes; worker: all formats; \
-                in-process: none
+                auto (default): sandbox AVIF, HEIC, JPEG XL and TIFF; worker: sandbox all formats; in-process: none
                 """
             ) { $0.decoding = try $1.choice() },
-            Option("--require-protection LIST", "refuse decoders without these: landlock, namespaces") {
+            Option(
+                "--require-protection LIST",
+                "refuse decoder processes without these protections: landlock, namespaces; repeatable"
+            ) {
                 for word in $1.text.split(separator: ",", omittingEmptySubsequences: false) {
                     let choices = [DecoderProtection.landlock, .namespaces].map { ($0.rawValue, $0) }
                     $0.requiredProtections.insert(try OptionValue($1.name, [String(word)]).choice(choices))

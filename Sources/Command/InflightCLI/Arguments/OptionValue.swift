@@ -18,11 +18,18 @@ struct OptionValue {
     /// The second value of an option that takes two.
     var second: OptionValue { OptionValue(name, [texts[1]]) }
 
+    /// Returns the usage error for this value.
+    ///
+    /// - Parameter expected: The valid values, as in "a whole number from 1 to 100".
+    func invalid(_ expected: String) -> UsageError {
+        UsageError("Invalid value \(text.quoted) for \(name). Expected \(expected).")
+    }
+
     /// Returns a name that is not empty.
     ///
     /// - Parameter what: The kind of thing it names, as in "a file".
     func path(_ what: String) throws(UsageError) -> String {
-        if text.isEmpty { throw UsageError("\(name) needs the name of \(what), not \"\".") }
+        if text.isEmpty { throw invalid("the name of \(what)") }
         return text
     }
 
@@ -33,9 +40,9 @@ struct OptionValue {
         guard let number = Self.digits(text), range.contains(number) else {
             let limits =
                 range.upperBound == .max
-                ? "of at least \(range.lowerBound)"
+                ? "of \(Quantity.grouped(range.lowerBound)) or more"
                 : "from \(range.lowerBound) to \(Quantity.grouped(range.upperBound))"
-            throw UsageError("\(name) takes a whole number \(limits), not \(text.quoted).")
+            throw invalid("a whole number \(limits)")
         }
         return number
     }
@@ -44,7 +51,7 @@ struct OptionValue {
     func seconds() throws(UsageError) -> Duration {
         let plain = text.utf8.allSatisfy { ($0 >= 0x30 && $0 <= 0x39) || $0 == UInt8(ascii: ".") }
         guard plain, let seconds = Double(text), seconds >= 0.001, seconds <= 1_000_000 else {
-            throw UsageError("\(name) takes seconds from 0.001 to 1,000,000, such as 30 or 2.5, not \(text.quoted).")
+            throw invalid("seconds from 0.001 to 1,000,000, such as 30 or 2.5")
         }
         return .milliseconds(Int64((seconds * 1000).rounded()))
     }
@@ -62,7 +69,7 @@ struct OptionValue {
 
     /// Returns `WxH`, `Wx` or `xH`, in terminal cells.
     func cells() throws(UsageError) -> Sides {
-        try size("in columns and lines of the terminal, such as 40x20, 40x or x20")
+        try size("in terminal columns and lines from 1 to 65,535, such as 40x20, 40x or x20")
     }
 
     private func size(_ what: String) throws(UsageError) -> Sides {
@@ -71,15 +78,13 @@ struct OptionValue {
         let isWellFormed =
             parts.count == 2 && !(parts[0].isEmpty && parts[1].isEmpty)
             && zip(parts, sides).allSatisfy { $0.isEmpty || $1 != nil }
-        guard isWellFormed else {
-            throw UsageError("\(name) takes WIDTHxHEIGHT \(what), not \(text.quoted).")
-        }
+        guard isWellFormed else { throw invalid("WIDTHxHEIGHT \(what)") }
         return Sides(width: sides[0], height: sides[1])
     }
 
     func choice<Value>(_ choices: [(name: String, value: Value)]) throws(UsageError) -> Value {
         for choice in choices where choice.name == text { return choice.value }
-        throw UsageError("\(name) takes \(choices.map(\.name).joined(last: " or ")), not \(text.quoted).")
+        throw invalid(choices.map(\.name).joined(last: " or "))
     }
 
     /// Returns the case of a type with the given name.
@@ -90,7 +95,7 @@ struct OptionValue {
     /// Returns an opaque colour, such as `#rrggbb`, `white` or `black`, as red, green and blue.
     func color() throws(UsageError) -> [UInt8] {
         guard let color = PixelColor(text), color.alpha == 255 else {
-            throw UsageError("\(name) takes a colour such as #ff8000, white or black, not \(text.quoted).")
+            throw invalid("a colour, such as #ff8000, white or black")
         }
         return [color.red, color.green, color.blue]
     }
@@ -98,16 +103,16 @@ struct OptionValue {
     /// Returns a field given as `Name: value` (RFC 9110 sections 5.1 and 5.5). Errors omit the value: it may be secret.
     func header() throws(UsageError) -> NetworkOptions.Header {
         guard let colon = text.firstIndex(of: ":") else {
-            throw UsageError("\(name) takes a header such as 'Accept: image/webp'; this one has no colon.")
+            throw UsageError("Invalid value for \(name): no colon. Expected a field, such as 'Accept: image/webp'.")
         }
         let field = String(text[..<colon])
         guard RequestRules.isToken(field.utf8) else {
-            throw UsageError("\(name): \(field.quoted) cannot be the name of a header.")
+            throw UsageError("Invalid value for \(name): \(field.quoted) is not a valid field name.")
         }
         let value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
         let trimmed = String(value.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
         guard RequestRules.isValue(trimmed.utf8) else {
-            throw UsageError("\(name): the value of \(field.quoted) holds a control character.")
+            throw UsageError("Invalid value for \(name): the value of \(field.quoted) contains a control character.")
         }
         return NetworkOptions.Header(name: field, value: trimmed)
     }
@@ -115,7 +120,7 @@ struct OptionValue {
     /// Returns a host name or address, with a port if only that port is meant.
     func host() throws(UsageError) -> HostPattern {
         guard let pattern = HostPattern(text) else {
-            throw UsageError("\(name) takes a host such as example.org or example.org:8080, not \(text.quoted).")
+            throw invalid("a host, such as example.org or example.org:8080")
         }
         return pattern
     }

@@ -44,7 +44,7 @@ struct ProcessList {
             Step("flatten[:COLOUR]", [0, 1]) { list in
                 let color = list.values.isEmpty ? PixelColor.white : try list.color(0)
                 guard color.alpha == 255 else {
-                    throw UsageError("\(list.option): the colour of flatten has to be opaque, not \(list.text.quoted).")
+                    throw UsageError("Invalid step \(list.text.quoted) in \(list.option). The colour must be opaque.")
                 }
                 return .flatten(on: color)
             },
@@ -63,7 +63,7 @@ struct ProcessList {
             let name = parts[0] == "gray" ? "grey" : parts[0]
             guard let step = steps.first(where: { $0.name == name }) else {
                 let known = steps.map(\.name).joined(separator: ", ")
-                throw UsageError("\(value.name) does not know \(name.quoted). Choose among \(known).")
+                throw UsageError("Unknown step \(name.quoted) in \(value.name). Steps: \(known).")
             }
             let list = ProcessList(
                 option: value.name, text: String(text), step: step, values: Array(parts.dropFirst()))
@@ -86,10 +86,12 @@ struct ProcessList {
         return .crop(x: corner[0], y: corner[1], width: width, height: height)
     }
 
-    private var malformed: UsageError { UsageError("\(option) takes \(step.usage), not \(text.quoted).") }
+    private var malformed: UsageError {
+        UsageError("Invalid step \(text.quoted) in \(option). Expected \(step.usage).")
+    }
 
     /// Returns a parameter as an option value, to reuse the parsers of that type.
-    private func value(_ text: String) -> OptionValue { OptionValue("\(option), \(step.name):", [text]) }
+    private func value(_ text: String) -> OptionValue { OptionValue("\(step.name) in \(option)", [text]) }
 
     private func size(_ text: String) throws(UsageError) -> OptionValue.Sides { try value(text).size() }
 
@@ -103,17 +105,14 @@ struct ProcessList {
         guard isPlain, let number = Double(text) else { throw malformed }
         guard range.contains(number) else {
             let limits = [range.lowerBound, range.upperBound].map { Quantity.grouped(Int($0)) }
-            throw UsageError(
-                "\(option), \(step.name): takes a number from \(limits[0]) to \(limits[1]), not \(text.quoted).")
+            throw value(text).invalid("a number from \(limits[0]) to \(limits[1])")
         }
         return number
     }
 
     private func color(_ index: Int) throws(UsageError) -> PixelColor {
         guard let color = PixelColor(values[index]) else {
-            throw UsageError(
-                "\(option), \(step.name): takes a colour such as #ff8000, #ff800080, white, black or clear, "
-                    + "not \(values[index].quoted).")
+            throw value(values[index]).invalid("a colour, such as #ff8000, #ff800080, white, black or clear")
         }
         return color
     }

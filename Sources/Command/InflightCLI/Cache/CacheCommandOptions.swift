@@ -36,13 +36,15 @@ struct CacheCommandOptions: CommandOptions {
 
     func settle(standardOutputIsTerminal: Bool) throws(UsageError) {
         if let targetOption, !hasAction || action != .clear {
-            throw UsageError("\(targetOption) says what is removed: it goes with clear alone.")
+            throw UsageError("\(targetOption) can only be used with clear.")
         }
-        if !hasAction { throw UsageError("Say what to do with the cache: stat, list, verify or clear.") }
+        if !hasAction { throw UsageError("No action given. Specify stat, list, verify or clear.") }
     }
 
     private mutating func clear(_ value: OptionValue, _ target: Target) throws(UsageError) {
-        if let targetOption { throw UsageError("Give one of \(targetOption) and \(value.name), and once.") }
+        if let targetOption, targetOption != value.name {
+            throw UsageError("\(targetOption) and \(value.name) cannot be combined.")
+        }
         targetOption = value.name
         self.target = target
     }
@@ -54,10 +56,10 @@ struct CacheCommandOptions: CommandOptions {
             OptionGroup(
                 "Actions",
                 [
-                    .argument("stat", "how many entries there are, and what they take"),
-                    .argument("list", "each entry: age, bytes (+ where some are missing), URL"),
-                    .argument("verify", "read everything, and name what is damaged"),
-                    .argument("clear", "remove all entries, or those that an option names"),
+                    .argument("stat", "print the number and size of entries"),
+                    .argument("list", "print each entry: age, bytes (+ if incomplete), URL"),
+                    .argument("verify", "read all entries, and print damaged ones"),
+                    .argument("clear", "remove all entries, or those selected by an option"),
                 ]),
             OptionGroup("Options", options),
         ]
@@ -65,28 +67,26 @@ struct CacheCommandOptions: CommandOptions {
 
     private static var options: [Option<Self>] {
         [
-            Option("--cache DIR", "of that directory (inflight in the user's cache folder)") {
-                $0.folder = try $1.path("a directory")
+            Option("--cache DIR", "use this cache folder (default $XDG_CACHE_HOME/inflight or ~/.cache/inflight)") {
+                $0.folder = try $1.path("a folder")
             },
-            Option("--json", "JSON on standard output: a line, or one for each entry", \.json),
-            Option("--url URL", "clear: the responses of that URL") { options, value in
+            Option("--json", "print one line of JSON, or with list one for each entry", \.json),
+            Option("--url URL", "clear: remove only responses of this URL") { options, value in
                 guard let url = try? ResourceURL(value.text) else {
-                    throw UsageError(
-                        "--url takes a whole URL such as https://example.org/cat.jpg, not \(value.text.quoted).")
+                    throw value.invalid("a complete URL, such as https://example.org/cat.jpg")
                 }
                 try options.clear(value, .url(url.string))
             },
-            Option("--host HOST", "clear: the responses of that host, on any port") {
+            Option("--host HOST", "clear: remove only responses of this host, on any port") {
                 options, value in
                 guard let host = HostPattern(value.text), host.port == nil else {
-                    throw UsageError(
-                        "--host takes a host without a port, such as example.org, not \(value.text.quoted).")
+                    throw value.invalid("a host without a port, such as example.org")
                 }
                 try options.clear(value, .host(host.host))
             },
-            Option("--older-than AGE", "clear: what was stored longer ago: 90s, 5m, 12h, 7d, 2w") {
-                try $0.clear($1, .olderThan(seconds: try age($1)))
-            },
+            Option(
+                "--older-than AGE", "clear: remove only responses stored longer ago, such as 90s, 5m, 12h, 7d or 2w"
+            ) { try $0.clear($1, .olderThan(seconds: try age($1))) },
         ]
     }
 
@@ -98,9 +98,7 @@ struct CacheCommandOptions: CommandOptions {
         guard let unit = value.text.last.flatMap({ units[$0] }), digits.utf8.count <= 9,
             let number = OptionValue.digits(String(digits))
         else {
-            throw UsageError(
-                "\(value.name) takes a whole number with s, m, h, d or w for seconds to weeks, such as 7d, not "
-                    + "\(value.text.quoted).")
+            throw value.invalid("a whole number with the unit s, m, h, d or w, such as 7d")
         }
         // Nine digits times the seconds of a week cannot overflow.
         return Int64(number) * unit
@@ -108,29 +106,31 @@ struct CacheCommandOptions: CommandOptions {
 
     private static func unknown(_ text: String) -> UsageError {
         let nearest = ArgumentReader.nearest(to: text, among: Action.allCases.map(\.rawValue), tolerance: 2)
-        let hint = nearest.map { "did you mean \($0)?" } ?? "there are stat, list, verify and clear."
-        return UsageError("A cache cannot be told to \(text.quoted); \(hint)")
+        let hint = nearest.map { "Did you mean \($0)?" } ?? "Actions: stat, list, verify and clear."
+        return UsageError("Unknown action \(text.quoted). \(hint)")
     }
 
     private func surplus(_ text: String) -> UsageError {
         if action == .clear, text.contains("://") {
-            return UsageError("What is removed is named by an option: --url \(text.quoted).")
+            return UsageError("clear takes no URL as an argument. Use --url \(text.quoted).")
         }
-        return UsageError("\(action) takes no \(text.quoted); a directory is named by --cache.")
+        return UsageError(
+            "Unexpected argument \(text.quoted) after \(action). Specify the cache folder with --cache DIR.")
     }
 
     static let introduction = """
-        Looks after what inflight get has stored. Where there is no cache none is made.
+        Inspects, verifies or clears the disk cache of inflight get. Never creates one.
 
         Usage: inflight cache stat|list|verify|clear [options]
         """
 
     static let notes = """
-        Damaged entries are never used; files that a killed run has left are no damage.
+        Damaged entries are never used. Files left by a killed run are not damage.
 
-        Exit status: 0 all well, 1 verify found damage, or something could not be read
-        or removed, 64 usage error, 66 the cache cannot be opened: it is a newer
-        program's, no cache, or may not be written. 130 after Ctrl-C, 143 after SIGTERM.
+        Exit status: 0 success, 1 verify found damage, or an entry could not be read or
+        removed, 64 usage error, 66 the cache cannot be opened: the folder is not a
+        cache, is not writable, or is of a newer version, 130 after Ctrl-C, 143 after
+        SIGTERM.
 
         Examples:
           inflight cache stat

@@ -9,7 +9,7 @@ struct CacheText {
 
     /// Returns the output for a folder that is not a cache yet.
     func absent(_ action: CacheCommandOptions.Action) -> [UInt8] {
-        guard json else { return Self.words(["There is no cache yet in \(shownFolder)."]) }
+        guard json else { return Self.words(["There is no cache in \(shownFolder)."]) }
         // `list` prints one line per entry: here none.
         if action == .list { return [] }
         return line(exists: false) { writer in
@@ -31,10 +31,10 @@ struct CacheText {
     func statistics(_ found: DiskStore.Statistics) -> [UInt8] {
         if json { return line(exists: true) { Self.add(found, to: &$0) } }
         let rows: [(String, Int64)] = [
-            ("entries", found.entries), ("  of them not whole yet", found.partialEntries),
-            ("  of them in files", found.entriesInFiles), ("bytes of bodies", found.bodyBytes),
-            ("bytes on the disk", found.bytes), ("  index", found.indexBytes),
-            ("  files", found.fileBytes), ("  log", found.logBytes), ("  tag", found.tagBytes),
+            ("entries", found.entries), ("  incomplete", found.partialEntries),
+            ("  stored in files", found.entriesInFiles), ("body bytes", found.bodyBytes),
+            ("bytes on disk", found.bytes), ("  index", found.indexBytes),
+            ("  files", found.fileBytes), ("  write-ahead log", found.logBytes), ("  CACHEDIR.TAG", found.tagBytes),
         ]
         let numbers = rows.map { Quantity.grouped($0.1) }
         let (left, right) = (rows.map(\.0.count).max() ?? 0, numbers.map(\.count).max() ?? 0)
@@ -105,15 +105,15 @@ struct CacheText {
             return style.red("damaged") + " " + (damage.url.map { "\(Narrator.shown($0)): " } ?? "") + reason
         }
         lines.append(
-            "\(Quantity.count(found.entries, "entry", "entries")) read, \(Quantity.grouped(found.bodyBytes)) bytes: "
-                + (found.damage.isEmpty ? "all whole." : "\(Quantity.grouped(found.damage.count)) damaged."))
+            "\(Quantity.count(found.entries, "entry", "entries")) read, \(Quantity.grouped(found.bodyBytes)) bytes intact, "
+                + (found.damage.isEmpty ? "none damaged." : "\(Quantity.grouped(found.damage.count)) damaged."))
         if !found.damage.isEmpty {
-            lines += ["What is damaged is used by nobody;", "the next load fetches it again."]
+            lines += ["Damaged entries are skipped and fetched again."]
         }
         if found.leftovers > 0 {
             lines += [
-                "\(Quantity.count(found.leftovers, "file")) of no entry, left by a run that was killed:",
-                "no damage, and removed in time.",
+                "\(Quantity.count(found.leftovers, "orphaned file")) left by a killed run (not damage).",
+                "Orphaned files are removed automatically.",
             ]
         }
         return Self.words(lines)
@@ -135,10 +135,10 @@ struct CacheText {
         if json {
             return line(exists: true) { Self.add(removed: removed, before: before, after: after, to: &$0) }
         }
-        let left = "\(Quantity.count(Int(after.entries), "entry", "entries")) left"
+        let left = "\(Quantity.count(Int(after.entries), "entry", "entries")) remaining"
         return Self.words([
             style.bold(shownFolder), "  \(Quantity.count(removed, "entry", "entries")) removed, \(left)",
-            "  \(Quantity.grouped(after.bytes)) bytes on the disk; before, \(Quantity.grouped(before.bytes))",
+            "  \(Quantity.grouped(before.bytes)) bytes on disk before, \(Quantity.grouped(after.bytes)) now",
         ])
     }
 

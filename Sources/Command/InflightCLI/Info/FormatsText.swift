@@ -38,7 +38,7 @@ enum FormatsText {
             lines.append(row(name, abilities(of: support).map { word($0.ability) }))
             for (verb, ability) in abilities(of: support) {
                 guard case .absent(let reason, let package) = ability else { continue }
-                let what = reason + (package.map { ". Debian's packages: \($0)" } ?? "")
+                let what = reason + (package.map { ". Debian packages: \($0)" } ?? "")
                 let subject = verb == "encode" ? "\(name) (encoding)" : name
                 if let index = gaps.firstIndex(where: { $0.what == what }) {
                     gaps[index].names.append(subject)
@@ -48,7 +48,7 @@ enum FormatsText {
             }
         }
         if lines.contains(where: { $0.contains(mark) }) {
-            lines += ["", "*  in a process that can do nothing else"]
+            lines += ["", "*  in a sandboxed process"]
         }
         lines += gaps.isEmpty ? [] : [""]
         lines += gaps.map { TerminalText.safe("\($0.names.joined(separator: ", ")): \($0.what)") }

@@ -17,11 +17,11 @@ enum InfoText {
         if let animation = facts.animation { rows.append(("plays", plays(animation))) }
         rows.append(("colour", color(info)))
         rows.append(("alpha", info.hasAlpha ? "yes" : "no"))
-        rows.append(("bytes", facts.bytes.map { Quantity.grouped($0) } ?? "not told by the server"))
+        rows.append(("bytes", facts.bytes.map { Quantity.grouped($0) } ?? "not reported by the server"))
         if let placeholder = facts.placeholder {
             rows.append(("BlurHash", placeholder.blurHash))
             rows.append(("ThumbHash", placeholder.thumbHash))
-            rows.append(("most of it", placeholder.dominantColor))
+            rows.append(("main colour", placeholder.dominantColor))
         }
         let metadata = facts.metadata.map(MetadataText.rows) ?? []
         let width = max(13, 1 + (metadata.map(\.name.count).max() ?? 0))
@@ -33,7 +33,7 @@ enum InfoText {
 
     static func story(_ facts: PictureFacts) -> String {
         var text = "\(Quantity.bytes(facts.readBytes)) read from \(facts.source)"
-        if let url = facts.finalURL { text += ", answered by \(TerminalText.safe(url))" }
+        if let url = facts.finalURL { text += ", final URL \(TerminalText.safe(url))" }
         return text
     }
 
@@ -87,7 +87,7 @@ enum InfoText {
     private static func plays(_ animation: AnimationInfo) -> String {
         let time = Quantity.time(animation.duration)
         switch animation.loopCount {
-        case nil: return "for ever, \(time) each time"
+        case nil: return "forever, \(time) each time"
         case 1: return "once, \(time)"
         case let count?: return "\(Quantity.grouped(count)) times, \(time) each time"
         }
@@ -120,13 +120,13 @@ enum InfoText {
     private static func words(_ orientation: ImageOrientation) -> String {
         switch orientation {
         case .up: "upright"
-        case .upMirrored: "mirrored"
-        case .down: "upside down"
-        case .downMirrored: "upside down and mirrored"
-        case .leftMirrored: "mirrored and turned a quarter"
-        case .right: "to be turned a quarter to the right"
-        case .rightMirrored: "mirrored and turned a quarter to the left"
-        case .left: "to be turned a quarter to the left"
+        case .upMirrored: "mirror horizontally"
+        case .down: "rotate by 180°"
+        case .downMirrored: "mirror vertically"
+        case .leftMirrored: "mirror horizontally, then rotate by 270° clockwise"
+        case .right: "rotate by 90° clockwise"
+        case .rightMirrored: "mirror horizontally, then rotate by 90° clockwise"
+        case .left: "rotate by 270° clockwise"
         }
     }
 }

@@ -28,14 +28,14 @@ enum LocalPicture {
             case .needsMoreBytes(let count):
                 guard !isComplete else {
                     throw LoadError(
-                        .damaged, stage: .decode, message: "The picture ends within its header. Get a whole copy of it."
-                    )
+                        .damaged, stage: .decode,
+                        message: "The image is truncated within its header. Use a complete copy of the file.")
                 }
                 guard wanted < limit else {
                     throw LoadError(
                         .tooLarge, stage: .decode,
-                        message: "The picture's header is longer than the \(limit) bytes that are read. "
-                            + "Raise --max-bytes if the file is trusted.")
+                        message: "The image header exceeds the limit of \(limit) bytes. "
+                            + "Raise --max-bytes if you trust the file.")
                 }
                 // At least doubled each time, so that the total number of bytes read stays proportional.
                 wanted = min(limit, max(count, wanted * 2))
@@ -58,8 +58,8 @@ enum LocalPicture {
         guard file.size <= limit else {
             throw LoadError(
                 .tooLarge, stage: .decode,
-                message: "The file has \(file.size) bytes, and at most \(limit) are read. "
-                    + "Raise --max-bytes if the file is trusted.")
+                message: "The file of \(file.size) bytes exceeds the limit of \(limit) bytes. "
+                    + "Raise --max-bytes if you trust the file.")
         }
         return try reading(path) { () throws(SystemError) in try file.read(file.size) }
     }
@@ -71,7 +71,7 @@ enum LocalPicture {
             return try body()
         } catch {
             throw LoadError(
-                .cannotRead, stage: .fetch, message: "\(path) cannot be read: \(error.text). Check the path.",
+                .cannotRead, stage: .fetch, message: "Cannot read \(path): \(error.text). Check the path.",
                 underlying: error)
         }
     }

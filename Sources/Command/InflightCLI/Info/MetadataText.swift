@@ -5,7 +5,7 @@ enum MetadataText {
     /// Returns each field by the standard's name, then the location, then the size of the XMP data.
     static func rows(_ metadata: ImageMetadata) -> [(name: String, value: String)] {
         var rows = metadata.exif?.fields.map { (name: $0.name, value: $0.value.description) } ?? []
-        if let place = metadata.exif?.location { rows.append(("place", words(place))) }
+        if let place = metadata.exif?.location { rows.append(("location", words(place))) }
         if let xmp = metadata.xmpBytes { rows.append(("XMP", Quantity.bytes(Int64(xmp.count)))) }
         if rows.isEmpty { rows.append(("metadata", "none")) }
         return rows

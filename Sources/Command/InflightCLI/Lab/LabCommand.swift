@@ -78,6 +78,6 @@ struct LabCommand: Sendable {
     }
 
     static func cannotWrite(_ path: String, _ error: SystemError) -> String {
-        "The drawing \(path.quoted) cannot be written: \(error.text). Give --svg another file."
+        "Cannot write the drawing \(path.quoted): \(error.text). Choose another file with --svg FILE."
     }
 }

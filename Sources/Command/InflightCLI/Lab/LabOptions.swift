@@ -19,15 +19,15 @@ struct LabOptions: CommandOptions {
         let known = Experiment.all.map(\.name)
         if !known.contains(argument) {
             let nearest = ArgumentReader.nearest(to: argument, among: known, tolerance: 2)
-            let hint = nearest.map { "did you mean \($0)?" } ?? "inflight lab --list names them all."
-            throw UsageError("There is no experiment \(argument.quoted); \(hint)")
+            let hint = nearest.map { "Did you mean \($0)?" } ?? "To list all experiments, use inflight lab --list."
+            throw UsageError("Unknown experiment \(argument.quoted). \(hint)")
         }
         experiments.append(argument)
     }
 
     func settle(standardOutputIsTerminal: Bool) throws(UsageError) {
         if list, !experiments.isEmpty || svg != nil {
-            throw UsageError("--list runs nothing: give neither experiments nor --svg with it.")
+            throw UsageError("--list cannot be combined with experiments or --svg.")
         }
     }
 
@@ -38,18 +38,13 @@ struct LabOptions: CommandOptions {
             OptionGroup(
                 "Options",
                 [
-                    Option("--list", "name the experiments, and run none", \.list),
-                    Option("--svg FILE", "draw them into that file too") { options, value in
-                        if options.svg != nil {
-                            throw UsageError("--svg is given twice; all experiments go into one file.")
-                        }
-                        options.svg = try value.path("a file")
+                    Option("--list", "list all experiments without running them", \.list),
+                    Option("--svg FILE", "also draw all experiments into this SVG file") {
+                        $0.svg = try $1.path("a file")
                     },
                     Option(
-                        "--json",
-                        """
-                        a line of JSON on standard output for each, with all that was recorded, instead of the drawing
-                        """, \.json),
+                        "--json", "print one line of JSON with its record for each experiment, instead of drawing it",
+                        \.json),
                     // The command starts itself with this option for parts that are too dangerous for its own process.
                     Option("--child PART", nil) { $0.child = $1.text },
                 ])
@@ -57,18 +52,17 @@ struct LabOptions: CommandOptions {
     }
 
     static let introduction = """
-        Carries out experiments with queues, threads and loads, and draws what was
-        recorded as timelines. What may crash or hang runs in a process of its own,
-        which is ended.
+        Runs experiments with queues, threads and loads, and draws their records as
+        timelines. Experiments that may crash or hang run in a child process.
 
         Usage: inflight lab [NAME…] [options]
 
-        Without a name all of them run, in about half a minute.
+        Without a name, all experiments run, in about 30 seconds.
         """
 
     static let notes = """
-        Exit status: 0 all well, 1 an experiment could not be carried out, or something
-        did not hold that has to, 64 usage error, 130 after Ctrl-C, 143 after SIGTERM.
+        Exit status: 0 success, 1 an experiment could not run, or did not behave as it
+        must, 64 usage error, 130 after Ctrl-C, 143 after SIGTERM.
 
         Examples:
           inflight lab --list

@@ -29,7 +29,7 @@ enum CacheFolder {
             switch event {
             case .repaired(let kept):
                 let entries = Quantity.count(kept, "entry", "entries")
-                warn("The index of the cache was damaged. It was made anew, with \(entries) that were whole.")
+                warn("The cache index was damaged. It was rebuilt with \(entries) intact.")
             case .unavailable, .entryQuarantined, .recovered: break
             }
         }
@@ -47,7 +47,7 @@ enum CacheFolder {
         return DiskStore(
             DiskStore.Configuration(folder: folder, limit: options.bytes) { event in
                 switch event {
-                case .unavailable(let error): warn("Going on without a cache: \(error.message)")
+                case .unavailable(let error): warn("Continuing without a cache: \(error.message)")
                 case .entryQuarantined, .recovered, .repaired: break
                 }
             })

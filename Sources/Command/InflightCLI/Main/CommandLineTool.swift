@@ -26,7 +26,7 @@ enum CommandLineTool {
             guard let text = unsafe String(validatingCString: argument) else {
                 let shown = unsafe String(cString: argument).quoted
                 throw UsageError(
-                    "Argument \(index), \(shown), is not UTF-8. Give the file another name, or a link to it.")
+                    "Argument \(index), \(shown), is not valid UTF-8. Rename the file, or use a link to it.")
             }
             arguments.append(text)
         }
@@ -48,12 +48,12 @@ enum CommandLineTool {
         let available = DescriptorLimit.available
         guard available >= leastDescriptors else {
             throw Refusal(
-                message: "\(leastDescriptors) file descriptors are needed, and \(available) are left. "
+                message: "Too few file descriptors: \(leastDescriptors) required, \(available) available. "
                     + "Raise the limit with ulimit -n.")
         }
         guard AddressSpace.suffices() else {
             throw Refusal(
-                message: "Too little memory is allowed for this process. Raise the limit with ulimit -v.")
+                message: "Too little address space: 160 MiB required. Raise the limit with ulimit -v.")
         }
     }
 
@@ -78,7 +78,7 @@ enum CommandLineTool {
             }
         } catch let error as UsageError {
             let help = error.command.map { "inflight \($0) --help" } ?? "inflight --help"
-            StandardStream.error.say("inflight: \(error.message)\nTo see what there is: \(help)\n")
+            StandardStream.error.say("inflight: \(error.message) See \(help).\n")
             return ExitStatus.wrongUse
         } catch let error as Refusal {
             StandardStream.error.say("inflight: \(TerminalText.safe(error.message))\n")
@@ -95,8 +95,8 @@ enum CommandLineTool {
             do throws(SystemError) {
                 descriptor = try ListSource.open(list)
             } catch {
-                let name = list == "-" ? "The list on standard input" : "The list \(list.quoted)"
-                throw Refusal(message: "\(name) cannot be read: \(error.text).", status: ExitStatus.noInput)
+                let name = list == "-" ? "the list on standard input" : "the list \(list.quoted)"
+                throw Refusal(message: "Cannot read \(name): \(error.text).", status: ExitStatus.noInput)
             }
         }
         let output = try RunOutput(options, arguments: arguments)
@@ -179,7 +179,7 @@ enum CommandLineTool {
     private static func cache(_ options: CacheCommandOptions) throws(UsageError) -> Int32 {
         guard let folder = options.folder ?? CacheFolder.ofUser() else {
             throw UsageError(
-                "There is no cache folder, as neither XDG_CACHE_HOME nor HOME is set; name one with --cache DIR.",
+                "No cache folder: neither XDG_CACHE_HOME nor HOME is an absolute path. Specify one with --cache DIR.",
                 command: "cache")
         }
         let main = MainWait()
@@ -232,7 +232,7 @@ enum CommandLineTool {
     /// Reports why standard output cannot be written, unless its reader has closed it, and returns the exit status.
     static func status(ofOutputLost error: StandardStream.WriteError) -> Int32 {
         if error == .closed { return ExitStatus.closedOutput }
-        StandardStream.error.say("inflight: Standard output cannot be written: \(error.system.text).\n")
+        StandardStream.error.say("inflight: Cannot write to standard output: \(error.system.text).\n")
         return ExitStatus.failure
     }
 }

@@ -47,7 +47,7 @@ extension NetworkOptions {
         guard let warn, !isQuiet else { return decoder }
         decoder.missingProtectionsHandler = { missing in
             let names = missing.map(\.rawValue).sorted().joined(separator: ",")
-            warn("Images are decoded without this protection, which the system does not provide: \(names).")
+            warn("Decoding without a protection that the system does not provide: \(names).")
         }
         return decoder
     }

@@ -64,8 +64,8 @@ final class Narrator {
     func tellHiddenFailures() {
         for (group, count) in failures.takeHidden() {
             say(
-                "\(style.red("failed")) \(TerminalText.safe(group.origin)): \(group.failure): … and "
-                    + "\(Quantity.grouped(count)) more like it")
+                "\(style.red("failed")) \(TerminalText.safe(group.origin)): \(group.failure): "
+                    + "\(Quantity.grouped(count)) more (use --verbose to print all)")
         }
     }
 

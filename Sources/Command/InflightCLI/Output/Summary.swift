@@ -18,26 +18,26 @@ struct Summary {
         lines += table(columns: columns)
         if !totals.failureOrder.isEmpty {
             lines.append("")
-            lines.append(style.red("What failed, and why:"))
+            lines.append(style.red("Failures:"))
             for failure in totals.failureOrder { lines += describe(failure, columns: columns, style: style) }
             if totals.ungroupedFailures > 0 {
-                lines.append("  \(Quantity.grouped(totals.ungroupedFailures)) for other reasons")
+                lines.append("  \(Quantity.grouped(totals.ungroupedFailures)) × other errors")
             }
         }
         return lines
     }
 
-    private var noun: String { isOfAnything ? "file" : "picture" }
+    private var noun: String { isOfAnything ? "file" : "image" }
 
     private var headline: String {
         let time = Quantity.time(elapsed)
         if let interruption {
-            return "\(interruption) after \(time): \(Quantity.count(totals.done, noun)) done; what is finished is kept."
+            return "\(interruption) after \(time): \(Quantity.count(totals.done, noun)) done. Finished files are kept."
         }
         let verb = directory == nil ? "checked" : "stored"
         if totals.failed == 0 {
             return totals.asked == 0
-                ? "Nothing was asked for." : "All well: \(Quantity.count(totals.asked, noun)) in \(time)."
+                ? "No URLs given." : "Done: \(Quantity.count(totals.asked, noun)) in \(time)."
         }
         return "\(Quantity.grouped(totals.ok)) of \(Quantity.count(totals.asked, noun)) \(verb), "
             + "\(Quantity.grouped(totals.failed)) failed, in \(time)."
@@ -47,19 +47,19 @@ struct Summary {
         var rows: [(String, String, String)] = []
         func add(_ name: String, _ value: String, _ remark: String = "") { rows.append((name, value, remark)) }
         let different = Quantity.grouped(totals.asked - totals.shared)
-        add("asked for", Quantity.grouped(totals.asked), totals.shared > 0 ? "\(different) different" : "")
+        add("requested", Quantity.grouped(totals.asked), totals.shared > 0 ? "\(different) unique" : "")
         add("requests sent", Quantity.grouped(totals.requests))
         if totals.shared > 0 {
-            add("shared", Quantity.grouped(totals.shared), "took the answer of an earlier one")
+            add("coalesced", Quantity.grouped(totals.shared), "served by another request")
         }
         if totals.fromCache > 0 {
             add("from the cache", Quantity.grouped(totals.fromCache), "stored by an earlier run")
         }
-        if totals.skipped > 0 { add("skipped", Quantity.grouped(totals.skipped), "lay there already") }
+        if totals.skipped > 0 { add("skipped", Quantity.grouped(totals.skipped), "already exists") }
         let seconds = elapsed / Duration.seconds(1)
         let rate =
             totals.receivedBytes > 0 && seconds > 0.05
-            ? "\(Quantity.bytes(Int64(Double(totals.receivedBytes) / seconds))) a second" : ""
+            ? "\(Quantity.bytes(Int64(Double(totals.receivedBytes) / seconds)))/s" : ""
         add("received", Quantity.bytes(totals.receivedBytes), rate)
         if let directory {
             let files = Quantity.count(totals.storedFiles, "file")

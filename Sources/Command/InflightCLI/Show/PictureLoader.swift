@@ -89,5 +89,5 @@ struct PictureLoader: Sendable {
         }.get()
     }
 
-    private static let cancelled = LoadError(.cancelled, stage: .fetch, message: "The load was cancelled.")
+    private static let cancelled = LoadError(.cancelled, stage: .fetch, message: "The request was cancelled.")
 }

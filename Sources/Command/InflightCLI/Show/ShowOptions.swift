@@ -33,21 +33,21 @@ struct ShowOptions: CommandOptions {
     var command: Command { .show(self) }
 
     mutating func take(argument: String) throws(UsageError) {
-        if argument.isEmpty { throw UsageError("\"\" is neither a URL nor a file.") }
+        if argument.isEmpty { throw UsageError("Empty argument. Expected a URL or a file.") }
         places.append(argument)
     }
 
     func settle(standardOutputIsTerminal: Bool) throws(UsageError) {
         try network.settle()
-        if places.isEmpty { throw UsageError("Give at least one URL or file.") }
-        if isStill, loops != nil { throw UsageError("--still and --loop contradict each other.") }
+        if places.isEmpty { throw UsageError("No image given. Specify at least one URL or file.") }
+        if isStill, loops != nil { throw UsageError("--still and --loop cannot be combined.") }
         if mode == .kitty, colors != nil {
-            throw UsageError("--colors is about half blocks; with --mode kitty a picture has all of its colours.")
+            throw UsageError("--colors applies to half blocks and cannot be combined with --mode kitty.")
         }
         guard standardOutputIsTerminal else {
             throw UsageError(
-                "Standard output is no terminal, and show is for looking. To have the picture, use "
-                    + "inflight get URL > FILE, or inflight get URL --size 640x480 -o DIR.")
+                "Standard output is not a terminal. To store the image, use inflight get URL > FILE, "
+                    + "or inflight get URL -o DIR.")
         }
     }
 
@@ -66,9 +66,9 @@ struct ShowOptions: CommandOptions {
 
     private static var sizing: [Option<Self>] {
         [
-            Option("--size WxH", "in cells of the terminal, at most: 40x20, 40x or x20") { $0.size = try $1.cells() },
-            Option("--enlarge", "also enlarge pictures that have fewer pixels", \.enlarges),
-            Option("--columns N", "so many beside one another (as many as have room)") {
+            Option("--size WxH", "maximum size in terminal cells: 40x20, 40x or x20") { $0.size = try $1.cells() },
+            Option("--enlarge", "also upscale smaller images", \.enlarges),
+            Option("--columns N", "number of images side by side (default: as many as fit)") {
                 $0.pictureColumns = try $1.integer(1...1000)
             },
         ]
@@ -76,50 +76,51 @@ struct ShowOptions: CommandOptions {
 
     private static var drawing: [Option<Self>] {
         [
-            Option("--mode MODE", "auto (default); kitty: without asking the terminal; blocks") {
+            Option("--mode MODE", "auto (default: query the terminal), kitty or blocks (half blocks)") {
                 $0.mode = try $1.choice()
             },
             Option(
                 "--colors COLOURS",
                 """
-                of blocks: auto (default), truecolor, 256, or none, which makes letters; auto heeds COLORTERM and \
-                NO_COLOR
+                colours of half blocks: auto (default, by COLORTERM and NO_COLOR), truecolor, 256 or none (letters)
                 """
             ) { $0.colors = try $1.choice([("auto", nil)] + ColorDepth.allCases.map { ($0.rawValue, $0) }) },
             Option(
                 "--background COLOUR",
-                "behind what is transparent: white, black or #rrggbb (the terminal's own)"
+                "colour behind transparency: white, black or #rrggbb (default: the terminal's own)"
             ) { $0.background = try $1.color() },
-            Option("--still", "the first frame of animations", \.isStill),
-            Option("--loop N", "play animations that often") { $0.loops = try $1.integer(1...1_000_000) },
-            Option("--page N", "of a tiff file that has several, from 1") { $0.page = try $1.page() },
+            Option("--still", "show only the first frame of animations", \.isStill),
+            Option("--loop N", "play animations N times (default: as their files say)") {
+                $0.loops = try $1.integer(1...1_000_000)
+            },
+            Option("--page N", "show page N of a TIFF file, from 1 (default 1)") { $0.page = try $1.page() },
         ]
     }
 
     private static var output: [Option<Self>] {
         [
-            Option("--quiet", "say nothing of failures", \.network.isQuiet),
-            Option("--verbose", "say how each picture was drawn", \.network.isVerbose),
+            Option("--quiet", "do not print failures", \.network.isQuiet),
+            Option("--verbose", "print format, dimensions and drawn size of each image", \.network.isVerbose),
             Option("--json", nil, values: 0) { _, _ in
-                throw UsageError("--json is nothing to look at; inflight info --json says what an image is.")
+                throw UsageError("--json cannot be used with show. Use inflight info --json.")
             },
         ]
     }
 
     static let introduction = """
-        Shows pictures in the terminal: as pixels where the terminal says that it has
-        Kitty graphics, as half blocks in colour everywhere else, tmux included. One is
-        as large as the window, several stand in a grid. Animations play, as often as
-        their files say; Ctrl-C ends that.
+        Shows images in the terminal: with Kitty graphics if the terminal reports
+        support, otherwise, as in tmux, with half blocks in colour. A single image fits
+        the window, several are drawn in a grid. Animations play until Ctrl-C, or as
+        often as their files say.
 
         Usage: inflight show URL-or-FILE… [options]
         """
 
     static let notes = """
-        What has left the window does not move. Standard output has to be a terminal:
-        to have a picture, use inflight get URL > FILE.
+        Animations that have scrolled out of the window do not play. Standard output
+        must be a terminal. To store an image, use inflight get URL > FILE.
 
-        Exit status: 0 all well, 1 something failed, 64 usage error, 66 the certificates
+        Exit status: 0 success, 1 something failed, 64 usage error, 66 the certificates
         cannot be read, 130 after Ctrl-C, 143 after SIGTERM.
 
         Examples:

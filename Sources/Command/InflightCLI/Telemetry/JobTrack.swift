@@ -87,7 +87,7 @@ final class JobTrack {
             if !reused { add(.connect, from: point, to: time) }
             hasConnected = true
             point = max(point, time)
-            words.append(reused ? "over a connection that was there" : "over a new connection")
+            words.append(reused ? "over a reused connection" : "over a new connection")
         case .secured:
             add(.tls, from: point, to: time)
             point = max(point, time)
@@ -104,13 +104,13 @@ final class JobTrack {
             words.append("redirected to \(url)")
         case .revalidated:
             mark(.revalidated, at: time)
-            words.append("what is in the cache still holds")
+            words.append("cached response revalidated")
         case .resumed(let start):
             mark(.resumed, at: time, "from byte \(start)")
-            words.append("goes on from byte \(Quantity.grouped(Int(start)))")
+            words.append("resumed from byte \(Quantity.grouped(Int(start)))")
         case .sentAgain(let why): retried(at: time, why)
         case .retries(let after, let why):
-            retried(at: time, "\(why), waits \(Quantity.time(after))")
+            retried(at: time, "\(why), after \(Quantity.time(after))")
             begin(.backoff, at: time)
         case .previewed: mark(.preview, at: time)
         case .failed(_, let why): mark(.failed, at: time, why)
@@ -129,7 +129,7 @@ final class JobTrack {
         if isLocal {
             begin(.disk, at: time)
         } else {
-            words.append("sent \(method)\(resumesAt > 0 ? " for what is missing" : "")")
+            words.append("sent \(method)\(resumesAt > 0 ? " for the missing bytes" : "")")
         }
     }
 
@@ -138,22 +138,22 @@ final class JobTrack {
         guard !isLocal else { return }
         if !hasFirstByte { add(.firstByte, from: point, to: time) }
         begin(.download, at: max(point, hasFirstByte ? point : time))
-        words.append("answered \(status)")
+        words.append("received \(status)")
     }
 
     private func retried(at time: Int, _ why: String) {
         mark(.retried, at: time, why)
-        words.append("tried again: \(why)")
+        words.append("retried: \(why)")
     }
 
     private static func word(_ found: PipelineEvent.LookUp) -> String {
         switch found {
-        case .nothing: "not in the cache"
-        case .fresh: "in the cache, fresh"
-        case .stale: "in the cache, stale but allowed"
-        case .validator: "in the cache, to be asked about"
-        case .part: "a first part is in the cache"
-        case .useless: "what is in the cache may not be used"
+        case .nothing: "cache miss"
+        case .fresh: "cache hit, fresh"
+        case .stale: "cache hit, stale but allowed"
+        case .validator: "cache hit, requires revalidation"
+        case .part: "cache hit, partial response"
+        case .useless: "cached response not usable"
         }
     }
 }

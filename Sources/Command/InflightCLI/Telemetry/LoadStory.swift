@@ -21,11 +21,11 @@ struct LoadStory: Sendable {
 
     static func name(_ stage: RunRecord.Stage) -> String {
         switch stage {
-        case .queued: "waiting for a place"
+        case .queued: "queued"
         case .disk: "disk"
-        case .backoff: "waiting to try again"
-        case .nameLookup: "name"
-        case .connect: "connection"
+        case .backoff: "backoff"
+        case .nameLookup: "DNS"
+        case .connect: "connect"
         case .tls: "TLS"
         case .firstByte: "first byte"
         case .download: "download"
@@ -33,7 +33,7 @@ struct LoadStory: Sendable {
         case .process: "check"
         case .encode: "encode"
         case .store: "write"
-        case .deliver: "delivery"
+        case .deliver: "deliver"
         }
     }
 

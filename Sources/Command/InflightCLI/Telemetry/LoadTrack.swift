@@ -29,7 +29,7 @@ final class LoadTrack {
     }
 
     func joined(_ job: JobTrack, at time: Int) {
-        let why = job.firstLine.map { "shares with line \($0)" } ?? "shares what is under way"
+        let why = job.firstLine.map { "coalesced with line \($0)" } ?? "coalesced with a job in flight"
         marks.append(RunRecord.Mark(kind: .joined, at: time, why: why))
         words.append(why)
     }

@@ -186,7 +186,7 @@ struct RunBook {
     mutating func concluded(_ load: RunRecord.Load) {
         var load = load
         if let first = sharers.removeValue(forKey: load.id) {
-            load.marks.append(RunRecord.Mark(kind: .joined, at: load.start, why: "shares with line \(first)"))
+            load.marks.append(RunRecord.Mark(kind: .joined, at: load.start, why: "coalesced with line \(first)"))
         }
         if load.outcome == .ok || load.outcome == .failed { count(load.end - load.start, Self.total) }
         if let bytes = load.bytes { count(Int(bytes), Self.bodies) }

@@ -40,8 +40,8 @@ struct RunOutput: Sendable {
     }
 
     private static func problem(_ path: String, _ what: String, _ error: SystemError) -> String {
-        "The \(what) \(path.quoted) cannot be written: \(error.text). "
-            + "Name a file in a directory that is there and may be written to, with --\(what) FILE."
+        "Cannot write the \(what) \(path.quoted): \(error.text). "
+            + "Choose a file in an existing, writable folder with --\(what) FILE."
     }
 
     /// Whether there are files to write.

@@ -78,7 +78,7 @@ struct RunRecord: Sendable {
 
         var kind: Kind
         var at: Int
-        /// The reason in a few words, such as `503, waits 1.2 s`; empty if there is none.
+        /// The reason in a few words, such as `503, after 1.2 s`; empty if there is none.
         var why: String
     }
 

@@ -10,7 +10,7 @@ struct TimelineText {
 
     /// Spaces that do not break keep each entry together.
     static let legend = [
-        "┣━┫ runs,", "├╌┤ stands still,", "├─┤ takes no thread,", "▸ had not ended,", "▾ a moment,", "t2 on thread 2",
+        "┣━┫ running,", "├╌┤ blocked,", "├─┤ without a thread,", "▸ unfinished,", "▾ event,", "t2 on thread 2",
     ].map { $0.replacing(" ", with: "\u{A0}") }.joined(separator: " ")
 
     func lines(_ recording: Recording) -> [String] {
