@@ -5,7 +5,9 @@ extension LoopbackServer {
     /// Waits until `condition` is true. Any thread; without cost while it waits.
     public func wait(until condition: Condition, within limit: Duration = .seconds(10)) async throws(WaitFailure) {
         let core = core
-        try await core.waiting.wait(for: "\(condition)", within: limit, seen: { core.summary }) { core.isTrue(condition) }
+        try await core.waiting.wait(for: "\(condition)", within: limit, seen: { core.summary }) {
+            core.isTrue(condition)
+        }
     }
 
     /// Waits until `condition` is true. Blocks the calling thread.
