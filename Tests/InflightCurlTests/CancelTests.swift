@@ -20,7 +20,8 @@ struct CancelTests {
         try server.waitUntilClosedByPeer("/")
     }
 
-    @Test("A transfer can be cancelled right after its start and before the response") func earlyCancellation() throws {
+    @Test("A transfer can be cancelled right after its start, while connecting and before the response")
+    func earlyCancellation() throws {
         let server = try LoopbackServer()
         server.serve("/", .ok(Bytes("x")).held("head"))
         let transport = try CurlTransport()
@@ -39,8 +40,10 @@ struct CancelTests {
         let silent = try LoopbackServer(greeting)
         let shaking = Recorder()
         let handshake = transport.start(try .of("https://127.0.0.1:\(silent.port)/"), receiver: shaking)
+        try silent.wait(until: .openedConnections(1))
         handshake.cancel()
         #expect(shaking.waitForEnd().error?.code == .cancelled)
+        try silent.wait(until: .openConnections(0))
     }
 
     @Test("A receiver can cancel the transfer at the head and in the body") func receiverCancellation() throws {
@@ -75,6 +78,8 @@ struct CancelTests {
         #expect(recorder.heard.chunks == 0)
         transfer.resume()
         _ = recorder.wait { $0.chunks == 1 }
+        #expect(try transport.load(server.url("/quick")).text == "y")
+        #expect(recorder.heard.chunks == 1)
         transfer.resume()
         _ = recorder.wait { $0.body.count > 700_000 }
         // An extra resume is harmless, whether or not the transfer has paused again.

@@ -159,13 +159,16 @@ struct ExchangeTests {
             }.error?.code == .invalidRequest)
     }
 
-    @Test("A 204 response ends without a body, and redirects are not followed") func bodylessStatuses() throws {
+    @Test("A 204 or 304 response has no body, and redirects are not followed") func bodylessStatuses() throws {
         let server = try LoopbackServer()
         server.serve("/204", .status(204))
         server.serve("/304", .status(304).field("Content-Length", "5"))
         server.serve("/302", .redirect(to: "/204"))
         let transport = try CurlTransport()
         #expect(try transport.load(server.url("/204")).summary?.bodyBytes == 0)
+        let unchanged = try transport.load(server.url("/304"))
+        #expect(unchanged.head?.status == 304)
+        #expect(unchanged.summary?.bodyBytes == 0)
         #expect(try transport.load(server.url("/302")).head?.status == 302)
         #expect(server.requestCount(of: "/204") == 1)
     }

@@ -67,7 +67,11 @@ struct ProxyTests {
 
     @Test("Connections are direct if environment proxies are disabled") func disabledEnvironment() throws {
         var configuration = CurlTransport.Configuration()
-        configuration.usesEnvironmentProxies = false
-        #expect(try Settings(configuration).proxies.proxy(for: Origin(scheme: "http", host: "a", port: 80)) == nil)
+        for isUsed in [true, false] {
+            configuration.usesEnvironmentProxies = isUsed
+            let settings = try Settings(configuration, environment: ["http_proxy": "http://proxy.test:1"])
+            let proxy = try settings.proxies.proxy(for: Origin(scheme: "http", host: "a", port: 80))
+            #expect(proxy?.host == (isUsed ? "proxy.test" : nil))
+        }
     }
 }

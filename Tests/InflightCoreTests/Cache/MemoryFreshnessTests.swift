@@ -170,7 +170,17 @@ struct MemoryFreshnessTests {
         _ = try await stage.pipeline.image(for: request)
         _ = try await stage.get { $0.method = "POST" }
         #expect(stage.pipeline.cached(request)?.isStale == true)
-        await #expect(throws: LoadError.self) { _ = try await stage.pipeline.image(for: request) }
+        let error = await #expect(throws: LoadError.self) { _ = try await stage.pipeline.image(for: request) }
+        #expect(error?.status == 404)
+        await stage.end()
+    }
+
+    @Test("A 404 makes an image in memory stale") func missingResource() async throws {
+        let stage = try stage(image(1, Self.fresh), .status(404))
+        _ = try await stage.image()
+        let error = await #expect(throws: LoadError.self) { _ = try await stage.image { $0.cachePolicy = .refresh } }
+        #expect(error?.status == 404)
+        #expect(stage.pipeline.cached(ImageRequest(StoreStage.url))?.isStale == true)
         await stage.end()
     }
 

@@ -98,13 +98,19 @@ struct PrefixReuseTests {
         await stage.end()
     }
 
-    @Test("A processed image in memory and on disk is served from memory") func memoryBeforeDisk() async throws {
-        let stage = try StoreStage()
+    @Test("A processed image in memory is served without a store lookup") func memoryBeforeDisk() async throws {
+        let executor = CountingExecutor()
+        let store = MemoryStore(executor: executor)
+        let stage = try StoreStage { $0.store = .shared(store) }
         serve(stage)
         let first = FakeProcessor(name: "a")
         _ = try await image(stage, [first], .processed)
+        #expect(store.entries.count == 1)
+        let calls = executor.calls.withLock { $0 }
         #expect(try await image(stage, [first], .processed).source == .memory)
+        #expect(executor.calls.withLock { $0 } == calls)
         await stage.end()
+        await store.shutdown()
     }
 
     @Test("A coalesced decode is stored only under the key of the subscriber that stores it")
@@ -130,5 +136,16 @@ struct PrefixReuseTests {
         processed.storedForm = .processed
         #expect(try await stage.pipeline.image(for: processed).width == 5)
         await stage.end()
+    }
+}
+
+/// Counts the calls of a store.
+private final class CountingExecutor: WorkExecutor {
+    let calls = Guarded(0)
+    private let threads = WorkerThreads(count: 1, name: "store")
+
+    func run(_ work: @escaping @Sendable () -> Void) {
+        calls.withLock { $0 += 1 }
+        threads.run(work)
     }
 }

@@ -39,7 +39,7 @@ struct DataURLTransportTests {
         #expect(heard.head == nil)
     }
 
-    @Test("The body limit applies to the decoded data of a data URL and is inclusive") func bodyLimit() throws {
+    @Test("The body limit of a data URL is inclusive, and is checked before decoding") func bodyLimit() throws {
         let transport = DataURLTransport()
         let base64 = "data:;base64," + String(repeating: "QUJD", count: 1000)
         let plain = "data:," + String(repeating: "%41", count: 1000)
@@ -49,19 +49,27 @@ struct DataURLTransportTests {
         let refused = try transport.load(plain) { $0.limits.maximumBodyBytes = 999 }
         #expect(refused.error?.code == .tooLarge)
         #expect((refused.error?.url?.utf8.count ?? 1000) < 300)
+        let malformed = "data:;base64," + String(repeating: "*", count: 4000)
+        #expect(try transport.load(malformed) { $0.limits.maximumBodyBytes = 2999 }.error?.code == .tooLarge)
+        #expect(try transport.load(malformed) { $0.limits.maximumBodyBytes = 3000 }.error?.code == .invalidURL)
     }
 
-    @Test("A data URL transfer can be paused, resumed and cancelled") func pausing() throws {
+    @Test("A long data URL is delivered in chunks, between which it can be paused, resumed and cancelled")
+    func pausing() throws {
         let url = "data:," + String(repeating: "x", count: 200_000)
         let transport = DataURLTransport()
         let recorder = Recorder(onBytes: { $0 == 0 ? .pause : .proceed })
         let transfer = transport.start(try .of(url), receiver: recorder)
         _ = recorder.wait { $0.chunks == 1 }
+        // The transport has one thread: when it has served another URL, the paused transfer's turn is over.
+        #expect(try transport.load("data:,y").text == "y")
+        #expect(recorder.heard.chunks == 1 && recorder.heard.body.count < 200_000)
         transfer.resume()
         #expect(recorder.waitForEnd().body.count == 200_000)
         let stopped = Recorder(onBytes: { _ in .cancel })
         _ = transport.start(try .of(url), receiver: stopped)
         #expect(stopped.waitForEnd().error?.code == .cancelled)
+        #expect(stopped.heard.chunks == 1)
     }
 
     @Test("A data URL transport serves nothing after shutdown") func shutdown() async throws {

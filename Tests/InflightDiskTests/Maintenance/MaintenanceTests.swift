@@ -164,11 +164,14 @@ struct MaintenanceTests {
         let folder = Folder()
         folder.write("letter.txt", [1])
         let store = folder.store()
-        await #expect(throws: LoadError.self) { try await store.statistics() }
-        await #expect(throws: LoadError.self) { try await store.verify() }
-        await #expect(throws: LoadError.self) { try await store.clear(.all) }
+        let statistics = await #expect(throws: LoadError.self) { try await store.statistics() }
+        let verify = await #expect(throws: LoadError.self) { try await store.verify() }
+        let clear = await #expect(throws: LoadError.self) { try await store.clear(.all) }
+        for error in [statistics, verify, clear] {
+            #expect(error?.code == .cannotWrite && error?.message.hasPrefix("The folder \(folder.path) ") == true)
+        }
         await store.shutdown()
         await #expect(throws: LoadError.self) { try await store.list() }
-        #expect(folder.files.count == 1)
+        #expect(folder.files == ["letter.txt": 1])
     }
 }

@@ -16,6 +16,7 @@ final class FailingFileSystem: FileSystem {
     private struct State {
         var count = 0
         var hasFailed = false
+        var hasFailedChange = false
         var threads: Set<UInt> = []
         /// Descriptors that accept no more bytes.
         var full: Set<Int32> = []
@@ -37,6 +38,8 @@ final class FailingFileSystem: FileSystem {
     }
 
     var hasFailed: Bool { state.withLock { $0.hasFailed } }
+    /// Whether the failed operation needed space or changed something.
+    var hasFailedChange: Bool { state.withLock { $0.hasFailedChange } }
     /// Makes every operation that needs space fail from now on, or succeed again.
     func setFull(_ isFull: Bool) { state.withLock { $0.isFull = isFull } }
     var threads: Set<UInt> { state.withLock { $0.threads } }
@@ -54,8 +57,9 @@ final class FailingFileSystem: FileSystem {
         let isFailing = state.withLock { state in
             state.threads.insert(UInt(pthread_self()))
             state.count += 1
-            if state.count == failing { state.hasFailed = true }
-            return state.count == failing
+            guard state.count == failing else { return false }
+            (state.hasFailed, state.hasFailedChange) = (true, isWriting)
+            return true
         }
         guard isFailing else { return false }
         switch fault {

@@ -106,17 +106,17 @@ struct ScriptedTransportTests {
         #expect(transport.events == [.started(a, .normal), .cancelled(a), .ended(a, .cancelled)])
     }
 
-    @Test("Scripts in a sequence can fail midway, be partial or have interim responses") func sequence() throws {
+    @Test("Scripts in a sequence can fail midway, be partial, redirect or send interim heads") func sequence() throws {
         let transport = ScriptedTransport(.manual)
         transport.serve(
             a,
             inOrder: [
                 .ok(Bytes("abcdef"), chunks: [4]).failing(.truncated, after: 5),
-                .partial(Bytes("f"), from: 5, of: 6), .status(304), .failure(.timedOut),
+                .partial(Bytes("f"), from: 5, of: 6), .status(304), .redirect(to: b), .failure(.timedOut),
                 Script([.interim(ResponseHead(status: 103)), .head(ResponseHead(status: 200), expectedBytes: nil)]),
             ])
         var heard: [[String]] = []
-        for _ in 0..<5 {
+        for _ in 0..<6 {
             let recorder = Recorder()
             _ = transport.start(try request(a), receiver: recorder)
             transport.finish(a)
@@ -125,7 +125,8 @@ struct ScriptedTransportTests {
         #expect(
             heard == [
                 ["head 200 6", "0: abcd", "4: e", "error truncated"], ["head 206 1", "0: f", "end 1"],
-                ["head 304 0", "end 0"], ["error timedOut"], ["interim 103", "head 200 ?", "end 0"],
+                ["head 304 0", "end 0"], ["head 302 0", "end 0"], ["error timedOut"],
+                ["interim 103", "head 200 ?", "end 0"],
             ])
     }
 

@@ -17,7 +17,8 @@ struct Settings: Sendable {
     let addressPolicy: AddressPolicy
     var proxies: ProxyRules
 
-    init(_ configuration: CurlTransport.Configuration) throws(LoadError) {
+    /// - Parameter environment: The proxy variables; if nil, those of the process.
+    init(_ configuration: CurlTransport.Configuration, environment: [String: String]? = nil) throws(LoadError) {
         for (name, value) in [
             ("maximumConnectionsPerOrigin", configuration.maximumConnectionsPerOrigin),
             ("maximumStreamsPerConnection", configuration.maximumStreamsPerConnection),
@@ -40,7 +41,8 @@ struct Settings: Sendable {
         }
         userAgent = configuration.userAgent
         addressPolicy = configuration.addressPolicy
-        proxies = configuration.usesEnvironmentProxies ? ProxyRules(environment: Self.proxyVariables()) : .none
+        let variables = environment ?? Self.proxyVariables()
+        proxies = configuration.usesEnvironmentProxies ? ProxyRules(environment: variables) : .none
     }
 
     private static func proxyVariables() -> [String: String] {
