@@ -69,9 +69,9 @@ final class Exchange: Transfer, @unchecked Sendable {
     var missingNames = 0
 
     init(request: TransportRequest, receiver: any TransportReceiver, mailbox: Mailbox) {
+        priority = request.priority
         self.request = request
         self.receiver = receiver
-        priority = request.priority
         self.mailbox = mailbox
     }
 

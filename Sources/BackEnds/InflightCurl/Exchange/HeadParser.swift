@@ -214,6 +214,7 @@ private enum Byte {
 
     /// Returns the number if the value is one number, or the same one repeated between commas.
     func sameNumbers(_ range: Range<Int>) -> Int64? {
+        guard position(of: Byte.comma, in: range) != nil else { return number(range) }
         let numbers = members(range).map { number($0) }
         return numbers.allSatisfy { $0 == numbers[0] } ? numbers[0] : nil
     }

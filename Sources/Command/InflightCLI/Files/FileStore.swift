@@ -12,7 +12,13 @@ final class FileStore: Sendable {
         fileprivate let folder: DraftFolder
         fileprivate let number: Int
         /// The hidden name.
-        fileprivate var name: String { String(number) }
+        fileprivate let name: String
+
+        fileprivate init(folder: DraftFolder, number: Int) {
+            self.folder = folder
+            self.number = number
+            name = String(number)
+        }
 
         static func == (left: Draft, right: Draft) -> Bool {
             left.folder === right.folder && left.number == right.number
@@ -77,7 +83,11 @@ final class FileStore: Sendable {
 
     /// Gives a draft its name. It replaces an existing file of that name; a symbolic link is replaced, not followed.
     func publish(_ draft: Draft, as name: String) throws(LoadError) {
-        guard unsafe renameat(draft.folder.descriptor, draft.name, descriptor, name) == 0 else {
+        // An implicit conversion would allocate memory for each name.
+        let status = unsafe draft.name.withCString { hidden in
+            unsafe name.withCString { unsafe renameat(draft.folder.descriptor, hidden, descriptor, $0) }
+        }
+        guard status == 0 else {
             let error = SystemError.last
             discard(draft)
             throw Self.cannotWrite("Cannot write \(path(of: name)): \(error.text).", error)
@@ -144,8 +154,9 @@ final class FileStore: Sendable {
             state.folder = folder
             state.counter += 1
             let draft = Draft(folder: folder, number: state.counter)
-            let file = unsafe openat(
-                folder.descriptor, draft.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
+            let file = unsafe draft.name.withCString {
+                unsafe openat(folder.descriptor, $0, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
+            }
             if file < 0 { throw .last }
             state.drafts.insert(draft.number)
             return (draft, file)

@@ -12,7 +12,9 @@ final class LongMemory {
 
     private let limits: Limits
     private let makeTable: () throws -> TemporaryTable
-    private var recent: [Key: [UInt8]] = [:]
+    /// By text, not by bytes: a short key is stored in place, and a longer one shares its owner's storage. File names
+    /// that differ only in their Unicode normalization count as equal here, and get different numbers.
+    private var recent: [String: [UInt8]] = [:]
     private var recentBytes = 0
     private var disk: TemporaryTable?
     private var diskHasFailed = false
@@ -25,30 +27,20 @@ final class LongMemory {
     /// The number of entries in memory.
     var residentCount: Int { recent.count }
 
-    /// A key that compares its bytes and hashes them in one step.
-    private struct Key: Hashable {
-        let bytes: [UInt8]
-
-        func hash(into hasher: inout Hasher) {
-            unsafe bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
-        }
-    }
-
     subscript(key: String) -> [UInt8]? {
-        get { value(of: Key(bytes: Array(key.utf8))) }
-        set { newValue.map { set(Key(bytes: Array(key.utf8)), $0) } }
+        get {
+            if let value = recent[key] { return value }
+            guard let disk else { return nil }
+            return (try? disk.value(of: Array(key.utf8))) ?? nil
+        }
+        set { newValue.map { set(key, $0) } }
     }
 
-    private func value(of key: Key) -> [UInt8]? {
-        if let value = recent[key] { return value }
-        return (try? disk?.value(of: key.bytes)) ?? nil
-    }
-
-    private func set(_ key: Key, _ value: [UInt8]) {
+    private func set(_ key: String, _ value: [UInt8]) {
         if let old = recent.updateValue(value, forKey: key) {
             recentBytes += value.count - old.count
         } else {
-            recentBytes += key.bytes.count + value.count
+            recentBytes += key.utf8.count + value.count
         }
         if (recent.count > limits.entries || recentBytes > limits.bytes) && !diskHasFailed { moveToDisk() }
     }
@@ -56,7 +48,7 @@ final class LongMemory {
     private func moveToDisk() {
         do {
             let table = try disk ?? makeTable()
-            try table.set(recent.lazy.map { (key: $0.key.bytes, value: $0.value) })
+            try table.set(recent.lazy.map { (key: Array($0.key.utf8), value: $0.value) })
             disk = table
             recent.removeAll(keepingCapacity: true)
             recentBytes = 0

@@ -28,14 +28,16 @@ struct NameBook {
     }
 
     /// The allocated names. The value of an unnumbered one is the last number given to it, and empty for 1.
-    private let memory: LongMemory
+    private let allocated: LongMemory
+    /// The names that the loads get if all end as expected, in the same form.
+    private let expected = LongMemory()
     /// The loads without a name, in request order, by the beginnings of their stems (``queue(of:)``).
     private var waiting: [String: [Load]] = [:]
     /// For each such queue, the queues whose first load waits until it advances.
     private var dependents: [String: Set<String>] = [:]
 
     init(memory: LongMemory) {
-        self.memory = memory
+        allocated = memory
     }
 
     /// Whether every load has its name.
@@ -63,7 +65,7 @@ struct NameBook {
         var names = [queue]
         while let name = names.popLast() {
             guard advance(name, into: &decisions) else { continue }
-            names += dependents.removeValue(forKey: name) ?? []
+            if !dependents.isEmpty { names += dependents.removeValue(forKey: name) ?? [] }
         }
         return decisions
     }
@@ -72,21 +74,22 @@ struct NameBook {
     ///
     /// Call it in request order, each time after ``expect(_:number:)`` for the previous load.
     func expectedNumber(_ parts: NameParts) -> Int {
-        firstFree(parts, in: "e")
+        firstFree(parts, parts.name(number: 1), in: expected)
     }
 
     /// Records the name that was found, or that will be given if all loads end as expected.
     func expect(_ parts: NameParts, number: Int) {
-        take(parts, number, in: "e")
+        take(parts, parts.name(number: 1), number, in: expected)
     }
 
     /// Names the first loads of a queue, as far as they have ended.
     /// - Returns: Whether any load was named.
     private mutating func advance(_ name: String, into decisions: inout [Decision]) -> Bool {
-        guard var queue = waiting[name] else { return false }
+        guard let queue = waiting.index(forKey: name) else { return false }
         var done = 0
-        while done < queue.count, let ending = queue[done].ending {
-            let load = queue[done]
+        while done < waiting.values[queue].count {
+            let load = waiting.values[queue][done]
+            guard let ending = load.ending else { break }
             if let parent = Self.parent(of: load.stem).map(Self.queue(of:)), parent != name,
                 let first = waiting[parent]?.first, first.id < load.id
             {
@@ -97,47 +100,57 @@ struct NameBook {
             done += 1
         }
         guard done > 0 else { return false }
-        queue.removeFirst(done)
-        waiting[name] = queue.isEmpty ? nil : queue
+        if done == waiting.values[queue].count {
+            waiting.remove(at: queue)
+        } else {
+            waiting.values[queue].removeFirst(done)
+        }
         return true
     }
 
     private func decide(_ id: Int, _ ending: Ending) -> String? {
         switch ending {
-        case .stored(let parts):
-            let number = firstFree(parts, in: "n", before: id)
-            take(parts, number, in: "n")
-            return parts.name(number: number)
-        case .failed(let parts):
-            take(parts, firstFree(parts, in: "n", before: id), in: "n")
+        case .stored(let parts): return allocate(parts, id)
+        case .failed(let parts): _ = allocate(parts, id)
         case .existing(let name):
-            if memory["n" + name] == nil { memory["n" + name] = [] }
+            if allocated[name] == nil { allocated[name] = [] }
         }
         return nil
     }
 
+    private func allocate(_ parts: NameParts, _ id: Int) -> String {
+        let first = parts.name(number: 1)
+        return take(parts, first, firstFree(parts, first, in: allocated, before: id), in: allocated)
+    }
+
     /// Returns the first number under which the name is free. A name without an extension conflicts with any extension,
     /// because the extension that its image would have had is unknown.
-    private func firstFree(_ parts: NameParts, in space: String, before id: Int? = nil) -> Int {
-        var number = memory[space + parts.name(number: 1)].map { Self.number($0) + 1 } ?? 1
-        while isTaken(parts, number, in: space, before: id) { number += 1 }
+    ///
+    /// - Parameter first: The unnumbered name.
+    private func firstFree(_ parts: NameParts, _ first: String, in memory: LongMemory, before id: Int? = nil) -> Int {
+        var number = memory[first].map { Self.number($0) + 1 } ?? 1
+        while isTaken(parts, number, in: memory, before: id) { number += 1 }
         return number
     }
 
-    private func take(_ parts: NameParts, _ number: Int, in space: String) {
-        if number > 1 { memory[space + parts.name(number: number)] = [] }
-        memory[space + parts.name(number: 1)] = number > 1 ? Self.bytes(number) : []
+    /// - Returns: The name.
+    @discardableResult
+    private func take(_ parts: NameParts, _ first: String, _ number: Int, in memory: LongMemory) -> String {
+        memory[first] = number > 1 ? Self.bytes(number) : []
+        guard number > 1 else { return first }
+        let name = parts.name(number: number)
+        memory[name] = []
+        return name
     }
 
-    private func isTaken(_ parts: NameParts, _ number: Int, in space: String, before id: Int?) -> Bool {
-        if number > 1, memory[space + parts.name(number: number)] != nil { return true }
-        let bare = NameParts(stem: parts.stem)
-        if parts.fileExtension != nil, memory[space + bare.name(number: number)] != nil { return true }
+    private func isTaken(_ parts: NameParts, _ number: Int, in memory: LongMemory, before id: Int?) -> Bool {
+        if number > 1, memory[parts.name(number: number)] != nil { return true }
+        let bare = NameParts(stem: parts.stem).name(number: number)
+        if parts.fileExtension != nil, memory[bare] != nil { return true }
         // An earlier load is still pending, and wants the name that this number would give.
-        let other = Self.queue(of: bare.name(number: number))
-        guard number > 1, let id, other != Self.queue(of: parts.stem), let first = waiting[other]?.first else {
-            return false
-        }
+        guard number > 1, let id else { return false }
+        let other = Self.queue(of: bare)
+        guard other != Self.queue(of: parts.stem), let first = waiting[other]?.first else { return false }
         return first.id < id
     }
 

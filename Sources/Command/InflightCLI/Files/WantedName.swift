@@ -26,7 +26,8 @@ struct WantedName: Hashable, Sendable {
     }
 
     init(lastPart: Substring) {
-        let name = Self.safe(PercentEncoding.decoded(lastPart))
+        let isEncoded = lastPart.utf8.contains(UInt8(ascii: "%"))
+        let name = Self.safe(isEncoded ? PercentEncoding.decoded(lastPart) : String(lastPart))
         guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot != name.startIndex else {
             self.init(stem: name)
             return
@@ -116,9 +117,15 @@ struct NameParts: Hashable, Sendable {
     /// Returns the whole name, at most ``WantedName/limit`` bytes: `a.jpg` for 1, `a-2.jpg` for 2. A long stem is
     /// truncated between characters.
     func name(number: Int) -> String {
-        var ending = number > 1 ? "-\(number)" : ""
-        if let fileExtension { ending += "." + fileExtension }
-        return Self.cut(stem, to: WantedName.limit - ending.utf8.count) + ending
+        let number = number > 1 ? "-\(number)" : ""
+        let endingLength = number.utf8.count + (fileExtension.map { 1 + $0.utf8.count } ?? 0)
+        var name = Self.cut(stem, to: WantedName.limit - endingLength)
+        name += number
+        if let fileExtension {
+            name += "."
+            name += fileExtension
+        }
+        return name
     }
 
     /// Returns the beginning of a text, at most `limit` bytes of UTF-8, truncated between characters.

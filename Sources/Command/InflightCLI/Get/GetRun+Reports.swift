@@ -52,11 +52,8 @@ extension GetRun {
         reporter.totals.count(digest.outcome)
         let start = since ?? waiter.askedAt
         let end = clock.now()
-        let duration = end - start
         record(waiter, digest, from: from, story: story(), start: start, end: end)
-        reporter.closed(
-            waiter.number, waiter.text, digest, from: from,
-            milliseconds: Int(duration.saturatedNanoseconds / 1_000_000))
+        reporter.closed(waiter.number, waiter.text, digest, from: from, took: end - start)
         if let status = reporter.outputLoss {
             interruption = interruption ?? "Stopped"
             endEarly(status: status)

@@ -46,7 +46,7 @@ final class GetRun: @unchecked Sendable {
     var pendingWork = 0
     var thumbnails = ThumbnailBudget()
     var memory = LongMemory()
-    var names: NameBook
+    var names = NameBook(memory: LongMemory())
     /// The beginnings of preview names, each used by one image only.
     var previewStems: Set<String> = []
     var pumpIsScheduled = false
@@ -74,7 +74,6 @@ final class GetRun: @unchecked Sendable {
         tellsDetails = options.network.json || recorder != nil
         reporter = Reporter(isJSON: options.network.json, isOrdered: !options.isUnordered, narrator: narrator)
         arguments = options.urls[...]
-        names = NameBook(memory: LongMemory())
         requests = RequestMaker(options)
         if let directory = options.directory, !options.discards {
             store = Result { () throws(LoadError) in try FileStore(directory: directory) }
@@ -82,7 +81,8 @@ final class GetRun: @unchecked Sendable {
             store = nil
         }
         work = PictureWork(
-            options: options, codecs: pipeline.codecs, store: try? store?.get(), cancellation: cancellation)
+            options: options, codecs: pipeline.codecs, store: try? store?.get(), cancellation: cancellation,
+            isRecorded: recorder != nil)
         start = clock.now()
         if let descriptor {
             list = ListSource(descriptor: descriptor, queue: queue) { [unowned self] in pump() }

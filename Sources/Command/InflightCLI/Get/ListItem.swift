@@ -53,7 +53,8 @@ final class ListItem: @unchecked Sendable {
 
     /// Returns the key under which lines for the same URL share one item.
     static func key(_ url: ResourceURL) -> String {
-        // A URL cannot contain a line feed.
-        url.userInfo.map { "\(url.string)\n\($0)" } ?? url.string
+        guard let userInfo = url.userInfo else { return url.string }
+        // A URL cannot contain a line feed. Byte by byte, because equal text may be encoded in different bytes.
+        return "\(url.string)\n\(userInfo.utf8.map { String($0) }.joined(separator: " "))"
     }
 }

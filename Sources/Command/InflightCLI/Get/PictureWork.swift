@@ -3,18 +3,32 @@ import InflightConcurrency
 import InflightCore
 
 /// Processes a body before it is reported: inspects, verifies, encodes and writes it, on the run's own threads.
-struct PictureWork: Sendable {
-    /// A processed body.
-    struct Made: Sendable {
-        var report: Report
+///
+/// A class, because every load's closure refers to it.
+final class PictureWork: Sendable {
+    /// A processed body. A class, because it is passed from state to state until its file has a name.
+    final class Made: Sendable {
+        let report: Report
+        let parts: NameParts
         /// The file, written under a hidden name; `nil` if nothing is stored.
-        var draft: FileStore.Draft?
-        var parts: NameParts
-        var writtenBytes: Int64
-        /// The steps and their durations.
-        var work: [OwnWork] = []
+        let draft: FileStore.Draft?
+        let writtenBytes: Int64
+        /// The steps and their durations, if the run is recorded.
+        let work: [OwnWork]
         /// The source for a thumbnail, if one is wanted.
-        var subject: ThumbnailSubject?
+        let subject: ThumbnailSubject?
+
+        init(
+            _ report: Report, _ parts: NameParts, draft: FileStore.Draft? = nil, writtenBytes: Int64 = 0,
+            work: [OwnWork] = [], subject: ThumbnailSubject? = nil
+        ) {
+            self.report = report
+            self.parts = parts
+            self.draft = draft
+            self.writtenBytes = writtenBytes
+            self.work = work
+            self.subject = subject
+        }
     }
 
     let options: GetOptions
@@ -23,7 +37,19 @@ struct PictureWork: Sendable {
     let store: FileStore?
     /// Set when the run ends early.
     let cancellation: CancellationFlag
+    /// Whether the steps are timed.
+    let isRecorded: Bool
     let clock = SystemClock()
+
+    init(
+        options: GetOptions, codecs: CodecRegistry, store: FileStore?, cancellation: CancellationFlag, isRecorded: Bool
+    ) {
+        self.options = options
+        self.codecs = codecs
+        self.store = store
+        self.cancellation = cancellation
+        self.isRecorded = isRecorded
+    }
 
     /// The size in bytes above which a body takes long to check and to write.
     private static let mostQuickBytes = 1 << 20
@@ -43,19 +69,19 @@ struct PictureWork: Sendable {
             finalURL: response.redirectCount > 0 ? response.url : nil)
         var mediaType: String? { response.head.fields["content-type"] }
         guard case .asItCame(let verified) = options.treatment else {
-            let parts = wanted.parts(forMediaType: mediaType)
-            return try store(response.body, report, parts)
+            return try store(response.body, report, wanted.parts(forMediaType: mediaType))
         }
         do throws(LoadError) {
-            let start = clock.now()
-            let (info, pixels) = try check(response.body, verified: verified && !response.isVerified)
-            let checked = OwnWork(stage: verified ? .decode : .process, start: start, end: clock.now())
+            var work: [OwnWork] = []
+            let (info, pixels) = try timed(verified ? .decode : .process, &work) { () throws(LoadError) in
+                try check(response.body, verified: verified && !response.isVerified)
+            }
             let picture = Report.Picture(format: info.format, width: info.width, height: info.height)
             report.source = picture
             report.picture = picture
-            var made = try store(response.body, report, wanted.parts(for: info.format), after: [checked])
-            made.subject = subject(response.body, info, pixels)
-            return made
+            return try store(
+                response.body, report, wanted.parts(for: info.format), after: work,
+                subject: subject(response.body, info, pixels))
         } catch {
             // A failure to store the body, or a cancellation, is no fault of the body.
             guard error.stage != .store, error.code != .cancelled else { throw error }
@@ -64,7 +90,7 @@ struct PictureWork: Sendable {
             report.source = nil
             report.from = nil
             report.error = Self.explained(error, status: report.status, mediaType: mediaType)
-            return Made(report: report, draft: nil, parts: wanted.parts(forMediaType: nil), writtenBytes: 0)
+            return Made(report, wanted.parts(forMediaType: nil))
         }
     }
 
@@ -80,22 +106,19 @@ struct PictureWork: Sendable {
         let format = outputFormat(of: image.info.format)
         let parts = wanted.parts(for: format)
         let subject = options.wantsThumbnails ? ThumbnailSubject.pixels(image.pixels) : nil
-        if options.discards {
-            return Made(report: report, draft: nil, parts: parts, writtenBytes: 0, subject: subject)
-        }
+        if options.discards { return Made(report, parts, subject: subject) }
         var encoding = EncodeOptions(format: format, quality: options.quality)
         encoding.background = options.background
         encoding.isProgressive = options.isProgressive
         encoding.isLossless = options.isLossless
         if options.keepsMetadata { encoding.metadata = image.metadata }
-        let start = clock.now()
-        let file = try codecs.encode(image.pixels, options: encoding)
-        let encoded = OwnWork(stage: .encode, start: start, end: clock.now())
+        var work: [OwnWork] = []
+        let file = try timed(.encode, &work) { [encoding] () throws(LoadError) in
+            try codecs.encode(image.pixels, options: encoding)
+        }
         try checkNotCancelled()
         report.picture = Report.Picture(format: format, width: image.pixels.width, height: image.pixels.height)
-        var made = try store(file, report, parts, after: [encoded])
-        made.subject = subject
-        return made
+        return try store(file, report, parts, after: work, subject: subject)
     }
 
     /// A file of an earlier run.
@@ -154,11 +177,7 @@ struct PictureWork: Sendable {
 
     /// - Returns: The header's information, and a small image if the body was `verified` and thumbnails are wanted.
     private func check(_ bytes: Bytes, verified: Bool) throws(LoadError) -> (ImageInfo, PixelBuffer?) {
-        // The header first: its error tells more than the place where the structure breaks.
-        if case .info(let info) = try codecs.probe(bytes, isComplete: true) {
-            try info.checkPixels(maximum: options.network.limits.maximumPixels)
-        }
-        let info = try codecs.validate(bytes)
+        let info = try codecs.validate(bytes, maximumPixels: options.network.limits.maximumPixels)
         guard verified else { return (info, nil) }
         var decoding = DecodeOptions()
         decoding.maximumPixels = options.network.limits.maximumPixels
@@ -171,19 +190,29 @@ struct PictureWork: Sendable {
     }
 
     private func store(
-        _ bytes: Bytes, _ report: Report, _ parts: NameParts, after work: [OwnWork] = []
+        _ bytes: Bytes, _ report: Report, _ parts: NameParts, after work: [OwnWork] = [],
+        subject: ThumbnailSubject? = nil
     ) throws(LoadError) -> Made {
-        var made = Made(report: report, draft: nil, parts: parts, writtenBytes: 0, work: work)
-        if options.discards { return made }
-        let start = clock.now()
-        made.writtenBytes = Int64(bytes.count)
-        if let store {
-            made.draft = try store.draft(bytes)
-        } else {
+        if options.discards { return Made(report, parts, work: work, subject: subject) }
+        var work = work
+        let draft = try timed(.store, &work) { () throws(LoadError) in
+            if let store { return try Optional(store.draft(bytes)) }
             try writeToOutput(bytes)
+            return nil
         }
-        made.work.append(OwnWork(stage: .store, start: start, end: clock.now()))
-        return made
+        return Made(
+            report, parts, draft: draft, writtenBytes: Int64(bytes.count), work: work, subject: subject)
+    }
+
+    /// Performs a step, and notes its duration if the run is recorded.
+    private func timed<Value>(
+        _ stage: RunRecord.Stage, _ work: inout [OwnWork], _ step: () throws(LoadError) -> Value
+    ) throws(LoadError) -> Value {
+        guard isRecorded else { return try step() }
+        let start = clock.now()
+        let value = try step()
+        work.append(OwnWork(stage: stage, start: start, end: clock.now()))
+        return value
     }
 
     private func writeToOutput(_ bytes: Bytes) throws(LoadError) {

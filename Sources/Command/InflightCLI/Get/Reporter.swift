@@ -1,4 +1,5 @@
 import Inflight
+import InflightConcurrency
 
 /// Counts the results of lines, and writes the lines of `--json`.
 ///
@@ -40,12 +41,13 @@ final class Reporter {
         return lines.opened()
     }
 
-    func closed(_ number: Int, _ text: String, _ digest: Report.Digest, from: String?, milliseconds: Int) {
+    func closed(_ number: Int, _ text: String, _ digest: Report.Digest, from: String?, took: Duration) {
         openBytes -= text.utf8.count
         guard isJSON else {
             unorderedCount -= 1
             return
         }
+        let milliseconds = Int(took.saturatedNanoseconds / 1_000_000)
         let line = digest.line(url: ShownCommand.withoutUser(text), from: from, milliseconds: milliseconds)
         guard isOrdered else {
             unorderedCount -= 1

@@ -112,12 +112,15 @@ extension Report.Digest {
     }
 
     var encoded: [UInt8] {
-        var bytes: [UInt8] = [outcome == .ok ? 0 : outcome == .failed ? 1 : 2, hasSource ? 1 : 0]
         let status = UInt16(clamping: failure?.status ?? 0)
-        bytes += [UInt8(status >> 8), UInt8(status & 0xFF)]
-        let code = Array((failure?.code ?? "").utf8.prefix(255))
-        bytes.append(UInt8(code.count))
-        return bytes + code + members
+        let code = (failure?.code ?? "").utf8.prefix(255)
+        var bytes: [UInt8] = [
+            outcome == .ok ? 0 : outcome == .failed ? 1 : 2, hasSource ? 1 : 0,
+            UInt8(status >> 8), UInt8(status & 0xFF), UInt8(code.count),
+        ]
+        bytes += code
+        bytes += members
+        return bytes
     }
 
     init?(encoded bytes: [UInt8]) {

@@ -14,7 +14,11 @@ final class RetryBudgets: @unchecked Sendable {
     private static let maximumFailures = 1024
 
     func noteFirstTry(of origin: OriginKey) {
-        lock.withLock { budgets[origin]?.noteFirstTry() }
+        lock.withLock {
+            // Most origins have no budget, because nothing from them has failed.
+            guard let index = budgets.index(forKey: origin) else { return }
+            budgets.values[index].noteFirstTry()
+        }
     }
 
     /// The server of `url` has asked for no requests until `until`.

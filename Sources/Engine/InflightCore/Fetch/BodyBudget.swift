@@ -69,12 +69,11 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
     ///
     /// - Returns: whether it may continue without calling ``asked(_:mayPause:priority:waiter:)``.
     mutating func holds(_ bytes: Int64, _ id: ID) -> Bool {
-        guard var transfer = transfers[id] else { return true }
-        heldBytes += bytes - transfer.bytes
-        transfer.bytes = bytes
-        transfer.isActive = true
-        transfers[id] = transfer
-        return heldBytes <= threshold && !(transfer.hasSpilled && bytes >= share)
+        guard let index = transfers.index(forKey: id) else { return true }
+        heldBytes += bytes - transfers.values[index].bytes
+        transfers.values[index].bytes = bytes
+        transfers.values[index].isActive = true
+        return heldBytes <= threshold && !(transfers.values[index].hasSpilled && bytes >= share)
     }
 
     /// A transfer asks whether it may continue.

@@ -220,11 +220,13 @@ struct FetchMachine<Parts: FetchParts> {
     mutating func transferKnown(
         _ transfer: Parts.Transfer, number: Int
     ) -> (cancels: Bool, resumes: Bool, passesPriority: Bool) {
-        guard case .exchanging(var exchange) = state, exchange.number == number,
-            case .pending(let resumes) = exchange.link
-        else { return (false, false, false) }
-        exchange.link = .known(transfer)
-        state = .exchanging(exchange)
+        let pending: Bool? =
+            withExchange { exchange in
+                guard exchange.number == number, case .pending(let resumes) = exchange.link else { return nil }
+                exchange.link = .known(transfer)
+                return resumes
+            } ?? nil
+        guard let resumes = pending else { return (false, false, false) }
         defer { early.hasMissedPriority = false }
         return (isCancelled, resumes && !isCancelled, early.hasMissedPriority)
     }

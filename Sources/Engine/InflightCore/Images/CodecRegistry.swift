@@ -81,8 +81,15 @@ public struct CodecRegistry: Sendable {
 
     /// Walks the structure of a complete image to its end, without decoding, and returns its header's contents.
     public func validate(_ bytes: Bytes) throws(LoadError) -> ImageInfo {
+        try validate(bytes, maximumPixels: nil)
+    }
+
+    /// Validates an image like ``validate(_:)``. Throws ``LoadError/Code/tooManyPixels`` based on the header, before
+    /// walking the structure.
+    package func validate(_ bytes: Bytes, maximumPixels: Int?) throws(LoadError) -> ImageInfo {
         let (codec, format) = try decoder(for: bytes)
         let info = try codec.info(bytes, format: format, page: 0)
+        if let maximumPixels { try info.checkPixels(maximum: maximumPixels) }
         try codec.validate(bytes, format: format)
         return info
     }

@@ -260,11 +260,11 @@ extension ImageRequest {
         var allowsStaleFromMemory = false
     }
 
-    // Unchecked: only `changeRest` changes it, while a single request holds it.
-    private final class Rest: @unchecked Sendable {
+    // Immutable, because every load reads it many times, and reads of a variable are checked for exclusive access.
+    private final class Rest: Sendable {
         static let standard = Rest(Values())
 
-        var value: Values
+        let value: Values
 
         init(_ value: Values) {
             self.value = value
@@ -275,7 +275,8 @@ extension ImageRequest {
     var isUsual: Bool { rest === Rest.standard }
 
     private mutating func changeRest(_ change: (inout Values) -> Void) {
-        if !isKnownUniquelyReferenced(&rest) { rest = Rest(rest.value) }
-        change(&rest.value)
+        var values = rest.value
+        change(&values)
+        rest = Rest(values)
     }
 }

@@ -242,7 +242,7 @@ final class RequestPlan: Sendable {
         guard !request.method.isEmpty, request.method.utf8.allSatisfy(isTokenByte) else {
             throw refuse("The HTTP method is not a token (RFC 9110 section 9.1).")
         }
-        for fields in [request.fields, request.originFields] {
+        func check(_ fields: HTTPFields) throws(LoadError) {
             for index in 0..<fields.count {
                 guard !fields.rawName(index).isEmpty, fields.rawName(index).allSatisfy(isTokenByte) else {
                     throw refuse("A header field's name is not a token (RFC 9110 section 5.1).")
@@ -253,12 +253,16 @@ final class RequestPlan: Sendable {
                 }
             }
         }
+        try check(request.fields)
+        try check(request.originFields)
         guard request.limits.maximumBodyBytes >= 0, request.limits.maximumPixels >= 0,
             request.limits.maximumDecodeBytes >= 0,
             request.limits.maximumRedirects >= 0, request.limits.minimumBytesPerSecond >= 0
         else { throw refuse("Invalid limit: it must not be negative.") }
-        for timeout in [request.limits.connectTimeout, request.limits.stallTimeout, request.limits.totalTimeout] {
-            if let timeout, timeout < .zero { throw refuse("Invalid timeout: it must not be negative.") }
+        func isNegative(_ timeout: Duration?) -> Bool { timeout.map { $0 < .zero } ?? false }
+        let limits = request.limits
+        if isNegative(limits.connectTimeout) || isNegative(limits.stallTimeout) || isNegative(limits.totalTimeout) {
+            throw refuse("Invalid timeout: it must not be negative.")
         }
         guard request.limits.minimumRatePeriod > .zero else {
             throw refuse(
