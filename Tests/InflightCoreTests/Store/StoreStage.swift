@@ -106,7 +106,7 @@ final class StoreStage: Sendable {
     }
 
     /// Returns when the store has done all that it was handed.
-    func settled() async { await pipeline.engine.storing.wait() }
+    func settled() async { await pipeline.storage.wait() }
 
     /// Returns when the pipeline has nothing under way, and the store has done all that it was handed.
     func idle() async throws {

@@ -234,7 +234,7 @@ struct PipelineEventTests {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("abc")))
         #expect(stage.load().number == 0)
-        #expect(stage.pipeline.engine.telemetry == nil)
+        #expect(stage.pipeline.scheduler.telemetry == nil)
     }
 
     @Test("a load that is cancelled before it begins is never heard of")
