@@ -20,11 +20,14 @@ from coverage import ROOT, build, counted, measure
 CORE = ROOT / "Sources" / "Engine" / "InflightCore"
 # A stage, and its files. What is no file here is a value, a parser, or no part of such a load.
 STAGES = [
-    ("planning", ["Pipeline/ImagePipeline*.swift", "Request/RequestPlan*.swift"]),
-    ("scheduling", ["Engine/Engine*.swift"]),
-    ("fetch", ["Fetch/FetchJob*.swift", "Transport/TransportTable.swift"]),
-    ("decoding", ["Engine/DecodeJob.swift", "Engine/PixelJobs.swift", "Engine/*Decoding.swift"]),
-    ("delivery", ["Tasks/*.swift"]),
+    ("planning", [
+        "Pipeline/ImagePipeline*.swift", "Tasks/TaskDriver.swift", "Request/RequestPlan*.swift",
+        "Request/JobKey+Building.swift",
+    ]),
+    ("scheduling", ["Engine/Scheduler.swift", "Engine/Engine*.swift", "Cache/CachedImages.swift"]),
+    ("fetch", ["Fetch/FetchJob*.swift", "Fetch/FetchStage.swift", "Fetch/Retries.swift", "Transport/TransportTable.swift"]),
+    ("decoding", ["Decode/DecodeStage.swift", "Decode/DecodeJob.swift", "Decode/PixelJobs.swift"]),
+    ("delivery", ["Tasks/ImageTask*.swift", "Tasks/TaskNews.swift", "Tasks/CallbackSink.swift"]),
 ]
 LONGEST = 60
 

@@ -28,25 +28,25 @@ struct Contract10Tests {
         let queue = ManualQueue()
         let transport = ScriptedTransport(.automatic)
         transport.serve(Stage.url, .ok(Bytes("x")).stalled("all"))
-        weak var engine: Engine?
+        weak var driver: TaskDriver?
         weak var owned: OwnedTransport?
         do {
             let configuration = ImagePipeline.Configuration(
                 transports: [.owned { _ in OwnedTransport(transport) }], codecs: CodecRegistry([]))
             let pipeline = try ImagePipeline(configuration: configuration)
-            engine = pipeline.engine
-            owned = try #require(pipeline.engine.transport(for: "http") as? OwnedTransport)
+            driver = pipeline.driver
+            owned = try #require(pipeline.fetching.transports["http"] as? OwnedTransport)
             pipeline.loadResponse(ImageRequest(Stage.url), on: queue.callbackQueue) { _, result in
                 log.add(result.shown)
             }
         }
-        #expect(engine != nil)
+        #expect(driver != nil)
         transport.release("all")
         try await queue.waitForWork(within: .seconds(50))
         try await transport.wait(for: .ended(Stage.url, nil), within: .seconds(50))
         queue.runAll()
         #expect(log.lines == ["x"])
-        #expect(engine == nil)
+        #expect(driver == nil)
         #expect(owned == nil)
     }
 

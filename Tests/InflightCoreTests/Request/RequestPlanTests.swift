@@ -138,9 +138,9 @@ struct RequestPlanTests {
         let plans = try changes.map { change in try plan { change(&$0) } }
         #expect(Set(plans.map(\.fetchKey)).count == 1)
         #expect(Set(plans.map(\.finalKey)).count == plans.count)
-        let identities = plans.map { $0.pictureIdentity(0, .init(format: .png)) }
-        #expect(
-            Set(identities + [plans[0].pictureIdentity(0, written), plans[0].pictureIdentity(0, other)]).count == 8)
+        let identities = plans.map { $0.request.imageIdentity(0, .init(format: .png)) }
+        let withMetadata = [written, other].map { plans[0].request.imageIdentity(0, $0) }
+        #expect(Set(identities + withMetadata).count == 8)
         #expect(plans[2].decodeOptions().page == 2)
         // A stored processed image has one page only.
         var request = ImageRequest("https://a.example/1.png")

@@ -106,7 +106,7 @@ final class StoreStage: Sendable {
     }
 
     /// Waits until the store has applied all pending changes.
-    func settled() async { await pipeline.engine.storing.wait() }
+    func settled() async { await pipeline.storage.wait() }
 
     /// Waits until no job is in flight and the store has applied all pending changes.
     func idle() async throws {

@@ -237,7 +237,7 @@ struct PipelineEventTests {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("abc")))
         #expect(stage.load().number == 0)
-        #expect(stage.pipeline.engine.telemetry == nil)
+        #expect(stage.pipeline.scheduler.telemetry == nil)
     }
 
     @Test("An event stream that is discarded before its load starts emits no pipeline events")

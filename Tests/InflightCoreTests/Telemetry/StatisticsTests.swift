@@ -28,7 +28,7 @@ struct StatisticsTests {
     @Test("Every named load source has its own counter")
     func places() {
         let sources: [LoadSource] = [.memory, .network, .shared, .disk, .revalidated, .file, .data, .source]
-        #expect(Set(sources.map { ImagePipeline.Statistics.place(of: $0) }) == Set(0..<8))
+        #expect(Set(sources.map { ImagePipeline.Statistics.knownSources.firstIndex(of: $0) }) == Set(0..<8))
         for source in sources {
             let counters = EndingCounters()
             counters.count(.success(source))

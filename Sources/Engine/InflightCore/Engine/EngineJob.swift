@@ -3,21 +3,22 @@ import InflightConcurrency
 /// One unit of shared work, as the machine's actions see it. Subclasses do the work.
 ///
 /// `start` and `cancel` may be called on two threads at once, in either order. A cancel that comes first is latched,
-/// and the start then ends at once. Every job that was started reports its end to the engine, once.
+/// and the start then ends at once. Every job that was started reports its end to the scheduler, once.
 // Unchecked: `result` is written by the job's work before its end is reported to the machine, and read after that, with
-// the engine's lock taken in between. Subclasses state what guards their own properties.
+// the scheduler's lock taken in between. Subclasses state what guards their own properties.
 class EngineJob: @unchecked Sendable {
-    typealias ID = Engine.Machine.JobID
+    typealias ID = Scheduler.Machine.JobID
 
-    let engine: Engine
     let id: ID
     /// The job's result, once it has ended.
     final var result: JobResult?
 
-    init(engine: Engine, id: ID) {
-        self.engine = engine
+    init(id: ID) {
         self.id = id
     }
+
+    /// The scheduler that the job reports to. A job holds the parts of its own stage, of which this is one.
+    var scheduler: Scheduler { preconditionFailure("a job belongs to no stage") }
 
     /// The job has a slot: begins its work, on a thread of its own kind. Returns at once.
     func start(priority: LoadPriority) { preconditionFailure("a job without work was started") }
@@ -25,18 +26,18 @@ class EngineJob: @unchecked Sendable {
     /// The job has no subscribers any more. Returns at once; the end is reported when the work has stopped.
     func cancel() {}
 
-    /// The job before has succeeded, and its result is this job's input. Called with the engine's lock held, so that it
-    /// precedes any start.
+    /// The job before has succeeded, and its result is this job's input. Called with the scheduler's lock held, so that
+    /// it precedes any start.
     func feed(_ result: JobResult) {}
 
-    /// The origin cannot be reached, and the job is not sent. Called with the engine's lock held.
+    /// The origin cannot be reached, and the job is not sent. Called with the scheduler's lock held.
     func refuse(_ error: LoadError) { result = JobResult(.failure(error)) }
 
     /// Releases what the job holds. It is not needed any more, and does not run.
     func discard() {}
 
     /// The priority has changed while the job runs.
-    func reprioritize(_ priority: LoadPriority) {}
+    func reprioritize() {}
 
     /// Calls `body` with the job's current priority.
     ///
@@ -44,7 +45,7 @@ class EngineJob: @unchecked Sendable {
     /// machine's. The last thread to compare has then passed on the last change.
     final func passPriorityOn(_ body: (LoadPriority) -> Void) {
         var passed: LoadPriority?
-        while let priority = engine.priority(of: id), priority != passed {
+        while let priority = scheduler.priority(of: id), priority != passed {
             body(priority)
             passed = priority
         }
@@ -52,10 +53,17 @@ class EngineJob: @unchecked Sendable {
 
     /// The machine has recorded that the job is queued elsewhere or asleep. The job may have been started again
     /// meanwhile.
-    func waits() {}
+    func didSuspend() {}
 
     /// The fields that describe the job in the log.
     var logFields: [(name: String, value: String)] { [] }
+
+    /// Reports an event to the observer. Without one, no event is built. Called with no lock held.
+    @inline(__always)
+    final func tell(_ kind: @autoclosure () -> PipelineEvent.Kind) {
+        guard let telemetry = scheduler.telemetry else { return }
+        telemetry.tell(kind(), job: id.number)
+    }
 }
 
 /// A state change of a job.
@@ -66,7 +74,7 @@ struct JobStep {
         /// The work failed or was cancelled. The result is the error.
         case failed
         /// It continues in another lane or at another origin, ahead of the queued jobs if it has had its turn before.
-        case moved(Engine.Machine.LaneName, OriginKey, ahead: Bool, hasStandIn: Bool = false)
+        case moved(Scheduler.Machine.LaneName, OriginKey, ahead: Bool, hasStandIn: Bool = false)
         /// It waits for a time, without a slot.
         case slept
         /// The time that it waited for has come.

@@ -20,6 +20,17 @@ extension EngineMachine {
         var wait: Duration?
         /// Whether the job has a stored response to serve instead, and is about to be started for that.
         var hasStandIn: Bool
+
+        var error: LoadError {
+            let probe = wait.map { wait in
+                let milliseconds = max(0, wait.saturatedNanoseconds / 1_000_000)
+                return "Next attempt in \(milliseconds / 1000).\(milliseconds % 1000 / 100) s."
+            }
+            return LoadError(
+                .originUnavailable, stage: .fetch,
+                message: "\(origin) is unavailable: recent connections failed. "
+                    + (probe ?? "An attempt is in progress.") + " Try later.")
+        }
     }
 
     /// Queues a job, unless it is a fetch whose origin's circuit is open and the policy refuses fetches then.
@@ -81,7 +92,7 @@ extension EngineMachine {
         }
         guard circuits?.handle(.answered, of: origin) == .close else { return }
         note(.circuit(id, origin, .closed))
-        fetchLane.setLimit(fetchLane.configuration.groupLimit, of: origin, now: now)
+        self[.fetch].setLimit(self[.fetch].configuration.groupLimit, of: origin, now: now)
         startReady(.fetch, now: now, actions: &actions)
     }
 
@@ -102,7 +113,7 @@ extension EngineMachine {
 
     private mutating func limitPlaces(of origin: OriginKey, now: MonotonicTime) {
         guard circuits?.waits == true, let places = circuits?.places(of: origin, now: now) else { return }
-        fetchLane.setLimit(places, of: origin, now: now)
+        self[.fetch].setLimit(places, of: origin, now: now)
     }
 
     // MARK: Refusing
@@ -113,7 +124,7 @@ extension EngineMachine {
     ) {
         for index in jobs.indices where jobs[index].lane == .fetch && jobs[index].circuitRole == .ordinary {
             guard case .queued(let ticket) = jobs[index].state, jobs[index].group == origin else { continue }
-            remove(ticket, from: .fetch)
+            self[.fetch].remove(ticket)
             refuse(Int32(index), origin, until, now: now, actions: &actions)
         }
     }

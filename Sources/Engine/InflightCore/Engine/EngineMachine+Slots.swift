@@ -38,7 +38,7 @@ extension EngineMachine {
         /// The highest priority of the subscribers, or -1 if there are none.
         var level: Int8 = -1
         /// The number of subscribers at each priority. Each job that works on the result counts as one.
-        var counts: (UInt32, UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0, 0)
+        var counts = InlineArray<5, UInt32>(repeating: 0)
         /// The tasks that subscribe to this job itself.
         var firstTask: Int32 = -1
         var lastTask: Int32 = -1
@@ -119,7 +119,6 @@ extension EngineMachine {
         jobs[Int(index)].key = step.key
         jobs[Int(index)].lane = step.lane
         jobs[Int(index)].group = step.group
-        jobs[Int(index)].state = .waiting
         jobs[Int(index)].upstream = upstream
         if upstream >= 0 {
             let last = jobs[Int(upstream)].lastDependent
@@ -165,7 +164,7 @@ extension EngineMachine {
         jobs[Int(index)].circuitRole = .ordinary
         jobs[Int(index)].hasStandIn = false
         jobs[Int(index)].level = -1
-        jobs[Int(index)].counts = (0, 0, 0, 0, 0)
+        jobs[Int(index)].counts = .init(repeating: 0)
         jobs[Int(index)].firstTask = -1
         jobs[Int(index)].lastTask = -1
         jobs[Int(index)].firstDependent = -1
@@ -181,21 +180,12 @@ extension EngineMachine {
 
 extension EngineMachine.JobSlot {
     mutating func count(_ level: Int8, by difference: Int) {
-        func changed(_ count: UInt32) -> UInt32 { UInt32(Int(count) + difference) }
-        switch level {
-        case 0: counts.0 = changed(counts.0)
-        case 1: counts.1 = changed(counts.1)
-        case 2: counts.2 = changed(counts.2)
-        case 3: counts.3 = changed(counts.3)
-        default: counts.4 = changed(counts.4)
-        }
+        counts[Int(level)] = UInt32(Int(counts[Int(level)]) + difference)
     }
 
     var highestCounted: Int8 {
-        if counts.4 > 0 { return 4 }
-        if counts.3 > 0 { return 3 }
-        if counts.2 > 0 { return 2 }
-        if counts.1 > 0 { return 1 }
-        return counts.0 > 0 ? 0 : -1
+        var level: Int8 = 4
+        while level >= 0, counts[Int(level)] == 0 { level -= 1 }
+        return level
     }
 }

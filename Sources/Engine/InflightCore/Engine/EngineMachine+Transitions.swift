@@ -39,11 +39,7 @@ extension EngineMachine {
     ) {
         switch jobs[Int(index)].state {
         case .queued(let ticket):
-            switch jobs[Int(index)].lane {
-            case .store: storeLane.move(ticket, toLevel: Int(level), now: now)
-            case .fetch: fetchLane.move(ticket, toLevel: Int(level), now: now)
-            case .decode: decodeLane.move(ticket, toLevel: Int(level), now: now)
-            }
+            self[jobs[Int(index)].lane].move(ticket, toLevel: Int(level), now: now)
         case .running:
             if let job = jobs[Int(index)].job, let priority = LoadPriority(rawValue: UInt8(level)) {
                 actions.append(.reprioritize(job, priority))
@@ -66,7 +62,7 @@ extension EngineMachine {
             freeJobSlot(index)
         case .queued(let ticket):
             note(.discarded(jobID(index)))
-            remove(ticket, from: jobs[Int(index)].lane)
+            self[jobs[Int(index)].lane].remove(ticket)
             leaveProbe(index, now: now)
             actions.append(.discard(job))
             freeJobSlot(index)
@@ -82,36 +78,16 @@ extension EngineMachine {
 
     mutating func enqueue(_ index: Int32, now: MonotonicTime, ahead: Bool = false) {
         guard let group = jobs[Int(index)].group else { preconditionFailure("a job without a group was enqueued") }
-        let id = JobID(index: index, generation: jobs[Int(index)].generation)
+        let (id, lane) = (jobID(index), jobs[Int(index)].lane)
         let level = max(0, Int(jobs[Int(index)].level))
-        let ticket =
-            switch jobs[Int(index)].lane {
-            case .store: storeLane.enqueue(id, level: level, group: group, now: now, ahead: ahead)
-            case .fetch: fetchLane.enqueue(id, level: level, group: group, now: now, ahead: ahead)
-            case .decode: decodeLane.enqueue(id, level: level, group: group, now: now, ahead: ahead)
-            }
-        jobs[Int(index)].state = .queued(ticket)
-        note(.queued(id, jobs[Int(index)].lane))
-    }
-
-    mutating func remove(_ ticket: Lane<JobID, OriginKey>.Ticket, from lane: LaneName) {
-        switch lane {
-        case .store: storeLane.remove(ticket)
-        case .fetch: fetchLane.remove(ticket)
-        case .decode: decodeLane.remove(ticket)
-        }
+        jobs[Int(index)].state = .queued(
+            self[lane].enqueue(id, level: level, group: group, now: now, ahead: ahead))
+        note(.queued(id, lane))
     }
 
     /// Starts the queued jobs that get a slot now.
     mutating func startReady(_ lane: LaneName, now: MonotonicTime, actions: inout Actions) {
-        while true {
-            let next =
-                switch lane {
-                case .store: storeLane.next(now: now)
-                case .fetch: fetchLane.next(now: now)
-                case .decode: decodeLane.next(now: now)
-                }
-            guard let id = next else { return }
+        while let id = self[lane].next(now: now) {
             jobs[Int(id.index)].state = .running
             note(.started(id, lane))
             if lane == .fetch {
@@ -132,11 +108,7 @@ extension EngineMachine {
     mutating func giveBackPlace(of index: Int32, now: MonotonicTime) {
         leaveProbe(index, now: now)
         guard let group = jobs[Int(index)].group else { return }
-        switch jobs[Int(index)].lane {
-        case .store: storeLane.release(group: group, now: now)
-        case .fetch: fetchLane.release(group: group, now: now)
-        case .decode: decodeLane.release(group: group, now: now)
-        }
+        self[jobs[Int(index)].lane].release(group: group, now: now)
     }
 
     mutating func releasePlace(of index: Int32, now: MonotonicTime, actions: inout Actions) {

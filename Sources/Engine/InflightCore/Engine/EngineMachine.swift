@@ -60,9 +60,8 @@ struct EngineMachine<Task, Job>: ~Copyable {
     var freeJob: Int32 = -1
     /// The first live job of each hash bucket, or -1.
     var buckets = [Int32](repeating: -1, count: 64)
-    var storeLane: Lane<JobID, OriginKey>
-    var fetchLane: Lane<JobID, OriginKey>
-    var decodeLane: Lane<JobID, OriginKey>
+    /// By the raw values of their names.
+    private var lanes: InlineArray<3, Lane<JobID, OriginKey>>
 
     /// The circuits of failing origins. If nil, every fetch tries to connect.
     var circuits: OriginCircuits?
@@ -84,17 +83,20 @@ struct EngineMachine<Task, Job>: ~Copyable {
         storeLane: Lane<JobID, OriginKey>.Configuration = .init(limit: 1),
         fetchLane: Lane<JobID, OriginKey>.Configuration, decodeLane: Lane<JobID, OriginKey>.Configuration
     ) {
-        self.storeLane = Lane(storeLane)
-        self.fetchLane = Lane(fetchLane)
-        self.decodeLane = Lane(decodeLane)
+        lanes = [Lane(storeLane), Lane(fetchLane), Lane(decodeLane)]
+    }
+
+    subscript(lane: LaneName) -> Lane<JobID, OriginKey> {
+        _read { yield lanes[Int(lane.rawValue)] }
+        _modify { yield &lanes[Int(lane.rawValue)] }
     }
 
     /// The numbers of queued jobs and of running jobs.
     var waitingJobs: ImagePipeline.Statistics.Lanes {
-        .init(store: storeLane.waiting, fetch: fetchLane.waiting, decode: decodeLane.waiting)
+        .init(store: self[.store].waiting, fetch: self[.fetch].waiting, decode: self[.decode].waiting)
     }
     var runningJobs: ImagePipeline.Statistics.Lanes {
-        .init(store: storeLane.running, fetch: fetchLane.running, decode: decodeLane.running)
+        .init(store: self[.store].running, fetch: self[.fetch].running, decode: self[.decode].running)
     }
 
     var isIdle: Bool { taskCount == 0 && jobCount == 0 && previewCount == 0 }
@@ -352,7 +354,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
     mutating func queuedJobFailed(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
         guard isAlive(id), case .queued(let ticket) = jobs[Int(id.index)].state, let job = jobs[Int(id.index)].job
         else { return }
-        remove(ticket, from: jobs[Int(id.index)].lane)
+        self[jobs[Int(id.index)].lane].remove(ticket)
         leaveProbe(id.index, now: now)
         leaveTable(id.index)
         note(.ended(id, job))
@@ -364,21 +366,21 @@ struct EngineMachine<Task, Job>: ~Copyable {
     ///
     /// - Returns: whether there is a slot for it that no complete image is queued for.
     mutating func previewWanted(of id: JobID) -> Bool {
-        guard isAlive(id), decodeLane.occupy() else { return false }
+        guard isAlive(id), self[.decode].occupy() else { return false }
         previewCount += 1
         return true
     }
 
     /// A preview was made or abandoned: its slot is free.
     mutating func previewEnded(now: MonotonicTime, actions: inout Actions) {
-        decodeLane.vacate()
+        self[.decode].vacate()
         previewCount -= 1
         startReady(.decode, now: now, actions: &actions)
     }
 
     /// Returns the maximum number of concurrent exchanges with an origin.
     func originLimit(of group: OriginKey) -> Int {
-        fetchLane.limit(of: group)
+        self[.fetch].limit(of: group)
     }
 
     /// An origin turned out to multiplex exchanges on one connection, or not to.
@@ -386,7 +388,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         _ group: OriginKey, to limit: Int, now: MonotonicTime, actions: inout Actions
     ) {
         if circuits?.isOpen(group) == true { return }
-        fetchLane.setLimit(limit, of: group, now: now)
+        self[.fetch].setLimit(limit, of: group, now: now)
         startReady(.fetch, now: now, actions: &actions)
     }
 }

@@ -1,7 +1,7 @@
 import InflightConcurrency
 
 /// Runs the turns in which fetches decode or spill a body outside the transport's thread: one at a time, first in first
-/// out, on the engine's threads. A turn is bounded, so that each body gets one soon.
+/// out, on the decoding threads. A turn is bounded, so that each body gets one soon.
 final class BodyTurns: Sendable {
     struct Turn {
         let job: FetchJob

@@ -6,23 +6,24 @@ extension FetchJob {
     /// Returns the job's step after the end of an exchange; `nil` if another call continues the job.
     func stepAfter(_ result: Result<TransportSummary, LoadError>, _ work: Work) -> JobStep? {
         if case .failure(let error) = result, isConnectionFailure(error, work) {
-            engine.connectionFailed(self, to: currentURL(work))
+            scheduler.connectionFailed(self, to: currentURL(work))
         }
+        let isWhole = (try? result.get()) != nil
         switch (work.exchange.verdict, result) {
         case (.again(let head), _):
             let sent = work.exchange.sentFields
-            beginAnew(work)
+            startOver(work)
             work.attempts.hasAskedAgain = true
-            engine.log(.notice, "retrying with new credentials") { [("url", currentURL(work).string)] }
+            scheduler.log(.notice, "retrying with new credentials") { [("url", currentURL(work).string)] }
             tell(.sentAgain(why: "The server requires other credentials: status \(head.status)."))
             resend(work, reason: .unauthorized(head, sent: sent))
             return nil
         case (.redirect(let next), _):
             limitLifetime(by: work.exchange.head.map { received($0, work) }, work)
-            settle(work, isWhole: result.isSuccess)
+            settle(work, isWhole: isWhole)
             return redirect(work, to: next)
         case (.failure(let error), _):
-            settle(work, isWhole: result.isSuccess)
+            settle(work, isWhole: isWhole)
             return failed(error, work, error.code == .badStatus ? work.exchange.head : nil)
         case (.info(let info), _): return ending(.info(remoteInfo(info, work)))
         case (.stored(let answer, let source), _):
@@ -52,7 +53,7 @@ extension FetchJob {
         let error = error.code == .timedOut && limits(work) == nil ? timedOut() : error
         if let cache = work.cache, error.code != .cancelled,
             let stale = CacheOutcome.answer(
-                after: error.code, found: cache.found, request: cache.request, now: engine.wallTime)
+                after: error.code, found: cache.found, request: cache.request, now: clock.wallTime)
         {
             // The broken response must not change the stored one that is served instead.
             cache.changes = StoreChanges()
@@ -64,12 +65,9 @@ extension FetchJob {
 
     /// Returns the step after a failure: a retry if that may help, and the end of the fetch otherwise.
     private func failed(_ error: LoadError, _ work: Work, _ head: ResponseHead?) -> JobStep {
-        switch remedy(for: error, head, work) {
-        case .again(let step): return step
-        case .none(let error):
-            settle(work, isWhole: false)
-            return ending(.failure(error))
-        }
+        if let step = retry(after: error, head, work) { return step }
+        settle(work, isWhole: false)
+        return ending(.failure(error))
     }
 
     private func succeed(_ work: Work, wireBytes: Int64) -> JobStep? {
@@ -77,8 +75,8 @@ extension FetchJob {
             let message = "The server closed the connection without a response. Try again."
             return ending(.failure(LoadError(.badResponse, stage: .fetch, message: message)))
         }
-        if let goingOn = work.response.goingOn,
-            goingOn.ended(after: work.exchange.receivedBytes, isWhole: true)?.isComplete != true
+        if let continuation = work.response.continuation,
+            continuation.ended(after: work.exchange.receivedBytes, isWhole: true)?.isComplete != true
         {
             let message = "The resumed body ended before its announced length. Try again."
             return failed(LoadError(.truncated, stage: .fetch, message: message), work, nil)
@@ -94,13 +92,13 @@ extension FetchJob {
         let body = work.response.body.take()
         guard let checksum = plan.checksum else { return succeeded(work, head, body, wireBytes: wireBytes) }
         // Hashing a long body would block the transport's thread for too long.
-        engine.workers.run { [self] in
+        stage.workers.run { [self] in
             if let failure = Self.failure(of: body, checksum) {
                 work.cache?.changes.keeping = .nothing
                 settle(work, isWhole: false)
                 return finish(.failure(failure))
             }
-            if let step = succeeded(work, head, body, wireBytes: wireBytes) { engine.jobsCameOn(CollectionOfOne(step)) }
+            if let step = succeeded(work, head, body, wireBytes: wireBytes) { scheduler.jobAdvanced(step) }
         }
         return nil
     }
@@ -145,11 +143,5 @@ extension FetchJob {
         }
         if let lifetime = lifetime(of: received(head, work), from: .origin, work) { response.lifetime = lifetime }
         return response
-    }
-}
-
-extension Result {
-    fileprivate var isSuccess: Bool {
-        if case .success = self { true } else { false }
     }
 }

@@ -25,7 +25,7 @@ extension FetchJob {
                 request.fields = changed.fields
                 request.limits = limits
                 // Subscribers may have joined or left meanwhile or, after a 401, since the first request.
-                request.priority = engine.priority(of: id) ?? request.priority
+                request.priority = scheduler.priority(of: id) ?? request.priority
                 work.exchange.sentFields = changed.fields
                 send(request, work)
             case .failure(let error):
@@ -46,7 +46,7 @@ extension FetchJob {
             // Synchronizes with the thread that started and paused the exchange.
             stripe.lock.withLock {}
             switch result {
-            case .success(let decision): goOn(work, head, expectedBytes, decision)
+            case .success(let decision): beginBody(work, head, expectedBytes, decision)
             case .failure(let error):
                 // At the end of the total time, the timer cancels the hook.
                 let isLate = error is CancellationError && limits(work) == nil
@@ -58,7 +58,7 @@ extension FetchJob {
     }
 
     /// The head is known, and the decision about it.
-    func goOn(_ work: Work, _ head: ResponseHead, _ expectedBytes: Int64?, _ decision: HeadDecision) {
+    func beginBody(_ work: Work, _ head: ResponseHead, _ expectedBytes: Int64?, _ decision: HeadDecision) {
         var head = head
         switch decision {
         case .byStatus: work.exchange.verdict = failure(on: head)
@@ -73,7 +73,7 @@ extension FetchJob {
             work.exchange.verdict = .failure(LoadError(.refused, stage: .fetch, message: why, status: head.status))
         }
         guard work.exchange.verdict == nil else { return }
-        if !engine.harmlessFields.isEmpty { respectVary(head) }
+        if !stage.harmlessFields.isEmpty { respectVary(head) }
         work.response.head = head
         work.response.expectedBytes = expectedBytes
         work.exchange.verdict = undoCoding(of: head, work)
@@ -95,9 +95,9 @@ extension FetchJob {
         if isTooLate { call.cancel() }
         var timer: (any ScheduledWork)?
         if let total = plan.request.limits.totalTimeout {
-            timer = engine.clock.schedule(at: work.startedAt + total) { call.cancel() }
+            timer = clock.schedule(at: work.startedAt + total) { call.cancel() }
         }
-        call.start(on: engine.hooks.taskExecutor, question) { [timer] result in
+        call.start(on: stage.taskExecutor, question) { [timer] result in
             timer?.cancel()
             body(result)
         }

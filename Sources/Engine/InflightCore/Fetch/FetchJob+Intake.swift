@@ -14,24 +14,25 @@ extension FetchJob {
     private static let turnBytes = 1 << 20
 
     func didTakePiece(_ work: Work) -> TransportDisposition {
-        guard tellBody(work) else { return .cancel }
+        guard reportBody(work) else { return .cancel }
         return flows(work) ? .proceed : .pause
     }
 
     /// Reports the received bytes to observers, subscribers, the store and previews.
     ///
     /// - Returns: whether more bytes are needed.
-    private func tellBody(_ work: Work) -> Bool {
+    private func reportBody(_ work: Work) -> Bool {
         if work.exchange.verdict != nil {
             work.cache?.changes.keeping = .nothing
             return false
         }
-        if engine.telemetry != nil { tellBytes(work) }
+        if scheduler.telemetry != nil { reportBytes(work) }
         if let cache = work.cache { keepPart(work, cache) }
         if plan.goal == .info { return !probe(work) }
         let progress = LoadProgress(
             receivedBytes: Int64(work.response.body.count), expectedBytes: work.response.expectedBytes)
-        if let options = engine.didProgress(self, progress), !work.response.body.hasSpilled { preview(work, options) }
+        let previews = scheduler.didProgress(self, progress)
+        if let previews, !work.response.body.hasSpilled { preview(work, previews) }
         return true
     }
 
@@ -85,8 +86,8 @@ extension FetchJob {
     /// - Returns: whether there is room for more.
     private func holds(_ work: Work) -> Bool {
         let bytes = Int64(work.response.body.memoryCount) + Int64(work.cache?.raw.memoryCount ?? 0)
-        if let id = work.bodyID { return engine.bodies.withLock { $0.holds(bytes, id) } }
-        let (id, isRoom) = engine.bodies.withLock { budget in
+        if let id = work.bodyID { return stage.bodies.withLock { $0.holds(bytes, id) } }
+        let (id, isRoom) = stage.bodies.withLock { budget in
             let id = budget.began()
             return (id, budget.holds(bytes, id))
         }
@@ -99,14 +100,14 @@ extension FetchJob {
         let isRoom = holds(work)
         let hasMore = work.response.coded?.hasMore ?? false
         guard !isRoom || hasMore, let body = work.bodyID else { return true }
-        let now = engine.clock.now()
-        let priority = engine.priority(of: id) ?? .low
+        let now = clock.now()
+        let priority = scheduler.priority(of: id) ?? .low
         // libcurl stops reading a connection while one of its streams is paused.
         let isMultiplexed = work.response.head?.version.isMultiplexed ?? false
         let number = work.sentExchanges - 1
         let answer: BodyBudget<Paused>.Answer? = stripe.lock.withLock {
             guard let mayPause = work.machine.mayPause else { return nil }
-            let answer = engine.bodies.withLock {
+            let answer = stage.bodies.withLock {
                 $0.asked(body, mayPause: mayPause && !isMultiplexed, priority: priority) {
                     Paused(job: self, exchange: number)
                 }
@@ -120,8 +121,13 @@ extension FetchJob {
         return false
     }
 
+    /// Resumes paused fetches.
+    static func resume(_ grants: [BodyBudget<Paused>.Grant]) {
+        for grant in grants { grant.waiter.job.resume(grant.waiter, spills: grant.spills) }
+    }
+
     /// The budget has room for a paused fetch.
-    func goOn(_ paused: Paused, spills: Bool) {
+    private func resume(_ paused: Paused, spills: Bool) {
         let (work, hasTurn): (Work?, Bool) = stripe.lock.withLock {
             guard let work = self.work else { return (nil, false) }
             let hasTurn = spills || work.response.coded?.hasMore ?? false
@@ -134,10 +140,10 @@ extension FetchJob {
     }
 
     private func schedule(_ exchange: Int, spills: Bool) {
-        engine.turns.add(BodyTurns.Turn(job: self, exchange: exchange, spills: spills))
+        stage.turns.add(BodyTurns.Turn(job: self, exchange: exchange, spills: spills))
     }
 
-    /// Runs a turn on one of the engine's threads.
+    /// Runs a turn on one of the decoding threads.
     func take(_ turn: BodyTurns.Turn) {
         // The exchange may have ended meanwhile.
         let isDue = stripe.lock.withLock { work?.machine.turnCame(number: turn.exchange) ?? false }
@@ -146,18 +152,18 @@ extension FetchJob {
         if work.exchange.verdict == nil, let coded = work.response.coded, coded.hasMore {
             work.exchange.verdict = unsafe decode(nil, by: coded, work)
         }
-        let isWanted = tellBody(work) && !stripe.lock.withLock { work.machine.isCancelled }
+        let isWanted = reportBody(work) && !stripe.lock.withLock { work.machine.isCancelled }
         if isWanted, !flows(work) { return }
         flow(work, isWanted: isWanted)
     }
 
     /// Resumes or cancels the transfer, or processes the held end of the exchange.
     func flow(_ work: Work, isWanted: Bool) {
-        let now = engine.clock.now()
+        let now = clock.now()
         let (next, rate) = stripe.lock.withLock { work.machine.flows(at: now) }
-        if let rate { engine.rates.add(self, checkAt: rate.time ?? now) }
+        if let rate { stage.rates.add(self, checkAt: rate.time ?? now) }
         switch next {
-        case .ends(let ending): if let step = exchangeEnded(ending) { engine.jobsCameOn(CollectionOfOne(step)) }
+        case .ends(let ending): if let step = exchangeEnded(ending) { scheduler.jobAdvanced(step) }
         case .goesOn(let transfer): if isWanted { transfer.resume() } else { transfer.cancel() }
         case .goesOnWhenKnown: break
         }
@@ -168,14 +174,14 @@ extension FetchJob {
         guard let work else { return nil }
         let ended = stripe.lock.withLock {
             let (ended, unpauses) = work.machine.exchangeEnded(result)
-            if unpauses, let id = work.bodyID { engine.bodies.withLock { $0.unpause(id) } }
+            if unpauses, let id = work.bodyID { stage.bodies.withLock { $0.unpause(id) } }
             return ended
         }
         switch ended {
         case .now(let wasWatched, let wasTooSlow):
-            if wasWatched { engine.rates.remove(self) }
+            if wasWatched { stage.rates.remove(self) }
             let result = wasTooSlow ? .failure(tooSlow(work)) : result
-            if engine.telemetry != nil { tellEnd(result, work) }
+            if scheduler.telemetry != nil { reportEnd(result, work) }
             return stepAfter(result, work)
         case .heldWhileSpilling(let number): schedule(number, spills: true)
         case .held, .nothing: break
@@ -187,12 +193,12 @@ extension FetchJob {
 
     private func spill(_ work: Work) -> Verdict? {
         do throws(PosixError) {
-            try work.response.body.spill(to: engine.temporaryFolder)
-            try work.cache?.raw.spill(to: engine.temporaryFolder)
+            try work.response.body.spill(to: stage.temporaryFolder)
+            try work.cache?.raw.spill(to: stage.temporaryFolder)
         } catch {
             return .failure(unspilled(error))
         }
-        if let id = work.bodyID { engine.run(engine.bodies.withLock { $0.spilled(id) }) }
+        if let id = work.bodyID { Self.resume(stage.bodies.withLock { $0.spilled(id) }) }
         return nil
     }
 
@@ -211,19 +217,19 @@ extension FetchJob {
         LoadError(
             .tooLarge, stage: .fetch,
             message:
-                "Response bodies in flight use all \(engine.bodyLimit) bytes of their memory, and no temporary file can be "
+                "Response bodies in flight use all \(stage.bodyLimit) bytes of their memory, and no temporary file can be "
                 + "written: \(error.text). Free disk space, or raise maximumBodyBytesInFlight.")
     }
 
     /// Releases the body's share of the budget, and resumes transfers for which there is room now.
-    func endBody(_ work: Work) { engine.run(grantsAfterBody(work)) }
+    func endBody(_ work: Work) { Self.resume(grantsAfterBody(work)) }
 
     /// Releases the body's share of the budget.
     ///
     /// - Returns: the paused transfers for which there is room now.
     func grantsAfterBody(_ work: Work) -> [BodyBudget<Paused>.Grant] {
         guard let id = stripe.lock.withLock({ work.bodyID.take() }) else { return [] }
-        return engine.bodies.withLock { $0.ended(id) }
+        return stage.bodies.withLock { $0.ended(id) }
     }
 
     /// Keeps the received bytes until the fetch resumes in a slot. Bytes beyond the budget are spilled at once, on this
@@ -232,14 +238,46 @@ extension FetchJob {
         // If no file can be written, the bytes stay in memory.
         _ = keepLimit(work)
         guard let id = work.bodyID else { return }
-        engine.run(engine.bodies.withLock { $0.slept(id) })
+        Self.resume(stage.bodies.withLock { $0.slept(id) })
     }
-}
 
-extension Engine {
-    /// Resumes paused transfers.
-    func run(_ grants: [BodyBudget<FetchJob.Paused>.Grant]) {
-        for grant in grants { grant.waiter.job.goOn(grant.waiter, spills: grant.spills) }
+    // MARK: The minimum rate, measured from the first piece of a body that does not end with it
+
+    /// Counts the bytes of a received piece.
+    func noteRate(_ bytes: Int, _ work: Work) {
+        if work.exchange.isWatched { return stripe.lock.withLock { work.machine.received(bytes) } }
+        if work.response.expectedBytes.map({ work.response.rawBytes < $0 }) ?? true {
+            watchRate(work, receivedBytes: bytes)
+        }
+    }
+
+    func watchRate(_ work: Work, receivedBytes: Int) {
+        let now = clock.now()
+        guard var rate = RateMonitor(plan.request.limits, at: now), case .checkAgain(let time) = rate.check(at: now)
+        else { return }
+        rate.received(receivedBytes)
+        work.exchange.isWatched = true
+        stripe.lock.withLock { work.machine.watches(rate) }
+        stage.rates.add(self, checkAt: time)
+    }
+
+    /// Cancels the transfer if it is too slow.
+    ///
+    /// - Returns: the time of the next check.
+    func checkRate(at now: MonotonicTime) -> MonotonicTime? {
+        let (next, transfer) = stripe.lock.withLock { work?.machine.rateChecked(at: now) ?? (nil, nil) }
+        transfer?.cancel()
+        return next
+    }
+
+    /// Returns the error of an exchange that was stopped because it was too slow.
+    func tooSlow(_ work: Work) -> LoadError {
+        let limits = plan.request.limits
+        let host = currentURL(work).origin?.description ?? "the source"
+        return LoadError(
+            .timedOut, stage: .fetch,
+            message: "The transfer was too slow: \(host) sent less than \(limits.minimumBytesPerSecond) bytes per "
+                + "second over \((limits.minimumRatePeriod as Duration?).text). Lower the minimum (--min-rate).")
     }
 }
 

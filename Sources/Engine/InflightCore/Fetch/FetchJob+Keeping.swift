@@ -5,12 +5,14 @@ import InflightConcurrency
 extension FetchJob {
     /// Whether to store the original bytes.
     var keepsOriginal: Bool {
-        plan.request.isUsual || plan.request.storedForm.keepsOriginal || engine.isWanted(id, \.keepsOriginal)
+        plan.request.isUsual || plan.request.storedForm.keepsOriginal
+            || scheduler.anyTask(of: id) { $0.storedForm.keepsOriginal }
     }
 
     /// Returns the response whose images may be stored; `nil` after a redirect, or if no subscriber stores them.
     func storable(_ response: StoredResponse, _ cache: CacheTransaction) -> StorableAnswer? {
-        guard work?.redirected == nil, engine.isWanted(id, { $0.processedOptions != nil }) else { return nil }
+        guard work?.redirected == nil, scheduler.anyTask(of: id, { $0.storedForm.processedOptions != nil })
+        else { return nil }
         return StorableAnswer(key: cache.key, request: cache.request, response: response)
     }
 
@@ -26,7 +28,7 @@ extension FetchJob {
         work.cache?.responseTime = work.exchange.responseTime
         // The changes that an earlier response required concerned its own bytes.
         work.cache?.changes = StoreChanges()
-        if let resumption = work.resumption.take(), let merged = goOn(from: resumption, head, work) { return merged }
+        if let resumption = work.resumption.take(), let merged = resume(from: resumption, head, work) { return merged }
         guard work.exchange.verdict == nil, let cache = work.cache else { return head }
         let outcome = CacheOutcome.decide(
             head: head, exchange: cache.exchange, found: cache.found, request: cache.request,
@@ -45,12 +47,12 @@ extension FetchJob {
     }
 
     /// - Returns: the head of the complete response, if this response's body continues the earlier part.
-    private func goOn(from resumption: Resumption, _ head: ResponseHead, _ work: Work) -> ResponseHead? {
-        let requestTime = work.cache?.requestTime ?? engine.wallTime
-        switch resumption.verdict(on: head, requestTime: requestTime, responseTime: engine.wallTime) {
+    private func resume(from resumption: Resumption, _ head: ResponseHead, _ work: Work) -> ResponseHead? {
+        let requestTime = work.cache?.requestTime ?? clock.wallTime
+        switch resumption.verdict(on: head, requestTime: requestTime, responseTime: clock.wallTime) {
         case .goOn(let incoming):
             work.cache?.changes.keeping = work.cache.map { Self.keeping(incoming, from: resumption, $0) } ?? .nothing
-            work.response.goingOn = incoming
+            work.response.continuation = incoming
             tell(.resumed(at: resumption.offset))
             work.response.expectedBytes = incoming.response.totalLength
             return incoming.response.head
@@ -103,14 +105,14 @@ extension FetchJob {
 
     /// Stores a long body while it is received, if its rest could be requested later.
     func keepPart(_ work: Work, _ cache: CacheTransaction) {
-        guard let store = engine.store, plan.goal != .info, plan.request.storedForm.keepsOriginal,
+        guard let store = stage.storage.store, plan.goal != .info, plan.request.storedForm.keepsOriginal,
             let incoming = cache.incoming, incoming.response.bodyRange.isEmpty, !work.response.body.hasSpilled,
             incoming.response.hasStrongValidator
         else { return }
         let isCoded = work.response.coded != nil
         let count = isCoded ? cache.raw.count : work.response.body.count
         guard count >= PartKeeper.step else { return }
-        let keeper = cache.keeper ?? PartKeeper(store, engine.storing, key: cache.key, incoming: incoming)
+        let keeper = cache.keeper ?? PartKeeper(store, stage.storage, key: cache.key, incoming: incoming)
         cache.keeper = keeper
         keeper.noticed(count) { start in isCoded ? cache.raw.copy(from: start) : work.response.body.copy(from: start) }
     }
@@ -141,9 +143,9 @@ extension FetchJob {
         var changes = cache.takeChanges()
         if !keepsOriginal { changes.keeping = .nothing }
         let keys = changes.isEmpty ? [] : [cache.key] + changes.invalidatedKeys
-        let group = StoreGroup(engine.storing, changing: keys, completion)
+        let group = StoreGroup(stage.storage, changing: keys, completion)
         defer { group.seal() }
-        guard let store = engine.store else { return }
+        guard let store = stage.storage.store else { return }
         let part = changes.keepsNew ? cache.keeper?.end() : nil
         let ended = EndedBody(
             count: body.count, receivedBytes: work.exchange.receivedBytes,
@@ -164,7 +166,7 @@ extension FetchJob {
             group(bytes: body.count) { done in
                 checkingStructure(of: body, response) { [self] isImage in
                     guard isImage else { return part.map { store.remove([$0], completion: done) } ?? done() }
-                    let stored = tellsStoring(body.count)
+                    let stored = reportStoring(body.count)
                     store.keep(response, body: body, under: key, replacing: replaced) { id in
                         stored()
                         guard let id, let entry, entry.kept(as: id) else { return done() }
@@ -175,7 +177,7 @@ extension FetchJob {
         case .extend(let id, let leftOut, let response, let offset):
             let rest = body.part(leftOut..<body.count)
             group(bytes: rest.count) { done in
-                let stored = tellsStoring(rest.count)
+                let stored = reportStoring(rest.count)
                 store.extend(id, by: rest, at: offset) { isKept in
                     stored()
                     if let entry, entry.kept(as: id) { return store.remove([id], completion: done) }
@@ -194,7 +196,7 @@ extension FetchJob {
         guard plan.goal != .image, expectsImage, response.isComplete, response.head.status == 200,
             !response.head.fields.contains("content-encoding")
         else { return store(true) }
-        engine.workers.run { [self] in store((try? engine.codecs.validate(body)) != nil) }
+        stage.workers.run { [self] in store((try? stage.codecs.validate(body)) != nil) }
     }
 
     /// Whether the caller states that the requested bytes are an image.
@@ -209,6 +211,6 @@ extension FetchJob {
         guard plan.wantsPicture, response.head.status == 200, !response.head.fields.contains("content-encoding") else {
             return true
         }
-        return (try? engine.codecs.info(of: body)) != nil
+        return (try? stage.codecs.info(of: body)) != nil
     }
 }

@@ -11,18 +11,19 @@ extension FetchJob {
         // A custom scheme may respond as HTTP does. A file does not.
         guard currentURL(work).origin != nil || response.map({ $0.head.version != .none }) ?? false else { return nil }
         let makesImage =
-            plan.goal == .image || plan.purpose == .revalidation(ofPicture: true) || engine.makesImage(id)
-        guard makesImage || engine.lifetimes.withLock({ $0.count > 0 }) else { return nil }
-        let key = plan.resource(after: work.redirected, harmlessFields: engine.harmlessFields)
+            plan.goal == .image || plan.purpose == .revalidation(ofPicture: true)
+            || scheduler.anyTask(of: id) { $0.goal == .image }
+        guard makesImage || stage.images.lifetimes.withLock({ $0.count > 0 }) else { return nil }
+        let key = plan.resource(after: work.redirected, harmlessFields: stage.harmlessFields)
         guard makesImage else {
             // A newer response concerns the images in memory even if this fetch makes none.
             if let response, source != .stored {
-                engine.lifetimes.withLock { $0.noticed(response, for: key, from: source) }
+                stage.images.lifetimes.withLock { $0.noticed(response, for: key, from: source) }
             }
             return nil
         }
         guard let response else { return .expired }
-        let lifetime = engine.lifetimes.withLock { $0.received(response, for: key, from: source) }
+        let lifetime = stage.images.lifetimes.withLock { $0.received(response, for: key, from: source) }
         return work.redirectExpiry.map { ImageLifetime(of: lifetime, redirectedUntil: $0) } ?? lifetime
     }
 
@@ -54,17 +55,18 @@ extension FetchJob {
     func noteInvalidation(by head: ResponseHead, _ work: Work) {
         let isGone = head.status == 404 || head.status == 410
         let isSafe = plan.request.isUsual || Invalidation.isSafe(plan.request.method)
-        guard isGone || !isSafe, head.version != .none, engine.lifetimes.withLock({ $0.count > 0 }) else { return }
+        guard isGone || !isSafe, head.version != .none, stage.images.lifetimes.withLock({ $0.count > 0 })
+        else { return }
         let urls =
             isSafe
             ? []
             : Invalidation.urls(
                 head,
                 of: plan.stored(
-                    after: work.redirected, usualFields: engine.usualFields, harmlessFields: engine.harmlessFields
+                    after: work.redirected, usualFields: stage.defaultFields, harmlessFields: stage.harmlessFields
                 ).1)
-        let key = plan.resource(after: work.redirected, harmlessFields: engine.harmlessFields)
-        engine.lifetimes.withLock { table in
+        let key = plan.resource(after: work.redirected, harmlessFields: stage.harmlessFields)
+        stage.images.lifetimes.withLock { table in
             if isGone { table.superseded(key) }
             for url in urls { table.invalidated(url) }
         }

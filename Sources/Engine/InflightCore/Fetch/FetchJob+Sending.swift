@@ -9,7 +9,7 @@ extension FetchJob {
         limits.stallTimeout = wanted.stallTimeout
         limits.maximumBodyBytes = wanted.maximumBodyBytes
         if let total = wanted.totalTimeout {
-            let left = total - (engine.clock.now() - work.startedAt)
+            let left = total - (clock.now() - work.startedAt)
             guard left > .zero else { return nil }
             limits.totalTimeout = left
         }
@@ -21,13 +21,13 @@ extension FetchJob {
         _ work: Work, limits: TransportRequest.Limits, priority: LoadPriority, reason: OutgoingRequest.Reason
     ) {
         let request = plan.outgoing(
-            after: work.redirected, usualFields: engine.usualFields, limits: limits, priority: priority)
+            after: work.redirected, usualFields: stage.defaultFields, limits: limits, priority: priority)
         if work.attempts.failed == 0, work.sentExchanges == 0, request.url.origin != nil,
-            let error = engine.beginsToAsk(request.url, policy: plan.request.cachePolicy)
+            let error = stage.retries?.firstAttempt(at: request.url, policy: plan.request.cachePolicy)
         {
             return finish(.failure(error))
         }
-        if let willSend = engine.hooks.willSend, request.url.origin != nil {
+        if let willSend = stage.willSend, request.url.origin != nil {
             askBefore(request, work, reason, willSend)
         } else {
             send(request, work)
@@ -35,10 +35,10 @@ extension FetchJob {
     }
 
     func send(_ request: TransportRequest, _ work: Work) {
-        guard let transport = engine.transport(for: request.url.scheme) else {
-            return finish(.failure(engine.unsupported(request.url)))
+        guard let transport = stage.transports[request.url.scheme] else {
+            return finish(.failure(stage.transports.unsupported(request.url)))
         }
-        engine.log(.debug, "exchange started") {
+        scheduler.log(.debug, "exchange started") {
             [("method", request.method), ("url", request.url.string), ("exchange", "\(work.sentExchanges)")]
         }
         let number = work.sentExchanges
@@ -46,14 +46,14 @@ extension FetchJob {
         stripe.lock.withLock { work.machine.sends(number: number) }
         var request = request
         request.needsNewConnection = work.attempts.isRepeatOfLoss
-        work.exchange.requestTime = engine.wallTime
+        work.exchange.requestTime = clock.wallTime
         if let cache = work.cache {
             cache.requestTime = work.exchange.requestTime
             if work.resumption == nil { request.fields = cache.exchange.fields(from: request.fields) }
         }
         if let resumption = work.resumption { request.fields = resumption.fields(from: request.fields) }
-        if engine.telemetry != nil || engine.hasCircuitBreaker { work.exchange.sentAt = engine.clock.now() }
-        if engine.telemetry != nil {
+        if scheduler.telemetry != nil || scheduler.hasCircuitBreaker { work.exchange.sentAt = clock.now() }
+        if scheduler.telemetry != nil {
             request.wantsTimings = true
             tell(
                 .sent(method: request.method, url: request.url.string, resumesAt: work.resumption?.offset ?? 0))
@@ -62,15 +62,15 @@ extension FetchJob {
         let next = stripe.lock.withLock { work.machine.transferKnown(transfer, number: number) }
         if next.cancels { transfer.cancel() }
         if next.resumes { transfer.resume() }
-        if next.passesPriority { passPriorityOn() }
+        if next.passesPriority { reprioritize() }
     }
 
     /// Sends the request again, with other header fields for the cache.
     func resend(_ work: Work, as exchange: CacheExchange) {
-        beginAnew(work)
+        startOver(work)
         work.cache?.exchange = exchange
         tell(.sentAgain(why: "The stored response cannot be used."))
-        engine.log(.debug, "request sent again with other header fields") { [("url", currentURL(work).string)] }
+        scheduler.log(.debug, "request sent again with other header fields") { [("url", currentURL(work).string)] }
         resend(work, reason: .first)
     }
 
@@ -78,6 +78,6 @@ extension FetchJob {
     func resend(_ work: Work, reason: OutgoingRequest.Reason) {
         guard let limits = limits(work) else { return finish(.failure(timedOut())) }
         if endsAsCancelled(work) { return }
-        send(work, limits: limits, priority: engine.priority(of: id) ?? plan.request.priority, reason: reason)
+        send(work, limits: limits, priority: scheduler.priority(of: id) ?? plan.request.priority, reason: reason)
     }
 }

@@ -6,9 +6,9 @@ import InflightConcurrency
 extension FetchJob {
     /// Returns the next exchange's transaction with the store; `nil` without a store, or for a URL without an origin.
     func makeCacheTransaction(_ work: Work) -> CacheTransaction? {
-        guard engine.store != nil, currentURL(work).origin != nil else { return nil }
+        guard stage.storage.store != nil, currentURL(work).origin != nil else { return nil }
         let (key, request) = plan.stored(
-            after: work.redirected, usualFields: engine.usualFields, harmlessFields: engine.harmlessFields)
+            after: work.redirected, usualFields: stage.defaultFields, harmlessFields: stage.harmlessFields)
         return CacheTransaction(key: key, request: request)
     }
 
@@ -19,15 +19,15 @@ extension FetchJob {
 
     /// Looks up stored responses, and continues with the result.
     func lookUp(_ work: Work, _ cache: CacheTransaction) {
-        guard let store = engine.store else { preconditionFailure("a cache lookup without a store") }
+        guard let store = stage.storage.store else { preconditionFailure("a cache lookup without a store") }
         cache.lookUps += 1
-        engine.storing.whenSettled(cache.key) { [self] in lookUp(work, cache, in: store) }
+        stage.storage.whenSettled(cache.key) { [self] in lookUp(work, cache, in: store) }
     }
 
     private func lookUp(_ work: Work, _ cache: CacheTransaction, in store: any ResponseStore) {
         let purpose = plan.purpose
         let request = cache.request
-        let now = engine.wallTime
+        let now = clock.wallTime
         let made = Guarded<CacheDecision?>(nil)
         store.find(cache.key) { found in
             let decision = Self.decide(found, request, purpose, now)
@@ -42,7 +42,7 @@ extension FetchJob {
                 if cache.lookUps < 4 { return lookUp(work, cache) }
                 return ask(work, cache, CacheExchange())
             }
-            goOn(work, cache, decision, body?.bytes)
+            apply(decision, work, cache, body?.bytes)
         }
     }
 
@@ -61,14 +61,14 @@ extension FetchJob {
         return decision
     }
 
-    private func goOn(_ work: Work, _ cache: CacheTransaction, _ decision: CacheDecision, _ body: Bytes?) {
+    private func apply(_ decision: CacheDecision, _ work: Work, _ cache: CacheTransaction, _ body: Bytes?) {
         tell(.lookedUp(decision.lookUp(foundAny: !cache.found.isEmpty)))
         switch decision {
         case .serve(let answer):
             cache.representation = cache.found[answer.position].response
             serve(answer, body, work, from: .disk)
         case .serveStale(let answer, _):
-            engine.revalidate(plan)
+            scheduler.driver(of: id)?.refresh(plan)
             work.isFollowed = true
             serve(answer, body, work, from: .disk)
         case .fail(let head): serveNothing(head, work)
@@ -83,14 +83,14 @@ extension FetchJob {
     private func ask(_ work: Work, _ cache: CacheTransaction, _ exchange: CacheExchange) {
         cache.exchange = exchange
         work.isLookedUp = true
-        let hasStandIn = engine.hasCircuitBreaker && standIn(cache) != nil
+        let hasStandIn = scheduler.hasCircuitBreaker && standIn(cache) != nil
         let step = waitForTurn(work, in: .fetch, ahead: work.redirected != nil, hasStandIn: hasStandIn)
-        engine.jobsCameOn(CollectionOfOne(step))
+        scheduler.jobAdvanced(step)
     }
 
     /// Makes the stored part of a body the beginning of the one to receive.
     private func begin(_ resumption: Resumption, _ body: Bytes, _ work: Work, _ cache: CacheTransaction) {
-        goOn(work, resumption.stored.head, nil, .byStatus)
+        beginBody(work, resumption.stored.head, nil, .byStatus)
         guard work.exchange.verdict == nil else { return forget(work) }
         work.response.expectedBytes = resumption.stored.totalLength
         guard unsafe body.withUnsafeBytes({ unsafe takeStored($0, work) }) == nil else { return forget(work) }
@@ -110,13 +110,13 @@ extension FetchJob {
     /// Serves a stored response. Ends the fetch, unless the response is a redirect.
     func serve(_ answer: StoredAnswer, _ stored: Bytes?, _ work: Work, from source: LoadSource) {
         let head = answer.head
-        if !engine.harmlessFields.isEmpty { respectVary(head) }
+        if !stage.harmlessFields.isEmpty { respectVary(head) }
         work.forgetBody()
         work.exchange.verdict = follow(head, work) ?? failure(on: head)
         switch work.exchange.verdict {
         case .redirect(let next):
             limitLifetime(by: work.cache?.representation, work)
-            return engine.jobsCameOn(CollectionOfOne(redirect(work, to: next)))
+            return scheduler.jobAdvanced(redirect(work, to: next))
         case .failure(let error): return finish(.failure(error))
         default: break
         }
@@ -126,12 +126,14 @@ extension FetchJob {
         if let cache = work.cache { cache.entry = StoredEntryReference(key: cache.key, id: answer.id) }
         let bytes = Self.body(of: answer, stored)
         tell(.readFromStore(bytes: Int64(bytes.count)))
-        engine.log(.debug, "serving from cache") { [("url", currentURL(work).string), ("stale", "\(answer.isStale)")] }
+        scheduler.log(.debug, "serving from cache") {
+            [("url", currentURL(work).string), ("stale", "\(answer.isStale)")]
+        }
         // A partial response is served undecoded, because the content coding is that of the whole body.
         let isCoded = head.fields.contains("content-encoding") && head.status != 206 && !wantsCoded
-        if isCoded && engine.codings.accepted != nil || plan.checksum != nil || isChecked(head) {
+        if isCoded && stage.codings.accepted != nil || plan.checksum != nil || isChecked(head) {
             // The store's thread has other lookups to serve.
-            engine.workers.run { [self] in
+            stage.workers.run { [self] in
                 if isCoded {
                     serveCoded(bytes, head, work, from: source)
                 } else {
@@ -151,7 +153,7 @@ extension FetchJob {
 
     /// Ends the fetch with an error. If the stored bytes are its cause, they are removed.
     private func finish(rejecting error: LoadError, _ work: Work) {
-        if error.rejectsBody || error.code == .badResponse { engine.reject(work.cache?.entry) }
+        if error.rejectsBody || error.code == .badResponse { stage.storage.reject(work.cache?.entry) }
         finish(.failure(error), ofStored: true)
     }
 
@@ -177,7 +179,7 @@ extension FetchJob {
     private func served(_ body: Bytes, _ head: ResponseHead, _ work: Work, from source: LoadSource) {
         if plan.goal == .info {
             do throws(LoadError) {
-                let info = try engine.codecs.info(of: body)
+                let info = try stage.codecs.info(of: body)
                 return finish(
                     .info(
                         RemoteImageInfo(
@@ -193,7 +195,7 @@ extension FetchJob {
         var isVerified = false
         if isChecked(head) {
             do throws(LoadError) {
-                isVerified = try engine.check(body, of: plan.request, decodes: plan.request.verifiesStoredImage)
+                isVerified = try stage.decoding.check(body, of: plan.request, decodes: plan.request.verifiesStoredImage)
             } catch {
                 // Limits and missing codecs say nothing about the stored bytes; they are left to the caller.
                 if error.rejectsBody {
@@ -237,7 +239,7 @@ extension FetchJob {
 
     /// Reads the body of a stored entry and serves it, after a 304 or if the origin failed.
     func readAndServe(_ answer: StoredAnswer, _ work: Work, from source: LoadSource) {
-        guard let store = engine.store, let cache = work.cache else {
+        guard let store = stage.storage.store, let cache = work.cache else {
             preconditionFailure("a read without a store")
         }
         guard answer.bytes != nil else { return serve(answer, nil, work, from: source) }

@@ -8,7 +8,7 @@ extension FetchJob {
 
     /// Records the connection's timings that a transport reports, with the times at which they occurred.
     func tell(_ timings: TransportTimings, _ work: Work) {
-        guard let telemetry = engine.telemetry else { return }
+        guard let telemetry = scheduler.telemetry else { return }
         let job = id.number
         func record(_ kind: PipelineEvent.Kind, after time: Duration?) {
             guard let time else { return }
@@ -21,14 +21,14 @@ extension FetchJob {
         telemetry.handOut()
     }
 
-    func tellBytes(_ work: Work) {
+    func reportBytes(_ work: Work) {
         let count = Int64(work.response.body.count)
         guard count - work.exchange.toldBytes >= Self.toldStep else { return }
         work.exchange.toldBytes = count
         tell(.received(bytes: count))
     }
 
-    func tellEnd(_ result: Result<TransportSummary, LoadError>, _ work: Work) {
+    func reportEnd(_ result: Result<TransportSummary, LoadError>, _ work: Work) {
         let count = Int64(work.response.body.count)
         if count > work.exchange.toldBytes { tell(.received(bytes: count)) }
         tell(.exchangeEnded(wireBytes: (try? result.get())?.wireBytes))
@@ -37,8 +37,8 @@ extension FetchJob {
     /// Records that bytes are passed to the store.
     ///
     /// - Returns: a closure that records that the store has processed them.
-    func tellsStoring(_ count: Int) -> @Sendable () -> Void {
-        guard let telemetry = engine.telemetry else { return {} }
+    func reportStoring(_ count: Int) -> @Sendable () -> Void {
+        guard let telemetry = scheduler.telemetry else { return {} }
         let job = id.number
         telemetry.tell(.storing(bytes: Int64(count)), job: job)
         return { telemetry.tell(.stored(bytes: Int64(count)), job: job) }

@@ -59,7 +59,7 @@ extension FetchJob {
         /// The number of bytes needed before the image's header can be parsed.
         var neededBytes = 0
         /// The partial response that resumes the body, if the body is resumed.
-        var goingOn: IncomingResponse?
+        var continuation: IncomingResponse?
         /// The stored entry of the first part, if it came from the store. The complete body replaces it.
         var storedPart: StoredEntry.ID?
     }

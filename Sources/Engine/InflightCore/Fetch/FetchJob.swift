@@ -23,17 +23,22 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         case anotherWay(CacheExchange)
     }
 
+    let stage: FetchStage
     let plan: RequestPlan
-    /// The progress last reported to subscribers. Guarded by the engine's lock.
+    /// The progress last reported to subscribers. Guarded by the scheduler's lock.
     var progress: LoadProgress?
     /// The inputs that arrived before there was any `work`.
     private var early = Machine.Early()
     var work: Work?
 
-    init(engine: Engine, id: ID, plan: RequestPlan) {
+    init(stage: FetchStage, id: ID, plan: RequestPlan) {
+        self.stage = stage
         self.plan = plan
-        super.init(engine: engine, id: id)
+        super.init(id: id)
     }
+
+    override var scheduler: Scheduler { stage.scheduler }
+    var clock: any EngineClock { stage.scheduler.clock }
 
     var stripe: LockStripes.Stripe { LockStripes.stripe(for: self) }
 
@@ -44,10 +49,10 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     override var logFields: [(name: String, value: String)] { [("job", "fetch"), ("url", plan.url.string)] }
 
-    // MARK: Calls from the engine
+    // MARK: Calls from the scheduler
 
     override func start(priority: LoadPriority) {
-        let startedAt = work?.startedAt ?? engine.clock.now()
+        let startedAt = work?.startedAt ?? clock.now()
         let (work, isTooLate, timer) = stripe.lock.withLock {
             let work = self.work ?? Work(startedAt: startedAt, early)
             self.work = work
@@ -55,12 +60,12 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         }
         timer?.cancel()
         if isTooLate {
-            engine.startWasInVain(self)
+            scheduler.startWasInVain(self)
             return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
         }
         if let refusal = result?.error { return serveStandIn(work, instead: refusal) }
         guard let limits = limits(work) else {
-            engine.startWasInVain(self)
+            scheduler.startWasInVain(self)
             return finish(.failure(timedOut()))
         }
         if work.cache == nil { work.cache = makeCacheTransaction(work) }
@@ -68,18 +73,14 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         send(work, limits: limits, priority: priority, reason: .first)
     }
 
-    override func reprioritize(_ priority: LoadPriority) {
-        passPriorityOn()
-    }
-
     /// Passes the job's current priority to the transfer, and to the body, which may be paused.
-    func passPriorityOn() {
+    override func reprioritize() {
         passPriorityOn { priority in
             let (transfer, body) = stripe.lock.withLock {
                 if work == nil { early.hasMissedPriority = true }
                 return (work?.machine.priorityChanged(), work?.bodyID)
             }
-            if let body { engine.bodies.withLock { $0.priorityChanged(body, to: priority) } }
+            if let body { stage.bodies.withLock { $0.priorityChanged(body, to: priority) } }
             transfer?.setPriority(priority)
         }
     }
@@ -94,17 +95,17 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         transfer?.cancel()
     }
 
-    override func waits() {
+    override func didSuspend() {
         guard let wait = stripe.lock.withLock({ work?.machine.wait }) else { return }
         let timer: any ScheduledWork
         switch wait {
         case .turn(deadline: nil): return
         case .turn(deadline: .some(let deadline)):
-            timer = engine.clock.schedule(at: deadline) { [self] in
-                engine.queuedJobFailed(self, with: JobResult(.failure(timedOut())))
+            timer = clock.schedule(at: deadline) { [self] in
+                scheduler.queuedJobFailed(self, with: JobResult(.failure(timedOut())))
             }
         case .time(let time):
-            timer = engine.clock.schedule(at: time) { [self] in wake() }
+            timer = clock.schedule(at: time) { [self] in wake() }
         }
         // Another thread may have started or ended the job meanwhile.
         let useless: (any ScheduledWork)? = stripe.lock.withLock {
@@ -119,8 +120,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         stripe.lock.withLock {
             if let work { work.machine.woke(deadline: deadline(work)) }
         }
-        engine.jobsCameOn(CollectionOfOne(JobStep(job: self, event: .woke)))
-        waits()
+        scheduler.jobAdvanced(JobStep(job: self, event: .woke))
+        didSuspend()
     }
 
     override func refuse(_ error: LoadError) {
@@ -128,13 +129,13 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     override func discard() {
-        engine.run(letGo())
+        Self.resume(releaseWork())
     }
 
     /// Releases everything that an ended job holds.
     ///
     /// - Returns: the paused transfers for which there is room now.
-    private func letGo() -> [BodyBudget<Paused>.Grant] {
+    private func releaseWork() -> [BodyBudget<Paused>.Grant] {
         let (work, timer) = stripe.lock.withLock {
             let work = self.work.take()
             return (work, work?.machine.finished())
@@ -162,26 +163,26 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition {
         guard let work else { return .cancel }
         if head.version != .none { noteAnswer(work) }
-        if head.version.isMultiplexed { engine.originMultiplexes(currentURL(work)) }
+        if head.version.isMultiplexed { scheduler.originMultiplexes(currentURL(work)) }
         tell(.answered(status: head.status))
         work.exchange.head = head
-        work.exchange.responseTime = engine.wallTime
+        work.exchange.responseTime = clock.wallTime
         noteInvalidation(by: head, work)
-        work.response.goingOn = nil
+        work.response.continuation = nil
         work.exchange.verdict = again(on: head, work: work)
         let head = work.exchange.verdict == nil ? judge(head, work) : head
-        if work.response.goingOn != nil {
+        if work.response.continuation != nil {
             // The head was checked when the first part of the body arrived.
             work.response.head = head
             return .proceed
         }
         if work.exchange.verdict == nil { work.exchange.verdict = follow(head, work) }
         if work.exchange.verdict == nil {
-            if let didReceive = engine.hooks.didReceive, head.version != .none {
+            if let didReceive = stage.didReceive, head.version != .none {
                 askAbout(head, expectedBytes, work, didReceive)
                 return .pause
             }
-            goOn(work, head, expectedBytes, .byStatus)
+            beginBody(work, head, expectedBytes, .byStatus)
             if work.exchange.verdict == nil { return .proceed }
         }
         // Receiving a short body that is not needed costs less than a new connection.
@@ -205,7 +206,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     func preview(_ work: Work, _ options: PreviewOptions) {
         if work.previews == nil {
-            let previews = PreviewMaker(engine: engine, job: id, options)
+            let previews = PreviewMaker(stage: stage.decoding, job: id, options)
             stripe.lock.withLock {
                 if !work.machine.isCancelled { work.previews = previews }
             }
@@ -218,7 +219,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     func didEnd(_ result: Result<TransportSummary, LoadError>) {
-        if let step = exchangeEnded(result) { engine.jobsCameOn(CollectionOfOne(step)) }
+        if let step = exchangeEnded(result) { scheduler.jobAdvanced(step) }
     }
 
     static func didEnd(_ endings: [TransportEnding]) {
@@ -227,20 +228,20 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         for ending in endings {
             // `tell` passes to a type only its own receivers, and this class is final.
             let job = unsafe unsafeDowncast(ending.receiver, to: FetchJob.self)
-            if let last = steps.last, last.job.engine !== job.engine {
-                last.job.engine.jobsCameOn(steps)
+            if let last = steps.last, last.job.scheduler !== job.scheduler {
+                last.job.scheduler.jobsAdvanced(steps)
                 steps.removeAll(keepingCapacity: true)
             }
             if let step = job.exchangeEnded(ending.result) { steps.append(step) }
         }
-        if let last = steps.last { last.job.engine.jobsCameOn(steps) }
+        if let last = steps.last { last.job.scheduler.jobsAdvanced(steps) }
     }
 
     // MARK: Deciding
 
     /// Returns the verdict on a response that requires other credentials.
     private func again(on head: ResponseHead, work: Work) -> Verdict? {
-        guard head.status == 401, head.version != .none, engine.hooks.willSend != nil, !work.attempts.hasAskedAgain
+        guard head.status == 401, head.version != .none, stage.willSend != nil, !work.attempts.hasAskedAgain
         else { return nil }
         return .again(head)
     }
@@ -261,21 +262,24 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// Returns the failure, if the status means that the body is not the requested resource.
     func failure(on head: ResponseHead) -> Verdict? {
         guard head.version != .none, head.status != 200, plan.goal != .response else { return nil }
-        return StatusPolicy.error(for: head, request: plan.request, now: engine.wallTime).map { .failure($0) }
+        return StatusPolicy.error(for: head, request: plan.request, now: clock.wallTime).map { .failure($0) }
     }
 
     /// Separates tasks that share this fetch but differ in a header field by which the response varies. They fetch on
     /// their own (RFC 9110 section 12.5.5).
     func respectVary(_ head: ResponseHead) {
-        let concerned = head.namesVaried(among: engine.harmlessFields).subtracting(plan.varying)
-        if !concerned.isEmpty { engine.answerVaries(id, of: plan, by: concerned) }
+        let concerned = head.namesVaried(among: stage.harmlessFields).subtracting(plan.varying)
+        if concerned.isEmpty { return }
+        // A new subscriber would have to be compared too. It finds no job, and fetches for itself.
+        let tasks = scheduler.close(id)
+        tasks.first?.task.driver.separate(tasks, from: plan, by: concerned)
     }
 
     /// Returns whether the received bytes suffice to read the image's header, or to know why it cannot be read.
     func probe(_ work: Work) -> Bool {
         guard work.response.body.count >= work.response.neededBytes else { return false }
         work.exchange.verdict = info(work) { () throws(LoadError) in
-            switch try engine.codecs.probe(work.response.body.copy(), isComplete: false) {
+            switch try stage.codecs.probe(work.response.body.copy(), isComplete: false) {
             case .info(let info): return info
             case .needsMoreBytes(let count):
                 work.response.neededBytes = count
@@ -288,7 +292,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// Reads the image's header from the complete body, or determines why it cannot be read.
     func probeWhole(_ work: Work) {
         work.exchange.verdict = info(work) { () throws(LoadError) in
-            try engine.codecs.info(of: work.response.body.copy())
+            try stage.codecs.info(of: work.response.body.copy())
         }
     }
 
@@ -301,21 +305,21 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     /// Discards the ended exchange and its body before another exchange.
-    func beginAnew(_ work: Work) {
+    func startOver(_ work: Work) {
         work.exchange = Exchange()
         work.forgetBody()
         endBody(work)
-        engine.forgetProgress(self)
+        scheduler.clearProgress(self)
     }
 
     func redirect(_ work: Work, to next: RedirectPolicy.Exchange) -> JobStep {
-        beginAnew(work)
+        startOver(work)
         work.redirected = next
         work.attempts = Attempts()
         work.isLookedUp = false
         work.cache = makeCacheTransaction(work)
         tell(.redirected(to: next.url.string))
-        engine.log(.debug, "redirected") { [("url", plan.url.string), ("to", next.url.string)] }
+        scheduler.log(.debug, "redirected") { [("url", plan.url.string), ("to", next.url.string)] }
         return waitForTurn(work, in: work.cache.map { looksUp($0) } ?? false ? .store : .fetch, ahead: true)
     }
 
@@ -326,10 +330,10 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     /// Gives the job's slot back, and queues the job in a lane.
     func waitForTurn(
-        _ work: Work, in lane: Engine.Machine.LaneName, ahead: Bool, hasStandIn: Bool = false
+        _ work: Work, in lane: Scheduler.Machine.LaneName, ahead: Bool, hasStandIn: Bool = false
     ) -> JobStep {
         let deadline = deadline(work)
-        if let deadline, engine.clock.now() >= deadline { return ending(.failure(timedOut())) }
+        if let deadline, clock.now() >= deadline { return ending(.failure(timedOut())) }
         stripe.lock.withLock { work.machine.waits(for: .turn(deadline: deadline)) }
         let group = lane == .store ? OriginKey.none : currentURL(work).originKey
         return JobStep(job: self, event: .moved(lane, group, ahead: ahead, hasStandIn: hasStandIn))
@@ -339,7 +343,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     ///
     /// - Parameter ofStored: whether the stored response turned out to be unusable.
     func finish(_ value: JobResult.Value, ofStored: Bool = false) {
-        engine.jobsCameOn(CollectionOfOne(ending(value, ofStored: ofStored)))
+        scheduler.jobAdvanced(ending(value, ofStored: ofStored))
     }
 
     /// Ends a job that was cancelled while it waited for an event.
@@ -353,7 +357,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     func ending(_ value: JobResult.Value, ofStored: Bool = false) -> JobStep {
         let isFollowed = work?.isFollowed ?? false
-        let grants = letGo()
+        let grants = releaseWork()
         if case .failure(let error) = value {
             result = JobResult(.failure(error.about(url: plan.url.string)), isOfStored: ofStored)
         } else {

@@ -11,7 +11,7 @@ final class PartKeeper: @unchecked Sendable {
 
     private let store: any ResponseStore
     /// Tracks the writes, so that waiting for the store includes them.
-    private let storing: StoreWork
+    private let storage: ResponseStorage
     private let key: StoreKey
     private let incoming: IncomingResponse
     private var id: StoredEntry.ID?
@@ -20,9 +20,9 @@ final class PartKeeper: @unchecked Sendable {
     private var isOver = false
 
     /// - Parameter incoming: the response to store, as it is before its first byte.
-    init(_ store: any ResponseStore, _ storing: StoreWork, key: StoreKey, incoming: IncomingResponse) {
+    init(_ store: any ResponseStore, _ storage: ResponseStorage, key: StoreKey, incoming: IncomingResponse) {
         self.store = store
-        self.storing = storing
+        self.storage = storage
         self.key = key
         self.incoming = incoming
     }
@@ -42,7 +42,7 @@ final class PartKeeper: @unchecked Sendable {
         }
         guard let start else { return }
         let bytes = copy(start)
-        let isTaken = storing(bytes: bytes.count) { done in
+        let isTaken = storage.submit(bytes: bytes.count) { done in
             write(bytes, at: start) { [self] id in
                 // Work that follows begins before this is done, so that a waiter finds no gap.
                 wrote(id, upTo: start + bytes.count)
@@ -72,7 +72,7 @@ final class PartKeeper: @unchecked Sendable {
             if id == nil { isOver = true }
             return isOver
         }
-        if isLate, let id { storing { store.remove([id], completion: $0) } }
+        if isLate, let id { storage.submit { store.remove([id], completion: $0) } }
     }
 
     /// Stops writing, and returns the entry that holds the part, if it is already stored. An entry that is still being

@@ -50,3 +50,16 @@ public struct LogEntry: Sendable, Hashable, CustomStringConvertible {
         }
     }
 }
+
+/// The program's log hook, if any. Without one, the fields of entries are not built.
+struct Log: Sendable {
+    let hook: (@Sendable (LogEntry) -> Void)?
+
+    @inline(__always)
+    func callAsFunction(
+        _ level: LogEntry.Level, _ message: String, _ fields: () -> [(name: String, value: String)]
+    ) {
+        guard let hook else { return }
+        hook(LogEntry(level, message, fields()))
+    }
+}

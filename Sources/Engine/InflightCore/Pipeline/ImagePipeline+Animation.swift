@@ -19,14 +19,14 @@ extension ImagePipeline {
         workers: any WorkExecutor = AnimatedImage.sharedWorkers,
         configure: (inout DecodeOptions) -> Void = { _ in }
     ) async throws(LoadError) -> AnimatedImage {
-        let plan = try RequestPlan(request, goal: .data, harmlessFields: engine.harmlessFields)
+        let plan = try RequestPlan(request, goal: .data, harmlessFields: images.harmlessFields)
         var options = plan.decodeOptions()
         configure(&options)
         let (outcome, isShared) = try await outcome(of: request, goal: .data)
         let response = try outcome.response(isShared: isShared).get()
         let wanted = options
         let result = await ValueBridge<Result<AnimatedImage, LoadError>>.value { bridge in
-            workers.run { [codecs, clock = engine.clock] in
+            workers.run { [codecs, clock = scheduler.clock] in
                 do throws(LoadError) {
                     let image = try codecs.animation(
                         of: response.body, options: wanted, processors: request.processors, buffer: buffer,

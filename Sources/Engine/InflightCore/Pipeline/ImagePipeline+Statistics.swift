@@ -58,23 +58,8 @@ extension ImagePipeline.Statistics {
     /// The number of jobs that have a slot now, by lane. Every lane is included. Running previews have decode slots.
     public var running: [PipelineEvent.Lane: Int] { runningJobs.byName }
 
-    /// In the order of ``place(of:)``.
+    /// The sources with a counter of their own. Others are counted by name.
     static let knownSources: [LoadSource] = [
         .memory, .network, .shared, .disk, .revalidated, .file, .data, .source,
     ]
-
-    /// Returns the index of the source's counter, or nil if it is counted by name.
-    static func place(of source: LoadSource) -> Int? {
-        switch source {
-        case .memory: 0
-        case .network: 1
-        case .shared: 2
-        case .disk: 3
-        case .revalidated: 4
-        case .file: 5
-        case .data: 6
-        case .source: 7
-        default: nil
-        }
-    }
 }

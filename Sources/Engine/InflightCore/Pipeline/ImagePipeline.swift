@@ -9,11 +9,11 @@ public import InflightConcurrency
 // The stages of one load, the key by which each is shared, and the file to read next:
 //
 //     plan      ImageRequest → RequestPlan                         Request/RequestPlan.swift
-//     look up   JobKey of the last step, in the memory cache       Engine/Engine+Memory.swift
-//     schedule  one job for a key, priorities, lanes               Engine/EngineMachine.swift
+//     look up   JobKey of the last step, in the memory cache       Cache/CachedImages.swift
+//     schedule  one job for a key, priorities, lanes               Engine/Scheduler.swift and EngineMachine.swift
 //     fetch     FetchKey → LoadedResponse                          Fetch/FetchJob.swift
-//     decode    DecodeKey (contains the FetchKey) → LoadedImage    Engine/DecodeJob.swift
-//     process   ProcessKey (contains the DecodeKey), for each      Engine/PixelJobs.swift
+//     decode    DecodeKey (contains the FetchKey) → LoadedImage    Decode/DecodeJob.swift
+//     process   ProcessKey (contains the DecodeKey), for each      Decode/PixelJobs.swift
 //     deliver   one ImageTask, its gate and its callback queue     Tasks/ImageTask.swift
 //
 // Documentation/Architecture.md follows one request through them; `make path` prints the functions that it enters.
@@ -32,30 +32,49 @@ public import InflightConcurrency
 /// let image = try await pipeline.image(for: ImageRequest("https://example.org/photo.jpg"))
 /// ```
 public final class ImagePipeline: Sendable {
-    let engine: Engine
+    let scheduler: Scheduler
+    let images: CachedImages
+    let decoding: DecodeStage
+    let fetching: FetchStage
+    let driver: TaskDriver
+    let storage: ResponseStorage
 
     /// - Throws: ``LoadError`` if a transport of its own cannot be created, for example if a CA file is unreadable.
     public init(configuration: Configuration) throws(LoadError) {
-        engine = try Engine(configuration)
+        scheduler = Scheduler(configuration)
+        images = CachedImages(configuration)
+        // Before the store, so that a pipeline without a transport opens no store.
+        let transports = try TransportTable(configuration)
+        storage = try ResponseStorage(configuration, log: scheduler.log)
+        decoding = DecodeStage(configuration, scheduler: scheduler, images: images, storage: storage)
+        fetching = FetchStage(configuration, decoding: decoding, transports: transports)
+        driver = TaskDriver(fetching: fetching, decoding: decoding)
     }
 
     /// The codecs of this pipeline, for bytes that are already in memory.
-    public var codecs: CodecRegistry { engine.codecs }
+    public var codecs: CodecRegistry { decoding.codecs }
 
     /// The counters so far, and the state now. Always counted, and cheap to read. For histograms see ``PipelineMeter``.
-    public var statistics: Statistics { engine.statistics }
+    public var statistics: Statistics {
+        var statistics = scheduler.statistics
+        driver.endings.read(into: &statistics)
+        (statistics.bodyBytesInFlight, statistics.pausedTransfers) = fetching.bodies.withLock {
+            ($0.heldBytes, $0.pausedCount)
+        }
+        return statistics
+    }
 
     /// Returns the maximum number of running jobs in a lane.
-    public func limit(of lane: PipelineEvent.Lane) -> Int { engine.laneLimits[lane] ?? 0 }
+    public func limit(of lane: PipelineEvent.Lane) -> Int { scheduler.laneLimits[lane] ?? 0 }
 
     /// The statistics of the cache of decoded images.
-    public var memoryCacheStatistics: MemoryCacheStatistics { engine.cache.statistics }
+    public var memoryCacheStatistics: MemoryCacheStatistics { images.cache.statistics }
 
     /// Evicts the least valuable images until the rest cost at most `cost` bytes.
-    public func trimMemoryCache(to cost: Int) { engine.cache.trim(to: cost) }
+    public func trimMemoryCache(to cost: Int) { images.cache.trim(to: cost) }
 
     /// Removes every image from the memory cache.
-    public func removeAllFromMemoryCache() { engine.cache.removeAll() }
+    public func removeAllFromMemoryCache() { images.cache.removeAll() }
 
     // MARK: Callbacks
 
@@ -84,7 +103,7 @@ public final class ImagePipeline: Sendable {
         let sink = CallbackSink(
             queue: queue.queue, progress: confinedProgress, preview: confinedPreview,
             completion: .image { task, result in MainActor.assumeIsolated { completion(task, result) } })
-        return engine.add(request, goal: .image, sink: sink)
+        return driver.load(request, goal: .image, sink: sink)
     }
 
     /// Loads an image. `progress`, `preview` and `completion` are called on `queue`, in order, never inside this call.
@@ -96,7 +115,7 @@ public final class ImagePipeline: Sendable {
         preview: (@Sendable (ImageTask, ImagePreview) -> Void)? = nil,
         completion: @escaping @Sendable (ImageTask, Result<LoadedImage, LoadError>) -> Void
     ) -> ImageTask {
-        engine.add(
+        driver.load(
             request, goal: .image,
             sink: CallbackSink(queue: queue, progress: progress, preview: preview, completion: .image(completion)))
     }
@@ -111,7 +130,7 @@ public final class ImagePipeline: Sendable {
         preview: (@Sendable (ImageTask, ImagePreview) -> Void)? = nil,
         completion: @escaping @Sendable (ImageTask, Result<LoadedResponse, LoadError>) -> Void
     ) -> ImageTask {
-        engine.add(
+        driver.load(
             request, goal: .data,
             sink: CallbackSink(queue: queue, progress: progress, preview: preview, completion: .response(completion)))
     }
@@ -146,7 +165,7 @@ public final class ImagePipeline: Sendable {
     /// Returns the events of a load: progress as it happens, then one ending. The load begins when the first event is
     /// requested. Releasing the sequence and its iterators cancels the load.
     public func events(for request: ImageRequest) -> LoadEvents {
-        LoadEvents(task: engine.prepare(request, goal: .image, hearsProgress: true))
+        LoadEvents(task: driver.makeTask(request, goal: .image, hearsProgress: true))
     }
 
     /// Returns the cached image, if it is in memory. Returns at once, without blocking, on any thread.
@@ -154,16 +173,16 @@ public final class ImagePipeline: Sendable {
     /// The image may be stale (RFC 9111 section 4.2), and is then marked (``LoadedImage/isStale``). It can be shown
     /// until a load, which contacts the origin, delivers the current one.
     public func cached(_ request: ImageRequest) -> LoadedImage? {
-        guard let plan = try? RequestPlan(request, goal: .image, harmlessFields: engine.harmlessFields) else {
+        guard let plan = try? RequestPlan(request, goal: .image, harmlessFields: images.harmlessFields) else {
             return nil
         }
-        return engine.cached(plan)
+        return images.finished(plan)
     }
 
     /// Returns the image that a load would find in memory.
     func cachedForLoad(_ request: ImageRequest) -> LoadedImage? {
-        guard let plan = try? RequestPlan(request, goal: .image, harmlessFields: engine.harmlessFields),
-            let hit = engine.findInMemory(plan), hit.steps == plan.stepCount
+        guard let plan = try? RequestPlan(request, goal: .image, harmlessFields: images.harmlessFields),
+            let hit = images.find(plan), hit.steps == plan.stepCount
         else { return nil }
         return hit.image
     }
@@ -171,10 +190,10 @@ public final class ImagePipeline: Sendable {
     func outcome(
         of request: ImageRequest, goal: RequestPlan.Goal
     ) async throws(LoadError) -> (JobResult, isShared: Bool) {
-        let task = engine.prepare(request, goal: goal, hearsProgress: false)
+        let task = driver.makeTask(request, goal: goal, hearsProgress: false)
         let event = await withTaskCancellationHandler {
             if Task.isCancelled { task.cancel() }
-            engine.begin(task)
+            driver.start(task)
             return await task.nextEvent()
         } onCancel: {
             task.cancel()
@@ -197,7 +216,10 @@ public final class ImagePipeline: Sendable {
     /// Accepts no more loads. Returns when the last one has ended, all work has stopped, and the pipeline's own
     /// transports have released their threads and connections.
     public func shutdown(_ mode: ShutdownMode) async {
-        await engine.shutdown(mode)
+        await scheduler.shutdown(mode)
+        await fetching.turns.wait()
+        await storage.shutdown()
+        await fetching.transports.shutdown()
     }
 }
 

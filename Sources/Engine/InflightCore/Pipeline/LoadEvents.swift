@@ -35,7 +35,7 @@ public struct LoadEvents: AsyncSequence, Sendable {
                 defer { hasBegun = true }
                 return !hasBegun
             }
-            if isFirst { task.engine.begin(task) }
+            if isFirst { task.driver.start(task) }
         }
 
         deinit {

@@ -75,7 +75,7 @@ final class PrefetchCore: Sendable {
 
     func take(_ request: ImageRequest) -> LoadedResponse? {
         guard let key = key(of: request) else { return nil }
-        let harmless = pipeline.engine.harmlessFields
+        let harmless = pipeline.images.harmlessFields
         let taken = state.withLock { state in
             state.machine.taken(key) { wish, response in
                 // A response that varies by a field outside the key serves only requests with the same value.
@@ -97,7 +97,7 @@ final class PrefetchCore: Sendable {
     var statistics: Prefetcher.Statistics { state.withLock { $0.machine.statistics } }
 
     private func key(of request: ImageRequest) -> JobKey? {
-        try? RequestPlan(request, goal: goal, harmlessFields: pipeline.engine.harmlessFields).finalKey
+        try? RequestPlan(request, goal: goal, harmlessFields: pipeline.images.harmlessFields).finalKey
     }
 
     // MARK: Turns
@@ -107,7 +107,7 @@ final class PrefetchCore: Sendable {
         case .queue(let queue):
             endTurn(on: queue)
         case .time(let duration):
-            let clock = pipeline.engine.clock
+            let clock = pipeline.scheduler.clock
             let timer = clock.schedule(at: clock.now() + duration) { [weak self] in
                 // Not on the clock's thread, which must not be blocked: the end of a turn runs the caller's code.
                 guard let self else { return }

@@ -3,8 +3,8 @@ import InflightConcurrency
 /// Makes previews of a fetch's partial body, for the tasks that want them. Owns the machine behind a lock.
 // Unchecked: `state` is accessed only while `lock` is held.
 final class PreviewMaker: @unchecked Sendable {
-    private let engine: Engine
-    private let job: Engine.Machine.JobID
+    private let stage: DecodeStage
+    private let job: Scheduler.Machine.JobID
     private let lock = Lock()
     private var state: State
 
@@ -21,17 +21,17 @@ final class PreviewMaker: @unchecked Sendable {
     /// The maximum number of images of one body that are previewed.
     private static let mostPictures = 4
 
-    init(engine: Engine, job: Engine.Machine.JobID, _ options: PreviewOptions) {
-        self.engine = engine
+    init(stage: DecodeStage, job: Scheduler.Machine.JobID, _ options: PreviewOptions) {
+        self.stage = stage
         self.job = job
-        state = State(machine: PreviewMachine(options, now: engine.clock.now()))
+        state = State(machine: PreviewMachine(options, now: stage.scheduler.clock.now()))
     }
 
     // MARK: Fetch events
 
     /// More bytes have arrived.
     func bytesCame(_ body: inout BodyBuffer) {
-        let now = engine.clock.now()
+        let now = stage.scheduler.clock.now()
         lock.lock()
         guard !state.machine.isEnded else { return lock.unlock() }
         let old = state.bytes
@@ -70,13 +70,13 @@ final class PreviewMaker: @unchecked Sendable {
         switch action {
         case .nothing: break
         case .make:
-            if engine.beginPreview(of: job) {
-                engine.workers.run { [self] in make() }
+            if stage.scheduler.beginPreview(of: job) {
+                stage.workers.run { [self] in make() }
             } else {
                 tell { $0.refused(now: $1) }
             }
         case .wake(let time):
-            let timer = engine.clock.schedule(at: time) { [weak self] in self?.tell { $0.timeCame(now: $1) } }
+            let timer = stage.scheduler.clock.schedule(at: time) { [weak self] in self?.tell { $0.timeCame(now: $1) } }
             let old: (any ScheduledWork)? = lock.withLock {
                 guard !state.machine.isEnded else { return timer }
                 defer { state.timer = timer }
@@ -87,7 +87,7 @@ final class PreviewMaker: @unchecked Sendable {
     }
 
     private func tell(_ event: (inout PreviewMachine, MonotonicTime) -> PreviewMachine.Action) {
-        let now = engine.clock.now()
+        let now = stage.scheduler.clock.now()
         perform(lock.withLock { event(&state.machine, now) })
     }
 
@@ -96,15 +96,15 @@ final class PreviewMaker: @unchecked Sendable {
     private func make() {
         let (bytes, details) = lock.withLock { (state.bytes, state.details) }
         let isFinal = show(bytes, details)
-        engine.endPreview()
+        stage.scheduler.endPreview()
         tell { $0.made(isFinal: isFinal, now: $1) }
     }
 
     /// - Returns: whether no better preview will follow.
     private func show(_ bytes: Bytes, _ details: [JobKey: Int]) -> Bool {
         var isFinal = true
-        for (key, listeners) in engine.previewListeners(of: job).prefix(Self.mostPictures) {
-            guard !cancellation.isCancelled, let plan = listeners.first?.task.plan else { return true }
+        for (key, subscribers) in subscribers().prefix(Self.mostPictures) {
+            guard !cancellation.isCancelled, let plan = subscribers.first?.task.plan else { return true }
             do throws(LoadError) {
                 guard let (part, info) = try picture(bytes, plan, beyond: details[key] ?? 0) else {
                     isFinal = false
@@ -114,9 +114,9 @@ final class PreviewMaker: @unchecked Sendable {
                 let preview = ImagePreview(
                     pixels: part.pixels, info: info, receivedBytes: Int64(bytes.count), detail: part.detail,
                     coversAll: part.coversAll)
-                engine.telemetry?.tell(.previewed(detail: part.detail), job: job.number)
+                stage.scheduler.telemetry?.tell(.previewed(detail: part.detail), job: job.number)
                 let box = BoxedPreview(preview)
-                for listener in listeners { listener.task.didPreview(box, fallback: listener.fallback) }
+                for subscriber in subscribers { subscriber.task.didPreview(box, fallback: subscriber.fallback) }
                 if !part.isFinal { isFinal = false }
             } catch {
                 // The decode of the complete image will report the error.
@@ -130,11 +130,11 @@ final class PreviewMaker: @unchecked Sendable {
         _ bytes: Bytes, _ plan: RequestPlan, beyond detail: Int
     ) throws(LoadError) -> (PartialPicture, ImageInfo)? {
         let options = plan.decodeOptions()
-        let memory = try engine.codecs.memoryNeeded(bytes, options: options)
-        guard engine.takeMemoryNow(memory) else { return nil }
-        defer { engine.giveBackMemory(memory) }
+        let memory = try stage.codecs.memoryNeeded(bytes, options: options)
+        guard stage.budget.withLock({ $0.takeNow(memory) }) else { return nil }
+        defer { stage.giveBackMemory(memory) }
         guard
-            let (made, info) = try engine.codecs.decodePart(
+            let (made, info) = try stage.codecs.decodePart(
                 bytes, options: options, beyond: detail, cancellation: cancellation), made.detail > detail
         else { return nil }
         var part = made
@@ -144,41 +144,28 @@ final class PreviewMaker: @unchecked Sendable {
         }
         return (part, info)
     }
-}
 
-extension Engine {
     /// A task, and the number of its fallbacks that were taken.
-    typealias PreviewListener = (task: ImageTask, fallback: UInt16)
+    private typealias Subscriber = (task: ImageTask, fallback: UInt16)
 
-    /// Returns the tasks that depend on a fetch and want previews, grouped by the key of their image.
-    func previewListeners(of id: Machine.JobID) -> [(JobKey, [PreviewListener])] {
-        var listeners: [PreviewListener] = []
-        readMachine { machine in
-            machine.forEachTask(of: id) { _, task in
-                if task.previewOptions != nil { listeners.append((task, task.takenFallbacks)) }
+    /// Returns the tasks that depend on the fetch and want previews, grouped by the key of their image.
+    private func subscribers() -> [(JobKey, [Subscriber])] {
+        let subscribers = stage.scheduler.read { machine in
+            var subscribers: [Subscriber] = []
+            machine.forEachTask(of: job) { _, task in
+                if task.previewOptions != nil { subscribers.append((task, task.takenFallbacks)) }
             }
+            return subscribers
         }
-        var groups: [(JobKey, [PreviewListener])] = []
-        for listener in listeners {
-            guard let key = listener.task.plan?.finalKey else { continue }
+        var groups: [(JobKey, [Subscriber])] = []
+        for subscriber in subscribers {
+            guard let key = subscriber.task.plan?.finalKey else { continue }
             if let index = groups.firstIndex(where: { $0.0 == key }) {
-                groups[index].1.append(listener)
+                groups[index].1.append(subscriber)
             } else {
-                groups.append((key, [listener]))
+                groups.append((key, [subscriber]))
             }
         }
         return groups
-    }
-
-    /// - Returns: whether there is a slot for a preview. ``endPreview()`` gives it back.
-    func beginPreview(of id: Machine.JobID) -> Bool {
-        var isThere = false
-        change { machine, _ in isThere = machine.previewWanted(of: id) }
-        return isThere
-    }
-
-    func endPreview() {
-        let now = clock.now()
-        change { machine, actions in machine.previewEnded(now: now, actions: &actions) }
     }
 }

@@ -22,15 +22,8 @@ final class RequestPlan: Sendable {
         /// The image is looked up in the store as its first `prefix` processors produced it. Nothing is fetched.
         case processed(prefix: Int)
 
-        /// The bytes that separate the keys of different purposes.
-        fileprivate var keyBytes: [UInt8] {
-            switch self {
-            case .usual: []
-            case .revalidation(let ofPicture): [ofPicture ? 7 : 8]
-            case .refetch: [10]
-            case .processed: [15]
-            }
-        }
+        /// The number of processors that made the image that is looked up in the store.
+        var storedProcessors: Int { if case .processed(let prefix) = self { prefix } else { 0 } }
     }
 
     let request: ImageRequest
@@ -69,17 +62,10 @@ final class RequestPlan: Sendable {
         self.url = url
         self.goal = goal
         self.varying = varying
-        let bytes = Self.fetchBytes(
-            request, url: url, goal: goal, ignored: harmlessFields.subtracting(varying), varying: varying)
-        var rest = purpose == .usual ? bytes : bytes + purpose.keyBytes
-        var firstProcessor = 0
-        if case .processed(let prefix) = purpose {
-            firstProcessor = prefix
-            rest += Array(Self.pictureIdentity(request, prefix, request.storedForm.processedOptions).utf8)
-        }
-        self.firstProcessor = firstProcessor
-        // The space keeps identities apart from URLs, which have none.
-        let fetchKey = FetchKey(url: request.identity.map { "identity " + $0 } ?? url.string, rest: rest)
+        firstProcessor = purpose.storedProcessors
+        let fetchKey = FetchKey(
+            request, url: url, goal: goal, purpose: purpose, ignored: harmlessFields.subtracting(varying),
+            varying: varying)
         self.fetchKey = fetchKey
         guard goal == .image else {
             decodeKey = nil
@@ -87,26 +73,13 @@ final class RequestPlan: Sendable {
             return
         }
         let decodeKey = DecodeKey(
-            fetch: fetchKey, options: Self.decodeOptions(request, purpose),
-            wishes: Self.wishes(request))
+            fetch: fetchKey, options: Self.decodeOptions(request, purpose), wishes: DecodeKey.Wishes(request))
         self.decodeKey = decodeKey
-        if request.processors.count == firstProcessor {
-            processKeys = []
-        } else {
-            let identities = request.processors[firstProcessor...].map(\.identity)
-            processKeys = (1...identities.count).map {
-                ProcessKey(decode: decodeKey, identities: Array(identities[..<$0]))
-            }
-        }
+        processKeys = ProcessKey.prefixes(of: request.processors[firstProcessor...], after: decodeKey)
     }
 
-    /// Returns the memory cache key of a step's image (0 is the decoded one), the same for every purpose and policy, or
-    /// nil if it is not cached. May call processors for their identity, so it must not be called under a lock.
-    func memoryKey(at step: Int, harmlessFields: Set<String>) -> JobKey? {
-        memoryPlan(harmlessFields)?.imageKey(firstProcessor + step)
-    }
-
-    /// Returns the plan whose keys identify images in memory: see ``memoryKey(at:harmlessFields:)``.
+    /// Returns the plan whose keys identify images in memory, the same for every purpose and policy, or nil if none are
+    /// stored. May call processors for their identity, so it must not be called under a lock.
     func memoryPlan(_ harmlessFields: Set<String>) -> RequestPlan? {
         guard goal == .image else { return nil }
         if request.isUsual, purpose == .usual { return self }
@@ -139,8 +112,8 @@ final class RequestPlan: Sendable {
         let exchange = redirected ?? firstExchange()
         let ignored = harmlessFields.subtracting(varying)
         var rest: [UInt8] = exchange.method == "GET" ? [] : Array(exchange.method.utf8) + [0]
-        Self.append(exchange.fields, ignored: ignored, to: &rest)
-        Self.append(exchange.originFields, ignored: ignored, to: &rest)
+        exchange.fields.appendKey(ignoring: ignored, to: &rest)
+        exchange.originFields.appendKey(ignoring: ignored, to: &rest)
         if let body = exchange.body { SecretHash.append(body.array, to: &rest) }
         return LifetimeTable.Key(name: name, rest: rest)
     }
@@ -176,45 +149,6 @@ final class RequestPlan: Sendable {
     var looksForProcessed: Bool {
         goal == .image && purpose == .usual && !request.isUsual && request.storedForm.processedOptions != nil
             && mayBeStored && !request.cachePolicy.asksAnew && request.method == "GET" && request.checksum == nil
-    }
-
-    /// Returns the identity of the image after the first `count` processors, which separates it from other images of
-    /// the same bytes. It is the same in every process.
-    func pictureIdentity(_ count: Int, _ options: EncodeOptions?) -> String {
-        Self.pictureIdentity(request, count, options)
-    }
-
-    private static func pictureIdentity(_ request: ImageRequest, _ count: Int, _ options: EncodeOptions?) -> String {
-        var parts: [String] = []
-        if request.page != 0 { parts.append("page \(request.page)") }
-        if let resize = request.resize { parts.append("resize " + resize.identity) }
-        parts += request.processors.prefix(count).map { "process " + $0.identity }
-        if let options {
-            let background = options.background.map(String.init).joined(separator: ",")
-            parts.append("as \(options.format) \(options.quality.map(String.init) ?? "") \(background)")
-            if options.isProgressive { parts.append("progressive") }
-            if options.isLossless { parts.append("lossless") }
-            if let metadata = options.metadata {
-                var hash = SHA256()
-                for bytes in [metadata.exifBytes, metadata.xmpBytes] {
-                    hash.append(Array("\(bytes?.count ?? -1) ".utf8) + (bytes?.array ?? []))
-                }
-                parts.append("with \(hash.hex)")
-            }
-            if request.keepsMetadata { parts.append("with its metadata") }
-        }
-        // A processor's identity may be any text, so each part is hashed with its length.
-        var hash = SHA256()
-        for part in parts { hash.append(Array("\(part.utf8.count) \(part)".utf8)) }
-        return hash.hex
-    }
-
-    private static func wishes(_ request: ImageRequest) -> DecodeKey.Wishes {
-        if request.isUsual { return [] }
-        var wishes: DecodeKey.Wishes = []
-        if request.keepsMetadata { wishes.insert(.keepsMetadata) }
-        if request.acceptsIncomplete { wishes.insert(.acceptsIncomplete) }
-        return wishes
     }
 
     func decodeOptions() -> DecodeOptions { Self.decodeOptions(request, purpose) }
@@ -275,104 +209,6 @@ final class RequestPlan: Sendable {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
         default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
-    }
-
-    // Numbers for exchanges that must not be coalesced.
-    private static let exchangeNumbers = Numbers()
-
-    private final class Numbers: Sendable {
-        private let last = Guarded<UInt64>(0)
-
-        func next() -> UInt64 {
-            last.withLock { last in
-                last += 1
-                return last
-            }
-        }
-    }
-
-    private static func fetchBytes(
-        _ request: ImageRequest, url: ResourceURL, goal: Goal, ignored: Set<String>, varying: Set<String>
-    ) -> [UInt8] {
-        // Empty for most requests, so that nothing is allocated.
-        var bytes: [UInt8] = []
-        if !request.isUsual, request.method != "GET" {
-            bytes.append(5)
-            bytes.append(contentsOf: request.method.utf8)
-            bytes.append(0)
-        }
-        switch goal {
-        case .image, .data: break
-        case .response where !request.isUsual && !Invalidation.isSafe(request.method):
-            // Every request with an unsafe method is sent (RFC 9111 section 4).
-            bytes.append(14)
-            unsafe withUnsafeBytes(of: exchangeNumbers.next()) { unsafe bytes.append(contentsOf: $0) }
-        case .response: bytes.append(1)
-        case .info: bytes.append(6)
-        }
-        // Added even if the request has none of them. Otherwise its key would equal one that ignores these fields.
-        if !varying.isEmpty {
-            bytes.append(7)
-            for name in varying.sorted() {
-                bytes.append(contentsOf: name.utf8)
-                bytes.append(0)
-            }
-        }
-        if let userInfo = url.userInfo { SecretHash.append(userInfo.utf8, to: &bytes) }
-        if request.isUsual { return bytes }
-        if !request.fields.isEmpty { append(request.fields, ignored: ignored, to: &bytes) }
-        if !request.originFields.isEmpty {
-            bytes.append(2)
-            append(request.originFields, ignored: ignored, to: &bytes)
-        }
-        if let body = request.body {
-            bytes.append(3)
-            SecretHash.append(body.array, to: &bytes)
-        }
-        if request.cachePolicy != .obey {
-            bytes.append(9)
-            bytes.append(contentsOf: request.cachePolicy.rawValue.utf8)
-            bytes.append(0)
-        }
-        if !request.followsRedirects { bytes.append(11) }
-        if request.servesStaleOnDisconnect { bytes.append(15) }
-        if request.verifiesStoredImage { bytes.append(16) }
-        if request.expectsPicture, goal != .image { bytes.append(12) }
-        if let checksum = request.checksum {
-            bytes.append(13)
-            bytes.append(contentsOf: checksum.bytes)
-        }
-        appendLimits(request.limits, to: &bytes)
-        return bytes
-    }
-
-    /// Appends names in lower case and in alphabetical order; values of one name keep their order.
-    private static func append(_ fields: HTTPFields, ignored: Set<String>, to bytes: inout [UInt8]) {
-        let sorted = (0..<fields.count).map { (name: fields.name($0).lowercased(), index: $0) }
-            .filter { !ignored.contains($0.name) }
-            .sorted { ($0.name, $0.index) < ($1.name, $1.index) }
-        for (name, index) in sorted {
-            bytes.append(contentsOf: name.utf8)
-            bytes.append(UInt8(ascii: ":"))
-            // Every value is hashed, because a custom field may hold a secret.
-            SecretHash.append(fields.rawValue(index), to: &bytes)
-            bytes.append(0)
-        }
-    }
-
-    /// Appends limits other than the defaults. Such loads are other jobs, since one may fail and the other succeed.
-    private static func appendLimits(_ limits: ImageRequest.Limits, to bytes: inout [UInt8]) {
-        var fetchLimits = limits
-        fetchLimits.maximumPixels = ImageRequest.Limits().maximumPixels
-        fetchLimits.maximumDecodeBytes = ImageRequest.Limits().maximumDecodeBytes
-        guard fetchLimits != ImageRequest.Limits() else { return }
-        bytes.append(4)
-        let durations = [limits.connectTimeout, limits.stallTimeout, limits.totalTimeout, limits.minimumRatePeriod]
-        for number in durations.map({ $0?.saturatedNanoseconds ?? -1 })
-            + [limits.maximumBodyBytes, Int64(limits.maximumRedirects), Int64(limits.minimumBytesPerSecond)]
-        {
-            unsafe withUnsafeBytes(of: number.littleEndian) { unsafe bytes.append(contentsOf: $0) }
         }
     }
 }

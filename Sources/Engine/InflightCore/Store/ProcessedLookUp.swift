@@ -3,26 +3,30 @@ import InflightConcurrency
 /// Looks up a processed image in the store. On a miss, the load continues with the original bytes.
 // Unchecked: it adds no mutable state.
 final class ProcessedLookUp: EngineJob, @unchecked Sendable {
+    private let stage: FetchStage
     private let plan: RequestPlan
 
-    init(engine: Engine, id: ID, plan: RequestPlan) {
+    init(stage: FetchStage, id: ID, plan: RequestPlan) {
+        self.stage = stage
         self.plan = plan
-        super.init(engine: engine, id: id)
+        super.init(id: id)
     }
+
+    override var scheduler: Scheduler { stage.scheduler }
 
     override var logFields: [(name: String, value: String)] { [("job", "look-up"), ("url", plan.url.string)] }
 
     override func start(priority: LoadPriority) {
-        guard let store = engine.store, let options = plan.request.storedForm.processedOptions else {
+        guard let store = stage.storage.store, let options = plan.request.storedForm.processedOptions else {
             preconditionFailure("a lookup of a processed image without a store")
         }
         let (key, request) = plan.stored(
-            after: nil, usualFields: engine.usualFields, harmlessFields: engine.harmlessFields)
+            after: nil, usualFields: stage.defaultFields, harmlessFields: stage.harmlessFields)
         // Images with transparency were encoded as PNG.
         let ways = options.format == .jpeg ? [options, options.keepingAlpha] : [options]
-        let identities = ways.map { plan.pictureIdentity(plan.firstProcessor, $0) }
-        let now = engine.wallTime
-        engine.storing.whenSettled(key) { [self] in
+        let identities = ways.map { plan.request.imageIdentity(plan.firstProcessor, $0) }
+        let now = scheduler.clock.wallTime
+        stage.storage.whenSettled(key) { [self] in
             store.find(key) { _ in
                 nil
             } completion: { [self] originals, _ in
@@ -39,7 +43,7 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
         for key: StoreKey, of original: (key: StoreKey, request: CachingRequest), in store: any ResponseStore,
         _ choose: @escaping @Sendable ([StoredEntry]) -> Int?
     ) {
-        engine.storing.whenSettled(key) { [self] in
+        stage.storage.whenSettled(key) { [self] in
             store.find(key, choose: choose) { [self] pictures, body in
                 tell(.lookedUp(body == nil ? .nothing : .fresh))
                 guard let body else { return end(.failure(missing), isOfStored: true) }
@@ -50,8 +54,7 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
     }
 
     private func end(_ value: JobResult.Value, isOfStored: Bool) {
-        result = JobResult(value, isOfStored: isOfStored)
-        engine.jobsCameOn(CollectionOfOne(JobStep(ended: self)))
+        scheduler.jobEnded(self, with: JobResult(value, isOfStored: isOfStored))
     }
 
     private func response(
@@ -61,8 +64,8 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
         var response = LoadedResponse(
             head: picture.head, body: body, url: plan.url.string, wireBytes: 0, source: .disk)
         response.entry = StoredEntryReference(key: ProcessedPictures.key(original.key), id: entry.id)
-        let resource = plan.resource(after: nil, harmlessFields: engine.harmlessFields)
-        response.lifetime = engine.lifetimes.withLock { $0.received(picture, for: resource, from: .stored) }
+        let resource = plan.resource(after: nil, harmlessFields: stage.harmlessFields)
+        response.lifetime = stage.images.lifetimes.withLock { $0.received(picture, for: resource, from: .stored) }
         if !plan.processKeys.isEmpty {
             response.storable = StorableAnswer(key: original.key, request: original.request, response: picture)
         }

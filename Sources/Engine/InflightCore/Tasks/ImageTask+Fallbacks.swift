@@ -1,8 +1,26 @@
 import InflightConcurrency
 
-// The further requests of a task whose first one was of no use.
+// The next request of a task that its result does not end.
 
 extension ImageTask {
+    /// What a task does after a result.
+    enum Continuation {
+        case end
+        /// The task failed, and has a fallback or a refetch.
+        case nextRequest(LoadError)
+        /// The task receives a stale image, and waits for its revalidation.
+        case revalidation
+
+        var isEnd: Bool { if case .end = self { true } else { false } }
+    }
+
+    func continuation(after result: JobResult) -> Continuation {
+        if let error = result.error(for: goal) {
+            return result.isOfStored || hasFallback ? .nextRequest(error) : .end
+        }
+        return result.isFollowedImage && hearsStale ? .revalidation : .end
+    }
+
     /// The request in progress: ``request``, or a fallback of it.
     var currentRequest: ImageRequest {
         let taken = stripe.lock.withLock { state.takenFallbacks }

@@ -7,7 +7,11 @@ extension ImageTask {
     func begins(_ telemetry: Telemetry) {
         let url = plan?.url.string ?? URLParts.shown(request.url)
         let now = telemetry.now
-        noteBegin { telemetry.record(.asked(url: url), task: number, at: now) }
+        stripe.lock.withLock {
+            guard state.isWaiting else { return }
+            state.isHeard = true
+            telemetry.record(.asked(url: url), task: number, at: now)
+        }
         telemetry.handOut()
     }
 
@@ -26,19 +30,11 @@ extension ImageTask {
         isShared && source == .network ? .shared : source
     }
 
-    private func noteBegin(_ body: () -> Void) {
-        stripe.lock.withLock {
-            guard state.isWaiting else { return }
-            state.isHeard = true
-            body()
-        }
-    }
-
     /// Records an event of a task that was reported. Called with the lock held, so it calls no observer.
     ///
     /// - Parameter time: if nil, there is no observer.
     func record(_ kind: PipelineEvent.Kind, at time: MonotonicTime?) {
         guard let time, state.isHeard else { return }
-        engine.telemetry?.record(kind, task: number, at: time)
+        driver.scheduler.telemetry?.record(kind, task: number, at: time)
     }
 }

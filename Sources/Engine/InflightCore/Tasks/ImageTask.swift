@@ -6,7 +6,7 @@ import InflightConcurrency
 /// jobs with other subscribers continue. May be used on any thread.
 // Unchecked: `state` is accessed only while the task's stripe of locks is held.
 public final class ImageTask: @unchecked Sendable {
-    let engine: Engine
+    let driver: TaskDriver
     let subject: Subject
     /// Whether progress is observed.
     let hearsProgress: Bool
@@ -32,7 +32,7 @@ public final class ImageTask: @unchecked Sendable {
         var takenFallbacks: UInt16 = 0
         /// The number of processors that made the image being looked up in the store, or -1 without such a lookup.
         var lookedForPrefix: Int16 = -1
-        var id: Engine.Machine.TaskID?
+        var id: Scheduler.Machine.TaskID?
         var sink: CallbackSink?
         /// Set while a caller awaits the next event.
         var waiter: Bridge?
@@ -42,8 +42,15 @@ public final class ImageTask: @unchecked Sendable {
 
     enum Subject {
         case plan(RequestPlan)
-        /// The request cannot be loaded. The task exists to deliver the error.
+        /// The request cannot be loaded. Starting the task ends it, or loads its first fallback.
         case unplanned(Unplanned)
+
+        var request: ImageRequest {
+            switch self {
+            case .plan(let plan): plan.request
+            case .unplanned(let unplanned): unplanned.request
+            }
+        }
     }
 
     final class Unplanned: Sendable {
@@ -58,38 +65,22 @@ public final class ImageTask: @unchecked Sendable {
         }
     }
 
-    init(request: ImageRequest, plan: RequestPlan, engine: Engine, sink: CallbackSink?, hearsProgress: Bool) {
-        subject = .plan(plan)
+    init(_ subject: Subject, driver: TaskDriver, sink: CallbackSink?, hearsProgress: Bool) {
+        self.subject = subject
+        self.driver = driver
         self.hearsProgress = hearsProgress
         hearsPreviews = sink.map { $0.preview != nil } ?? hearsProgress
-        number = engine.telemetry?.nextTask() ?? 0
-        self.engine = engine
+        number = driver.scheduler.telemetry?.nextTask() ?? 0
+        state = State(priority: subject.request.priority, sink: sink)
         // The stripe is that of an object that lives as long as the task, because `self` is not initialized yet.
-        state = State(priority: request.priority, sink: sink)
-        stripe = LockStripes.stripe(for: plan)
+        stripe =
+            switch subject {
+            case .plan(let plan): LockStripes.stripe(for: plan)
+            case .unplanned(let unplanned): LockStripes.stripe(for: unplanned)
+            }
     }
 
-    /// Creates a task for a request that cannot be loaded. Starting it ends it, or loads its first fallback.
-    init(
-        request: ImageRequest, error: LoadError, goal: RequestPlan.Goal, engine: Engine, sink: CallbackSink?,
-        hearsProgress: Bool
-    ) {
-        let unplanned = Unplanned(request, error, goal)
-        subject = .unplanned(unplanned)
-        self.hearsProgress = hearsProgress
-        hearsPreviews = sink.map { $0.preview != nil } ?? hearsProgress
-        number = engine.telemetry?.nextTask() ?? 0
-        self.engine = engine
-        state = State(priority: request.priority, sink: sink)
-        stripe = LockStripes.stripe(for: unplanned)
-    }
-
-    public var request: ImageRequest {
-        switch subject {
-        case .plan(let plan): plan.request
-        case .unplanned(let unplanned): unplanned.request
-        }
-    }
+    public var request: ImageRequest { subject.request }
 
     var goal: RequestPlan.Goal {
         switch subject {
@@ -110,16 +101,16 @@ public final class ImageTask: @unchecked Sendable {
     /// captures are released inside this call, or when a running callback has returned. Idempotent; any thread; visible
     /// at once.
     public func cancel() {
-        let now = engine.telemetry?.now
-        let left = stripe.lock.withLock { () -> (Machine.Leftovers, CallbackSink?, Bridge?, Engine.Machine.TaskID?)? in
+        let now = driver.scheduler.telemetry?.now
+        let left: (Machine.Leftovers, CallbackSink?, Bridge?, Scheduler.Machine.TaskID?)? = stripe.lock.withLock {
             guard let leftovers = state.machine.cancelled() else { return nil }
             record(.cancelled, at: now)
-            engine.endings.countCancel()
+            driver.endings.countCancel()
             return (leftovers, state.sink.take(), state.waiter.take(), state.id)
         }
         guard let (leftovers, sink, waiter, id) = left else { return }
-        if let id, leftovers.outcome == nil { engine.cancelTask(id) }
-        engine.telemetry?.handOut()
+        if let id, leftovers.outcome == nil { driver.scheduler.cancelTask(id) }
+        driver.scheduler.telemetry?.handOut()
         waiter?.open()
         // Releasing the closures' captures may run the caller's code: here, with no lock held.
         withExtendedLifetime((leftovers, sink)) {}
@@ -135,20 +126,20 @@ public final class ImageTask: @unchecked Sendable {
     public var priority: LoadPriority {
         get { stripe.lock.withLock { state.priority } }
         set {
-            let id = stripe.lock.withLock { () -> Engine.Machine.TaskID? in
+            let id = stripe.lock.withLock { () -> Scheduler.Machine.TaskID? in
                 defer { state.priority = newValue }
                 return state.priority != newValue && state.isWaiting ? state.id : nil
             }
-            if let id { engine.setPriority(of: id, to: newValue) }
+            if let id { driver.scheduler.setPriority(of: id, to: newValue) }
         }
     }
 
     // MARK: Engine events
 
-    /// The machine has added the task. Called with the engine's lock held.
+    /// The machine has added the task. Called with the scheduler's lock held.
     ///
     /// - Returns: the task's priority, or nil if it has been cancelled meanwhile.
-    func wasAdded(_ id: Engine.Machine.TaskID, isShared: Bool) -> LoadPriority? {
+    func wasAdded(_ id: Scheduler.Machine.TaskID, isShared: Bool) -> LoadPriority? {
         stripe.lock.withLock {
             state.id = id
             state.isShared = isShared
@@ -178,7 +169,7 @@ public final class ImageTask: @unchecked Sendable {
     /// The task's load has ended.
     func didEnd(_ result: JobResult) {
         let queue = end(with: result)
-        engine.telemetry?.handOut()
+        driver.scheduler.telemetry?.handOut()
         if let queue { submit(to: queue) }
     }
 
@@ -192,13 +183,13 @@ public final class ImageTask: @unchecked Sendable {
 
     /// - Returns: the queue to submit a delivery to, if any.
     private func end(with result: JobResult) -> CallbackQueue? {
-        let now = engine.telemetry?.now
+        let now = driver.scheduler.telemetry?.now
         let receiver = stripe.lock.withLock { () -> Receiver in
             let (submits, wasTaken) = state.machine.outcomeArrived(result)
             guard wasTaken else { return (nil, nil) }
             let outcome = outcome(result, isShared: state.isShared)
-            engine.endings.count(outcome)
-            if state.isShared { engine.endings.countSaved(result.bytesSavedBySharing) }
+            driver.endings.count(outcome)
+            if state.isShared { driver.endings.countSaved(result.bytesSavedBySharing) }
             if let now { record(.finished(outcome), at: now) }
             return takeReceiver(if: submits)
         }
@@ -260,7 +251,7 @@ public final class ImageTask: @unchecked Sendable {
 
     /// Passes the gate with the next event, if there still is one.
     private func deliver() {
-        let now = engine.telemetry?.now
+        let now = driver.scheduler.telemetry?.now
         let call = stripe.lock.withLock { () -> Call in
             switch state.machine.queueReached() {
             case .nothing: return .nothing
@@ -278,7 +269,7 @@ public final class ImageTask: @unchecked Sendable {
         case .preview(let box, let handler): handler?(self, box.preview)
         case .stale: break
         case .end(let outcome, let sink, let isShared):
-            engine.telemetry?.handOut()
+            driver.scheduler.telemetry?.handOut()
             // `sink` is released at the end of this function, on the callback queue.
             sink?.complete(self, outcome, isShared: isShared)
         }
@@ -288,14 +279,14 @@ public final class ImageTask: @unchecked Sendable {
 
     /// The queue dropped a delivery without running it.
     private func wasDropped() {
-        let now = engine.telemetry?.now
+        let now = driver.scheduler.telemetry?.now
         let (leftovers, sink, queue): (Machine.Leftovers, CallbackSink?, CallbackQueue?) = stripe.lock.withLock {
             let (submits, leftovers) = state.machine.deliveryDropped()
             guard leftovers.isEnd else { return (leftovers, nil, submits ? state.sink?.queue : nil) }
             record(.dropped, at: now)
             return (leftovers, state.sink.take(), nil)
         }
-        if leftovers.isEnd { engine.telemetry?.handOut() }
+        if leftovers.isEnd { driver.scheduler.telemetry?.handOut() }
         // Releasing what is not delivered may run the caller's code: here, with no lock held.
         withExtendedLifetime((leftovers, sink)) {}
         if let queue { submit(to: queue) }
@@ -316,7 +307,7 @@ public final class ImageTask: @unchecked Sendable {
         while true {
             let bridge = Bridge()
             let event = takeEvent(orWait: bridge)
-            engine.telemetry?.handOut()
+            driver.scheduler.telemetry?.handOut()
             if let event { return event }
             await bridge.wait()
         }
@@ -324,7 +315,7 @@ public final class ImageTask: @unchecked Sendable {
 
     /// - Returns: nil if there is no event yet. `bridge` is opened when there is one.
     private func takeEvent(orWait bridge: Bridge) -> Event? {
-        let now = engine.telemetry?.now
+        let now = driver.scheduler.telemetry?.now
         return stripe.lock.withLock {
             switch (state.machine.pulled(), state.machine.phase) {
             case (.event(let event), _): return .news(event)

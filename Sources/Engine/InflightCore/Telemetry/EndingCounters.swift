@@ -20,7 +20,7 @@ struct EndingCounters: ~Copyable, Sendable {
     func count(_ outcome: PipelineEvent.Outcome) {
         switch outcome {
         case .success(let source):
-            if let place = ImagePipeline.Statistics.place(of: source) {
+            if let place = ImagePipeline.Statistics.knownSources.firstIndex(of: source) {
                 successes[place].add(1, ordering: .relaxed)
             } else {
                 named.withLock { $0.successes[source, default: 0] += 1 }

@@ -72,6 +72,55 @@ final class Telemetry: Sendable {
     }
 }
 
+extension Telemetry {
+    /// Records the machine's decisions. Called with the scheduler's lock held, so it calls no observer.
+    ///
+    /// - Parameter plan: the plan that new jobs were made for.
+    func record(_ journal: [Scheduler.Machine.JournalEntry]?, of plan: RequestPlan? = nil, at now: MonotonicTime) {
+        for entry in journal ?? [] {
+            switch entry {
+            case .made(let id, let position, let after):
+                guard let plan else { preconditionFailure("a job without a request") }
+                let kind = PipelineEvent.Kind.made(
+                    plan.jobKind(position), subject: plan.subject(position), after: after?.number)
+                record(kind, job: id.number, at: now)
+            case .waits(let task, let id): record(.waits, task: task.number, job: id.number, at: now)
+            case .joined(let task, let id): record(.joined, task: task.number, job: id.number, at: now)
+            case .queued(let id, let lane): record(.queued(lane.lane), job: id.number, at: now)
+            case .started(let id, let lane): record(.started(lane.lane), job: id.number, at: now)
+            case .prioritized(let id, let priority): record(.prioritized(priority), job: id.number, at: now)
+            case .abandoned(let id): record(.abandoned, job: id.number, at: now)
+            case .ended(let id, let job):
+                let failure = job.result?.error
+                record(failure.map { .failed($0.code, why: $0.message) } ?? .succeeded, job: id.number, at: now)
+            case .refused(let id, let refusal):
+                let error = refusal.error
+                record(.failed(error.code, why: error.message), job: id.number, at: now)
+            case .circuit(let id, let origin, let state):
+                record(.circuitChanged(origin: origin.description, state), job: id.number, at: now)
+            case .discarded(let id): record(.discarded, job: id.number, at: now)
+            case .stopped(let id): record(.stopped, job: id.number, at: now)
+            }
+        }
+    }
+}
+
+extension RequestPlan {
+    fileprivate func jobKind(_ position: Int) -> PipelineEvent.JobKind {
+        switch position {
+        case 0 where isProcessedLookUp: .lookUp
+        case 0 where request.source != nil: .source
+        case 0: .fetch
+        case 1: .decode
+        default: .process
+        }
+    }
+
+    fileprivate func subject(_ position: Int) -> String {
+        position < 2 ? url.string : "\(url.string), processor \(position - 1)"
+    }
+}
+
 extension EngineMachine.JobID {
     /// The job's number in events.
     var number: PipelineEvent.JobNumber { UInt64(generation) << 32 | UInt64(UInt32(bitPattern: index)) }

@@ -65,7 +65,7 @@ extension Stage {
         let load = form.begin(ImageRequest(Stage.url), pipeline)
         let ending = await load.heard.ending
         await load.settle()
-        await pipeline.engine.storing.wait()
+        await pipeline.storage.wait()
         return ending
     }
 }
@@ -111,7 +111,7 @@ struct Contract12FormsTests {
         var request = ImageRequest(Stage.url)
         request.method = "DELETE"
         _ = try await first.pipeline.response(for: request)
-        await first.pipeline.engine.storing.wait()
+        await first.pipeline.storage.wait()
         let second = try shelf.process(Shelf.answer(width: 9))
         #expect(await second.load(form) == "9 wide")
         #expect(second.transport.startCount == 1)

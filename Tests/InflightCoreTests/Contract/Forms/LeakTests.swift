@@ -53,10 +53,10 @@ struct LeakTests {
     /// Loads in all forms, cancels a third of the loads, and shuts the pipeline down.
     private static func round(_ count: Int) async throws {
         let census = Census()
-        weak var engine: Engine?
+        weak var driver: TaskDriver?
         do {
             let stage = try Stage(.automatic) { $0.maximumConcurrentFetchesPerOrigin = 64 }
-            engine = stage.pipeline.engine
+            driver = stage.pipeline.driver
             stage.transport.serveOthers(.ok(FakeCodec.picture(padding: 50), chunks: [20]))
             stage.transport.serve("http://a.example/7", .status(404))
             let queues = (0..<4).map { DispatchQueue(label: "callbacks \($0)") }
@@ -76,7 +76,7 @@ struct LeakTests {
             #expect(stage.pipeline.statistics.tasks > count / 2)
         }
         try await census.settle()
-        try await eventually("the engine to go") { engine == nil }
+        try await eventually("the engine to go") { driver == nil }
     }
 
     /// Returns the number of allocated bytes: the allocator's memory from the system, less its free memory.

@@ -1,3 +1,5 @@
+internal import InflightConcurrency
+
 /// A date, in milliseconds since 1970-01-01 00:00 UTC. Wall clocks may jump in both directions.
 public struct WallTime: Hashable, Comparable, Sendable {
     public var milliseconds: Int64
@@ -29,4 +31,9 @@ extension WallTime {
         let difference = milliseconds.subtractingReportingOverflow(other.milliseconds)
         return difference.overflow ? (milliseconds < other.milliseconds ? .min : .max) : difference.partialValue
     }
+}
+
+extension EngineClock {
+    /// The current date.
+    var wallTime: WallTime { WallTime(secondsSince1970: secondsSince1970()) }
 }

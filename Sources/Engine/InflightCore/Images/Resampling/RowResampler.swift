@@ -54,7 +54,6 @@
     private let pairs: UnsafeMutablePointer<UnsafePointer<Int16>>
 
     private var rowsInBlock = 0
-    private var sourceRow = 0
     private var blockRow = 0
     private var nextTarget = 0
 

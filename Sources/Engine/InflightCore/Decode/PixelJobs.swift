@@ -1,17 +1,21 @@
 import InflightConcurrency
 
-/// A job that works on pixels, on one of the engine's decoding threads.
+/// A job that works on pixels, on one of the pipeline's decoding threads.
 // Unchecked: `flag` is accessed only while the job's stripe of locks is held. The input is written before the machine
-// lets the job start, with the engine's lock taken in between.
+// lets the job start, with the scheduler's lock taken in between.
 class PixelJob: EngineJob, @unchecked Sendable {
+    final let stage: DecodeStage
     final let plan: RequestPlan
     /// Created on first use, because most jobs are queued for a long time and never cancelled.
     private var flag: CancellationFlag?
 
-    init(engine: Engine, id: ID, plan: RequestPlan) {
+    init(stage: DecodeStage, id: ID, plan: RequestPlan) {
+        self.stage = stage
         self.plan = plan
-        super.init(engine: engine, id: id)
+        super.init(id: id)
     }
+
+    final override var scheduler: Scheduler { stage.scheduler }
 
     final var cancellation: CancellationFlag {
         LockStripes.stripe(for: self).lock.withLock {
@@ -28,7 +32,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
     }
 
     override func start(priority: LoadPriority) {
-        engine.workers.run { self.run() }
+        stage.workers.run { self.run() }
     }
 
     override func cancel() {
@@ -43,37 +47,48 @@ class PixelJob: EngineJob, @unchecked Sendable {
             let cancellation = cancellation
             if cancellation.isCancelled { throw .cancelled(url: plan.url.string, stage: .decode) }
             let image = try work(on: input.value, cancellation: cancellation)
-            tell(did(image.pixels))
-            keepProcessed(image, appliedProcessors)
-            engine.jobEnded(self, with: JobResult(.image(image), isFollowed: input.isFollowed), cachedAs: key)
+            tell(outcome(image.pixels))
+            store(image)
+            // Processors may compute their identity here, so the key is made with no lock held.
+            if let key = plan.memoryPlan(stage.images.harmlessFields)?.imageKey(appliedProcessors),
+                stage.images.mayStore(image), scheduler.read({ $0.hasTasks(id) })
+            {
+                stage.images.store(image, for: key)
+            }
+            scheduler.jobEnded(self, with: JobResult(.image(image), isFollowed: input.isFollowed))
         } catch {
-            if error.rejectsBody, case .response(let response) = input.value { engine.reject(response.entry) }
+            if error.rejectsBody, case .response(let response) = input.value { stage.storage.reject(response.entry) }
             let isUseless = isOfStored && error.rejectsBody
-            engine.jobEnded(
+            scheduler.jobEnded(
                 self, with: JobResult(.failure(error.about(url: plan.url.string)), isOfStored: isUseless))
         }
     }
 
-    private func did(_ pixels: PixelBuffer) -> PipelineEvent.Kind {
+    private func outcome(_ pixels: PixelBuffer) -> PipelineEvent.Kind {
         self is DecodeJob
             ? .decoded(width: pixels.width, height: pixels.height)
             : .processed(width: pixels.width, height: pixels.height)
     }
 
     /// Stores the image, if a direct subscriber wants exactly this image stored.
-    private func keepProcessed(_ image: LoadedImage, _ count: Int) {
+    private func store(_ image: LoadedImage) {
+        let count = appliedProcessors
         // An image that came from the store unchanged is there already.
         guard count > plan.firstProcessor || !plan.isProcessedLookUp, let storable = image.storable, !image.isStale,
-            !image.isIncomplete, let options = engine.storedOptions(id)
+            !image.isIncomplete
         else { return }
-        engine.keepProcessed(image, by: plan, count, of: storable, options)
+        let wanted = scheduler.read { machine in
+            var options: EncodeOptions?
+            machine.forEachOwnTask(of: id) { task in options = options ?? task.storedForm.processedOptions }
+            return options
+        }
+        if let wanted { stage.store(image, by: plan, count, of: storable, wanted) }
     }
 
     final override var logFields: [(name: String, value: String)] {
         [("job", self is DecodeJob ? "decode" : "process"), ("url", plan.url.string)]
     }
 
-    var key: JobKey? { nil }
     /// The number of the request's processors that made this job's image.
     var appliedProcessors: Int { plan.firstProcessor }
 
@@ -88,13 +103,9 @@ final class ProcessJob: PixelJob, @unchecked Sendable {
     private let position: Int
 
     /// - Parameter position: the index of the processor in the plan.
-    init(engine: Engine, id: ID, plan: RequestPlan, position: Int) {
+    init(stage: DecodeStage, id: ID, plan: RequestPlan, position: Int) {
         self.position = position
-        super.init(engine: engine, id: id, plan: plan)
-    }
-
-    override var key: JobKey? {
-        plan.memoryKey(at: position + 1, harmlessFields: engine.harmlessFields)
+        super.init(stage: stage, id: id, plan: plan)
     }
 
     override var appliedProcessors: Int { plan.firstProcessor + position + 1 }

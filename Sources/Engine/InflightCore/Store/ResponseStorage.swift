@@ -1,9 +1,13 @@
 import InflightConcurrency
 
-/// The pending writes of a pipeline's store: bounds their bytes, and lets callers wait until all are done, or until
-/// those are done that change a given key.
+/// A pipeline's use of its response store: bounds the bytes of pending writes, holds back lookups of entries that are
+/// about to change, and lets callers wait until all writes are done.
 // Unchecked: mutable properties are accessed only while `lock` is held.
-final class StoreWork: @unchecked Sendable {
+final class ResponseStorage: @unchecked Sendable {
+    /// If nil, nothing is stored.
+    let store: (any ResponseStore)?
+    private let ownsStore: Bool
+    private let log: Log
     private let maximumBytes: Int64
     private let lock = Lock()
     private var bytes: Int64 = 0
@@ -12,8 +16,14 @@ final class StoreWork: @unchecked Sendable {
     /// Keys with pending changes: the number of responses that change each, and the lookups that wait for that.
     private var changing: [StoreKey: (count: Int, lookUps: [@Sendable () -> Void])] = [:]
 
-    init(maximumBytes: Int64) {
-        self.maximumBytes = maximumBytes
+    init(_ configuration: ImagePipeline.Configuration, log: Log) throws(LoadError) {
+        self.log = log
+        maximumBytes = configuration.maximumBytesToStore
+        switch configuration.store {
+        case nil: (store, ownsStore) = (nil, false)
+        case .shared(let lent): (store, ownsStore) = (lent, false)
+        case .owned(let make): (store, ownsStore) = (try make(configuration), true)
+        }
     }
 
     /// Passes work to the store, unless too many bytes are pending: then nothing is stored.
@@ -21,7 +31,7 @@ final class StoreWork: @unchecked Sendable {
     /// - Parameter work: gets a closure to call when the store is done.
     /// - Returns: whether the work was passed on.
     @discardableResult
-    func callAsFunction(bytes: Int = 0, _ work: (@escaping @Sendable () -> Void) -> Void) -> Bool {
+    func submit(bytes: Int = 0, _ work: (@escaping @Sendable () -> Void) -> Void) -> Bool {
         let amount = Int64(bytes)
         let isTaken = lock.withLock {
             guard amount == 0 || amount <= maximumBytes - self.bytes else { return false }
@@ -44,13 +54,13 @@ final class StoreWork: @unchecked Sendable {
     }
 
     /// Changes of the entries under `keys` have begun, and last until ``ended(_:)``.
-    func began(_ keys: [StoreKey]) {
+    fileprivate func began(_ keys: [StoreKey]) {
         lock.withLock {
             for key in keys { changing[key, default: (0, [])].count += 1 }
         }
     }
 
-    func ended(_ keys: [StoreKey]) {
+    fileprivate func ended(_ keys: [StoreKey]) {
         let lookUps: [@Sendable () -> Void] = lock.withLock {
             keys.flatMap { key -> [@Sendable () -> Void] in
                 changing[key]?.count -= 1
@@ -74,6 +84,16 @@ final class StoreWork: @unchecked Sendable {
         if isSettled { lookUp() }
     }
 
+    /// Removes the stored bytes of a body that a decoder or a structure check rejects. A lookup after this call waits
+    /// until they are removed.
+    func reject(_ entry: StoredEntryReference?) {
+        guard let store, let entry, let id = entry.rejected() else { return }
+        log(.notice, "removing an unusable cache entry") { [("key", entry.key.text)] }
+        let group = StoreGroup(self, changing: [entry.key], nil)
+        group { store.remove([id], completion: $0) }
+        group.seal()
+    }
+
     /// Returns when the store is done with everything that was passed to it.
     func wait() async {
         let bridge = Bridge()
@@ -84,26 +104,32 @@ final class StoreWork: @unchecked Sendable {
         }
         if !isIdle { await bridge.wait() }
     }
+
+    /// Returns when all writes are done and the pipeline's own store has shut down.
+    func shutdown() async {
+        await wait()
+        if ownsStore { await store?.shutdown() }
+    }
 }
 
 /// The store's work for one response, with a completion for when all of it is done.
 final class StoreGroup: Sendable {
-    private let work: StoreWork
+    private let storage: ResponseStorage
     private let keys: [StoreKey]
     private let completion: (@Sendable () -> Void)?
     private let machine = Guarded(GroupMachine())
 
     /// - Parameter keys: the keys under which entries change.
-    init(_ work: StoreWork, changing keys: [StoreKey], _ completion: (@Sendable () -> Void)?) {
-        self.work = work
+    init(_ storage: ResponseStorage, changing keys: [StoreKey], _ completion: (@Sendable () -> Void)?) {
+        self.storage = storage
         self.keys = keys
         self.completion = completion
-        if !keys.isEmpty { work.began(keys) }
+        if !keys.isEmpty { storage.began(keys) }
     }
 
     func callAsFunction(bytes: Int = 0, _ body: (@escaping @Sendable () -> Void) -> Void) {
         _ = machine.withLock { $0.entered() }
-        let isTaken = work(bytes: bytes) { [self] done in
+        let isTaken = storage.submit(bytes: bytes) { [self] done in
             body { [self] in
                 done()
                 left()
@@ -122,7 +148,7 @@ final class StoreGroup: Sendable {
     }
 
     private func end() {
-        if !keys.isEmpty { work.ended(keys) }
+        if !keys.isEmpty { storage.ended(keys) }
         completion?()
     }
 }

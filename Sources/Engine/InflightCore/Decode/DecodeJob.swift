@@ -7,42 +7,41 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
     /// The memory taken from the budget, in bytes.
     private var memory = 0
 
-    override init(engine: Engine, id: ID, plan: RequestPlan) {
-        super.init(engine: engine, id: id, plan: plan)
-    }
-
-    override var key: JobKey? { plan.memoryKey(at: 0, harmlessFields: engine.harmlessFields) }
-
     override func start(priority: LoadPriority) {
-        engine.workers.run { [self] in
+        stage.workers.run { [self] in
             // The decode itself will report malformed bytes.
             memory = (try? needed()) ?? 0
             let wanted = memory
-            switch engine.takeMemory(wanted, for: self, priority: priority) {
+            switch stage.budget.withLock({ $0.take(wanted, for: self, priority: priority) }) {
             case .taken: runWithMemory()
             case .waits:
                 tell(.waitsForMemory(bytes: wanted))
                 // A priority change that came before the job waited did not find it in the queue.
-                reprioritize(priority)
+                reprioritize()
                 // A cancellation that came before the job waited did not find it in the queue.
                 if cancellation.isCancelled { cancel() }
             case .refused:
-                let error = PictureError.tooMuchMemory(memory, allowed: engine.maximumDecodeMemory)
+                let error = PictureError.tooMuchMemory(memory, allowed: stage.budget.withLock { $0.limit })
                 memory = 0
-                engine.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
+                scheduler.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
             }
         }
     }
 
-    override func reprioritize(_: LoadPriority) {
-        passPriorityOn { engine.moveInMemoryQueue(self, to: $0) }
+    override func reprioritize() {
+        passPriorityOn { [self] priority in
+            stage.run(stage.budget.withLock { $0.move(to: priority) { $0 === self } })
+        }
     }
 
     override func cancel() {
         super.cancel()
-        if engine.giveUpMemory(for: self) {
+        let (waiter, next) = stage.budget.withLock { $0.gaveUp { $0 === self } }
+        stage.run(next)
+        // A job that was queued for memory is never run, so its end is reported here.
+        if waiter != nil {
             memory = 0
-            engine.jobEnded(self, with: JobResult(.failure(.cancelled(url: plan.url.string, stage: .decode))))
+            scheduler.jobEnded(self, with: JobResult(.failure(.cancelled(url: plan.url.string, stage: .decode))))
         }
     }
 
@@ -50,12 +49,12 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
     func runWithMemory() {
         let taken = memory
         run()
-        engine.giveBackMemory(taken)
+        stage.giveBackMemory(taken)
     }
 
     private func needed() throws(LoadError) -> Int {
         guard case .response(let response)? = result?.value else { return 0 }
-        return try engine.codecs.memoryNeeded(response.body, options: plan.decodeOptions())
+        return try stage.codecs.memoryNeeded(response.body, options: plan.decodeOptions())
     }
 
     override func work(
@@ -64,7 +63,7 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
         switch input {
         case .response(let response):
             do throws(LoadError) {
-                return try engine.withinDecodeTime(cancellation) { () throws(LoadError) in
+                return try stage.withinTimeLimit(cancellation) { () throws(LoadError) in
                     try decode(response, cancellation)
                 }
             } catch {
@@ -81,16 +80,16 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
     ) throws(LoadError) -> LoadedImage {
         let options = plan.decodeOptions()
         do throws(LoadError) {
-            let (pixels, info) = try engine.codecs.decode(response.body, options: options, cancellation: cancellation)
+            let (pixels, info) = try stage.codecs.decode(response.body, options: options, cancellation: cancellation)
             return image(pixels, info, response)
         } catch {
             // Damage in a stored body may come from the store or from an older fetch, so it is fetched again.
             let isStored = response.source == .disk || response.source == .revalidated
             guard error.code == .damaged, plan.request.acceptsIncomplete, !isStored,
-                let (part, info) = try? engine.codecs.decodePart(
+                let (part, info) = try? stage.codecs.decodePart(
                     response.body, options: options, cancellation: cancellation)
             else { throw error }
-            engine.reject(response.entry)
+            stage.storage.reject(response.entry)
             var incomplete = image(part.pixels, info, response)
             incomplete.isIncomplete = true
             return incomplete
@@ -107,7 +106,7 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
         image.lifetime = response.lifetime ?? (response.head.version == .none ? nil : .expired)
         if plan.request.keepsMetadata {
             // Malformed metadata does not affect the pixels.
-            image.metadata = (try? engine.codecs.metadata(of: response.body)) ?? ImageMetadata()
+            image.metadata = (try? stage.codecs.metadata(of: response.body)) ?? ImageMetadata()
         }
         return image
     }

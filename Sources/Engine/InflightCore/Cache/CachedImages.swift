@@ -1,0 +1,75 @@
+import InflightConcurrency
+internal import Synchronization
+
+/// The decoded images in memory, with the lifetimes of the responses that they were made from.
+final class CachedImages: Sendable {
+    let cache: any ImageCaching
+    let lifetimes = Guarded(LifetimeTable())
+    let harmlessFields: Set<String>
+    private let clock: any EngineClock
+    private let allowsStale: Bool
+    private let storedImages = Atomic(0)
+
+    init(_ configuration: ImagePipeline.Configuration) {
+        clock = configuration.clock
+        cache =
+            configuration.imageCache
+            ?? MemoryCache<ImageCacheKey, LoadedImage>(configuration: configuration.memoryCache)
+        allowsStale = configuration.allowsStaleFromMemory
+        harmlessFields = Set(configuration.harmlessFields.map { $0.lowercased() })
+    }
+
+    /// The number of images stored so far. A lookup that was made at an earlier count may have missed an image.
+    var count: Int { storedImages.load(ordering: .acquiring) }
+
+    /// Returns the image that may serve a plan: the finished image, or else the longest finished prefix of its
+    /// processors.
+    func find(_ plan: RequestPlan) -> MemoryHit? {
+        guard plan.mayBeInMemory, let keys = plan.memoryPlan(harmlessFields) else { return nil }
+        for count in (0...keys.processKeys.count).reversed() {
+            if var image = cache.image(for: ImageCacheKey(keys.imageKey(count))), mayServe(&image, plan.request) {
+                image.source = .memory
+                return MemoryHit(image: image, steps: 2 + count)
+            }
+        }
+        return nil
+    }
+
+    /// Returns the finished image, fresh or stale and marked so.
+    func finished(_ plan: RequestPlan) -> LoadedImage? {
+        guard plan.mayBeInMemory, let keys = plan.memoryPlan(harmlessFields),
+            var image = cache.image(for: ImageCacheKey(keys.imageKey(keys.processKeys.count)))
+        else { return nil }
+        image.source = .memory
+        image.isStale = !(image.lifetime?.isFresh(at: clock.wallTime) ?? true)
+        return image
+    }
+
+    private func mayServe(_ image: inout LoadedImage, _ request: ImageRequest) -> Bool {
+        guard let lifetime = image.lifetime else { return true }
+        image.isStale = !lifetime.isFresh(at: clock.wallTime)
+        if !image.isStale { return true }
+        if allowsStale || !request.isUsual && request.allowsStaleFromMemory { return !lifetime.isSuperseded }
+        return !request.isUsual && request.cachePolicy == .preferCached && lifetime.allowsStale
+    }
+
+    /// Returns whether an image may be stored. A stale or incomplete image would hide the image that follows it.
+    func mayStore(_ image: LoadedImage) -> Bool {
+        !image.isIncomplete
+            // A stale image from memory is known to be stale.
+            && (!image.isStale || image.source == .memory) && image.lifetime?.mayBeKept ?? true
+            && !(image.lifetime?.isSuperseded ?? false) && !image.head.varies(byAnyOf: harmlessFields)
+    }
+
+    func store(_ image: LoadedImage, for key: JobKey) {
+        cache.store(image, for: ImageCacheKey(key))
+        storedImages.add(1, ordering: .relaxed)
+    }
+}
+
+/// An image found in memory for a load.
+struct MemoryHit {
+    var image: LoadedImage
+    /// The number of the plan's steps that it has been through: all, or a prefix of them.
+    var steps: Int
+}

@@ -1,0 +1,124 @@
+import InflightConcurrency
+
+/// The parts that the decodes and processors of a pipeline share: codecs, threads, and the limits of memory and time.
+final class DecodeStage: Sendable {
+    let scheduler: Scheduler
+    let images: CachedImages
+    let storage: ResponseStorage
+    let codecs: CodecRegistry
+    let workers: any WorkExecutor
+    /// The memory of all running decodes.
+    let budget: Guarded<MemoryBudget<DecodeJob>>
+    private let maximumTime: Duration?
+
+    init(
+        _ configuration: ImagePipeline.Configuration, scheduler: Scheduler, images: CachedImages,
+        storage: ResponseStorage
+    ) {
+        self.scheduler = scheduler
+        self.images = images
+        self.storage = storage
+        codecs = configuration.codecs
+        let threads = max(1, configuration.decodeConcurrency)
+        workers = configuration.decodeExecutor ?? WorkerThreads(count: threads, name: "inflight-decode")
+        budget = Guarded(MemoryBudget(limit: configuration.maximumDecodeMemory))
+        maximumTime = configuration.maximumDecodeTime
+    }
+
+    // MARK: Memory
+
+    func giveBackMemory(_ bytes: Int) {
+        guard bytes > 0 else { return }
+        run(budget.withLock { $0.given(back: bytes) })
+    }
+
+    /// Runs decodes that have got their memory.
+    func run(_ jobs: [DecodeJob]) {
+        for job in jobs { workers.run { job.runWithMemory() } }
+    }
+
+    // MARK: Time
+
+    /// Runs `body`, and cancels the decode when its time limit has passed.
+    func withinTimeLimit<Value>(
+        _ cancellation: CancellationFlag, _ body: () throws(LoadError) -> Value
+    ) throws(LoadError) -> Value {
+        guard let maximumTime else { return try body() }
+        let isLate = CancellationFlag()
+        let timer = scheduler.clock.schedule(at: scheduler.clock.now() + maximumTime) {
+            isLate.cancel()
+            cancellation.cancel()
+        }
+        defer { timer.cancel() }
+        do throws(LoadError) {
+            return try body()
+        } catch {
+            guard error.code == .cancelled, isLate.isCancelled else { throw error }
+            throw LoadError(
+                .timedOut, stage: .decode,
+                message: "Decoding timed out after \(maximumTime). The image may be malicious. Raise maximumDecodeTime "
+                    + "if you trust the source.")
+        }
+    }
+
+    // MARK: Stored bytes
+
+    /// Checks that a body is an image, by its structure and optionally its pixels. Throws if it is not.
+    ///
+    /// - Parameter decodes: whether to decode the pixels if there is memory for that now. Takes as long as a decode.
+    /// - Returns: whether they were decoded.
+    func check(_ body: Bytes, of request: ImageRequest, decodes: Bool) throws(LoadError) -> Bool {
+        _ = try codecs.validate(body)
+        guard decodes else { return false }
+        var options = DecodeOptions()
+        options.maximumPixels = request.limits.maximumPixels
+        options.maximumMemory = request.limits.maximumDecodeBytes
+        let needed = try codecs.memoryToVerify(body, options: options)
+        guard budget.withLock({ $0.takeNow(needed) }) else { return false }
+        defer { giveBackMemory(needed) }
+        let cancellation = CancellationFlag()
+        try withinTimeLimit(cancellation) { () throws(LoadError) in
+            try codecs.verify(body, options: options, cancellation: cancellation)
+        }
+        return true
+    }
+
+    /// Encodes the image that a plan's first `count` processors made, on a decoding thread, and stores it. Returns at
+    /// once.
+    func store(
+        _ image: LoadedImage, by plan: RequestPlan, _ count: Int, of answer: StorableAnswer, _ options: EncodeOptions
+    ) {
+        guard let store = storage.store else { return }
+        let pixels = image.pixels
+        var options = options
+        if pixels.format.alpha != .opaque, options.format == .jpeg { options = options.keepingAlpha }
+        let request = ProcessedPictures.request(answer.request, identity: plan.request.imageIdentity(count, options))
+        if let metadata = image.metadata { options.metadata = metadata }
+        let key = ProcessedPictures.key(answer.key)
+        let group = StoreGroup(storage, changing: [key], nil)
+        defer { group.seal() }
+        group(bytes: pixels.byteCount) { [self, options] done in
+            workers.run { [self] in
+                let body: Bytes
+                do throws(LoadError) {
+                    body = try codecs.encode(pixels, options: options)
+                } catch {
+                    scheduler.log(.error, "cannot store a processed image") { [("error", error.description)] }
+                    return done()
+                }
+                guard
+                    let stored = ProcessedPictures.stored(
+                        madeOf: answer.response, for: request, type: options.format, byteCount: body.count)
+                else { return done() }
+                let replaced = Guarded([StoredEntry.ID]())
+                store.find(key) { found in
+                    let older = found.filter { SelectingFields.match($0.response, request.fields) }.map(\.id)
+                    replaced.withLock { $0 = older }
+                    return nil
+                } completion: { _, _ in
+                    store.keep(stored, body: body, under: key, replacing: replaced.withLock { $0 }) { _ in done() }
+                }
+            }
+        }
+    }
+}

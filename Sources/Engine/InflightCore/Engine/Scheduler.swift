@@ -1,0 +1,525 @@
+import InflightConcurrency
+internal import Synchronization
+
+/// Runs the job graph: holds the ``EngineMachine`` in a lock, reports events to it, and performs its actions after
+/// releasing the lock. No caller's code runs while the lock is held.
+///
+/// Tasks enter and leave here, and jobs report here. The scheduler knows no transport, store or codec: a task's
+/// ``TaskDriver`` makes its jobs, and decides how the task continues after a result.
+// Unchecked: mutable properties are accessed only while `lock` is held, or synchronize themselves.
+final class Scheduler: @unchecked Sendable {
+    typealias Machine = EngineMachine<ImageTask, EngineJob>
+
+    let clock: any EngineClock
+    let log: Log
+    /// If nil, there is no observer.
+    let telemetry: Telemetry?
+    let laneLimits: [PipelineEvent.Lane: Int]
+    let hasCircuitBreaker: Bool
+    private let random: @Sendable () -> Double
+    private let multiplexedLimit: Int
+    /// The number of origins whose connection failures the machine records.
+    private let failingOrigins = Atomic(0)
+
+    private let lock = Lock()
+    private var machine: Machine
+    private var phase = Phase.running
+    private var idleWaiters: [Bridge] = []
+    /// The number of tasks that have left the machine and have not ended: those that failed and have a fallback, and
+    /// those whose ending is about to be set.
+    private var tasksInTransit = 0
+    private var counters = ImagePipeline.Statistics()
+
+    private enum Phase {
+        case running
+        /// New tasks are rejected; admitted ones are finished.
+        case finishing
+        /// Nothing continues: new tasks and fallbacks are rejected.
+        case stopping
+    }
+
+    init(_ configuration: ImagePipeline.Configuration) {
+        clock = configuration.clock
+        log = Log(hook: configuration.log)
+        telemetry = configuration.listening.map { Telemetry($0, clock: configuration.clock) }
+        hasCircuitBreaker = configuration.circuitBreaker != nil
+        random = configuration.random
+        multiplexedLimit = configuration.maximumStreamsPerOrigin
+
+        func lane(limit: Int) -> Lane<Machine.JobID, OriginKey>.Configuration {
+            var lane = Lane<Machine.JobID, OriginKey>.Configuration(limit: limit)
+            lane.order = configuration.order == .lastInFirstOut ? .lastInFirstOut : .firstInFirstOut
+            return lane
+        }
+        // High enough that a store never waits for lookups; it has its own few threads.
+        var storeLane = lane(limit: 32)
+        var fetchLane = lane(limit: max(1, configuration.maximumConcurrentFetches))
+        fetchLane.groupLimit = max(1, configuration.maximumConcurrentFetchesPerOrigin)
+        // A quarter of the slots, so that prefetching never makes a visible image wait for a whole download.
+        storeLane.reserve = storeLane.limit / 4
+        fetchLane.reserve = fetchLane.limit / 4
+        let decodeLane = lane(limit: max(1, configuration.decodeConcurrency))
+        machine = Machine(storeLane: storeLane, fetchLane: fetchLane, decodeLane: decodeLane)
+        if telemetry != nil { machine.journal = [] }
+        machine.circuits = configuration.circuitBreaker.map { OriginCircuits($0) }
+        machine.maximumTasks = configuration.maximumQueuedTasks
+        laneLimits = [.store: storeLane.limit, .fetch: fetchLane.limit, .decode: decodeLane.limit]
+    }
+
+    // MARK: Tasks
+
+    /// The outcome of adding a task.
+    enum Admission {
+        /// `progress` is that of the joined job. A stalled transfer would otherwise report none to the task.
+        case added(isShared: Bool, progress: LoadProgress?)
+        /// An image was stored since the lookup, and may be the task's.
+        case lookUpAgain
+        case refused(LoadError)
+    }
+
+    /// Adds a task, which subscribes to the last job of its plan.
+    ///
+    /// - Parameters:
+    ///   - prefix: the result of the task's first steps, if it is in memory.
+    ///   - wasAdmitted: whether the task was admitted before. A graceful shutdown finishes such tasks.
+    ///   - isOutdated: whether an image was stored since the lookup in memory.
+    func add(
+        _ task: ImageTask, plan: RequestPlan, prefix: MemoryHit?, wasAdmitted: Bool, now: MonotonicTime,
+        isOutdated: () -> Bool
+    ) -> Admission {
+        var actions = Machine.Actions()
+        lock.lock()
+        // A job that ended since the lookup stored its image before it left the table, under this lock.
+        if isOutdated(), !machine.hasJob(plan.finalKey) {
+            lock.unlock()
+            return .lookUpAgain
+        }
+        guard phase == .running || (phase == .finishing && wasAdmitted) else {
+            lock.unlock()
+            return .refused(
+                LoadError(
+                    .shutDown, stage: .request, url: plan.url.string,
+                    message: "The pipeline was shut down. Create a new one."))
+        }
+        guard wasAdmitted || machine.admitsTask else {
+            lock.unlock()
+            return .refused(
+                LoadError(
+                    .overloaded, stage: .request, url: plan.url.string,
+                    message: "Too many loads in progress. Try again later, or raise maximumQueuedTasks."))
+        }
+        let (isShared, progress) = enter(task, plan: plan, prefix: prefix, into: &machine, now: now, actions: &actions)
+        unlockAndPerform(actions)
+        return .added(isShared: isShared, progress: progress)
+    }
+
+    /// Adds a task to the machine. Called with the lock held.
+    ///
+    /// - Returns: whether the task joined an existing job, and that job's progress if the task observes it.
+    @discardableResult
+    private func enter(
+        _ task: ImageTask, plan: RequestPlan, prefix: MemoryHit?, into machine: inout Machine, now: MonotonicTime,
+        actions: inout Machine.Actions
+    ) -> (isShared: Bool, progress: LoadProgress?) {
+        let (id, joined) = machine.taskAdded(
+            task, steps: plan.stepCount, done: prefix?.steps ?? 0, step: { task.driver.step($0, of: plan) },
+            priority: task.priority, now: now, actions: &actions
+        ) { position, id in
+            let job = task.driver.makeJob(position, id: id, plan: plan)
+            if let prefix, position == prefix.steps { job.feed(JobResult(.image(prefix.image))) }
+            return job
+        }
+        counters.tasks += 1
+        if joined > 0 { counters.sharedTasks += 1 }
+        telemetry?.record(machine.takeJournal(), of: plan, at: now)
+        // Apply a priority change or a cancellation that came meanwhile.
+        if let latest = task.wasAdded(id, isShared: joined > 0) {
+            machine.taskPriorityChanged(id, to: latest, now: now, actions: &actions)
+        } else {
+            machine.taskCancelled(id, now: now, actions: &actions)
+        }
+        let observesProgress = joined > 0 && task.hearsProgress
+        return (joined > 0, observesProgress ? (machine.firstJob(of: id) as? FetchJob)?.progress : nil)
+    }
+
+    func cancelTask(_ id: Machine.TaskID) {
+        let now = clock.now()
+        // Release the task outside the lock.
+        var task: ImageTask?
+        change { machine, actions in
+            task = machine.taskCancelled(id, now: now, actions: &actions)
+        }
+        withExtendedLifetime(task) {}
+    }
+
+    func setPriority(of id: Machine.TaskID, to priority: LoadPriority) {
+        let now = clock.now()
+        change { machine, actions in
+            machine.taskPriorityChanged(id, to: priority, now: now, actions: &actions)
+        }
+    }
+
+    /// A subscriber that a job's result is not valid for.
+    struct Departure {
+        let id: Machine.TaskID
+        let task: ImageTask
+        /// The plan of its own fetch.
+        let plan: Result<RequestPlan, LoadError>
+    }
+
+    /// Moves tasks to jobs of their own, in one step. If each got its own job in turn, the first could leave before the
+    /// second joins, and cancel the job that both would have shared.
+    ///
+    /// - Parameters:
+    ///   - hits: the images in memory for each of them.
+    ///   - isOutdated: whether an image was stored since the lookup in memory.
+    /// - Returns: whether they were moved. If not, an image of theirs may have been stored since the lookup.
+    func move(_ departures: [Departure], hits: [MemoryHit?], isOutdated: () -> Bool) -> Bool {
+        let now = clock.now()
+        var isMoved = false
+        changeEnding { machine, actions in
+            // A job that ended since the lookup stored its image before it left the table.
+            let mayHaveMissed = zip(departures, hits).contains { departure, hit in
+                guard case .success(let plan) = departure.plan, hit?.steps != plan.stepCount, plan.mayBeInMemory else {
+                    return false
+                }
+                return !machine.hasJob(plan.finalKey)
+            }
+            if mayHaveMissed, isOutdated() { return [] }
+            isMoved = true
+            var ended: [(ImageTask, JobResult)] = []
+            for (departure, hit) in zip(departures, hits) {
+                guard let task = machine.taskCancelled(departure.id, now: now, actions: &actions) else { continue }
+                switch (hit, departure.plan) {
+                case (let hit?, .success(let plan)) where hit.steps == plan.stepCount:
+                    ended.append((task, JobResult(.image(hit.image))))
+                case (_, .failure(let error)): ended.append((task, JobResult(.failure(error))))
+                case (let hit, .success(let plan)):
+                    if task.isCancelled { continue }
+                    telemetry?.record(
+                        .goesElsewhere(why: "The response varies by header fields that differ."), task: task.number, at: now)
+                    enter(task, plan: plan, prefix: hit, into: &machine, now: now, actions: &actions)
+                }
+            }
+            return ended
+        }
+        return isMoved
+    }
+
+    // MARK: Subscribers of a job
+
+    /// Calls `body` with the machine while the lock is held.
+    func read<Value>(_ body: (borrowing Machine) -> Value) -> Value {
+        lock.lock()
+        defer { lock.unlock() }
+        return body(machine)
+    }
+
+    /// Returns the highest priority of the job's subscribers, or nil if it has none.
+    func priority(of id: Machine.JobID) -> LoadPriority? { lock.withLock { machine.priority(of: id) } }
+
+    /// Returns whether `condition` holds for a task that depends on the job, directly or through later jobs.
+    func anyTask(of id: Machine.JobID, _ condition: (ImageTask) -> Bool) -> Bool {
+        read { machine in
+            var holds = false
+            machine.forEachTask(of: id) { _, task in holds = holds || condition(task) }
+            return holds
+        }
+    }
+
+    /// Returns the driver of the job's subscribers, or nil if it has none.
+    func driver(of id: Machine.JobID) -> TaskDriver? {
+        read { machine in
+            var driver: TaskDriver?
+            machine.forEachTask(of: id) { _, task in driver = task.driver }
+            return driver
+        }
+    }
+
+    /// Closes a job, and those that depend on it, to new subscribers.
+    ///
+    /// - Returns: the tasks that depend on it.
+    func close(_ id: Machine.JobID) -> [(id: Machine.TaskID, task: ImageTask)] {
+        var tasks: [(id: Machine.TaskID, task: ImageTask)] = []
+        change { machine, _ in
+            machine.forEachTask(of: id) { tasks.append(($0, $1)) }
+            machine.jobLeftTable(id)
+        }
+        return tasks
+    }
+
+    // MARK: Job events
+
+    /// A job has succeeded, failed, or stopped after it was cancelled.
+    func jobEnded(_ job: EngineJob, with result: JobResult) {
+        job.result = result
+        jobAdvanced(JobStep(ended: job))
+    }
+
+    func jobAdvanced(_ step: JobStep) { jobsAdvanced(CollectionOfOne(step)) }
+
+    /// Jobs have ended or entered another state. Jobs that advanced together are passed together.
+    func jobsAdvanced(_ steps: some Collection<JobStep>) {
+        if log.hook != nil { for step in steps { logStep(step) } }
+        let now = clock.now()
+        change { machine, actions in
+            for step in steps {
+                switch step.event {
+                case .succeeded: machine.jobSucceeded(step.job.id, now: now, actions: &actions)
+                case .failed: machine.jobFailed(step.job.id, now: now, actions: &actions)
+                case .moved(let lane, let group, let ahead, let hasStandIn):
+                    machine.jobMoved(
+                        step.job.id, to: lane, group: group, ahead: ahead, hasStandIn: hasStandIn, now: now,
+                        actions: &actions)
+                case .slept: machine.jobSlept(step.job.id, now: now, actions: &actions)
+                case .woke: machine.jobWoke(step.job.id, now: now, actions: &actions)
+                }
+            }
+        }
+        for step in steps {
+            FetchJob.resume(step.grants)
+            if step.isWaiting { step.job.didSuspend() }
+        }
+    }
+
+    private func logStep(_ step: JobStep) {
+        switch step.event {
+        case .succeeded: log(.debug, "job succeeded") { step.job.logFields }
+        case .failed:
+            let error = step.job.result?.error
+            log(error?.code == .cancelled ? .debug : .error, "job failed") {
+                step.job.logFields + [("error", error?.description ?? "")]
+            }
+        // The code that caused the event has logged it.
+        case .moved, .slept, .woke: break
+        }
+    }
+
+    /// A started job is about to end without having done anything.
+    func startWasInVain(_ job: EngineJob) { lock.withLock { machine.startWasInVain(job.id) } }
+
+    /// The deadline of a queued job has passed. Does nothing if the job is not queued any more.
+    func queuedJobFailed(_ job: EngineJob, with result: JobResult) {
+        let now = clock.now()
+        change { machine, actions in
+            guard machine.isQueued(job.id) else { return }
+            job.result = result
+            machine.queuedJobFailed(job.id, now: now, actions: &actions)
+        }
+    }
+
+    /// Bytes have arrived. Passes the progress to the tasks that observe it.
+    ///
+    /// - Returns: preview options that serve all subscribers that want previews, or nil if none does.
+    func didProgress(_ job: FetchJob, _ progress: LoadProgress) -> PreviewOptions? {
+        var observers: [ImageTask] = []
+        var previews: PreviewOptions?
+        lock.withLock {
+            job.progress = progress
+            machine.forEachTask(of: job.id) { _, task in
+                if task.hearsProgress { observers.append(task) }
+                if let options = task.previewOptions { previews = options.together(with: previews) }
+            }
+        }
+        for task in observers { task.didProgress(progress) }
+        return previews
+    }
+
+    /// Clears the job's progress: the body starts over, and a task that joins before its first byte gets none.
+    func clearProgress(_ job: FetchJob) { lock.withLock { job.progress = nil } }
+
+    /// - Returns: whether there is a slot for a preview of the job's partial result. ``endPreview()`` gives it back.
+    func beginPreview(of id: Machine.JobID) -> Bool {
+        var hasSlot = false
+        change { machine, _ in hasSlot = machine.previewWanted(of: id) }
+        return hasSlot
+    }
+
+    func endPreview() {
+        let now = clock.now()
+        change { machine, actions in machine.previewEnded(now: now, actions: &actions) }
+    }
+
+    // MARK: Origins
+
+    /// The server of this URL's origin speaks an HTTP version that multiplexes exchanges on one connection.
+    func originMultiplexes(_ url: ResourceURL) {
+        let origin = url.originKey
+        // Called for every response, and mostly known.
+        if lock.withLock({ machine.originLimit(of: origin) == multiplexedLimit }) { return }
+        let now = clock.now()
+        change { machine, actions in
+            machine.originLimitChanged(origin, to: multiplexedLimit, now: now, actions: &actions)
+        }
+    }
+
+    /// An exchange has ended without any response, because there was no connection.
+    func connectionFailed(_ job: EngineJob, to url: ResourceURL) {
+        guard hasCircuitBreaker, url.origin != nil else { return }
+        let now = clock.now()
+        let random = random()
+        change { machine, actions in
+            machine.connectionFailed(job.id, to: url.originKey, now: now, random: random, actions: &actions)
+            failingOrigins.store(machine.circuits?.count ?? 0, ordering: .relaxed)
+        }
+    }
+
+    /// A response has arrived. Costs one atomic load if no origin is failing.
+    func originAnswered(_ job: EngineJob, at url: ResourceURL) {
+        guard failingOrigins.load(ordering: .relaxed) > 0, url.origin != nil else { return }
+        let now = clock.now()
+        change { machine, actions in
+            machine.originAnswered(url.originKey, to: job.id, now: now, actions: &actions)
+            failingOrigins.store(machine.circuits?.count ?? 0, ordering: .relaxed)
+        }
+    }
+
+    /// Notifies the machine when a probe is due. The pipeline may be released before.
+    private func scheduleProbe(_ origin: OriginKey, at time: MonotonicTime) {
+        _ = clock.schedule(at: time) { [weak self] in
+            guard let self else { return }
+            let now = max(clock.now(), time)
+            change { machine, actions in machine.probeIsDue(origin, now: now, actions: &actions) }
+        }
+    }
+
+    // MARK: Actions
+
+    /// Passes an event to the machine and performs the resulting actions.
+    private func change(_ body: (inout Machine, inout Machine.Actions) -> Void) {
+        changeEnding { machine, actions in
+            body(&machine, &actions)
+            return []
+        }
+    }
+
+    /// Passes an event to the machine and performs the resulting actions.
+    ///
+    /// - Parameter body: returns the tasks that it removed from the machine, and their results.
+    private func changeEnding(_ body: (inout Machine, inout Machine.Actions) -> [(ImageTask, JobResult)]) {
+        var actions = Machine.Actions()
+        let now = telemetry?.now
+        lock.lock()
+        let ended = body(&machine, &actions)
+        if let now { telemetry?.record(machine.takeJournal(), at: now) }
+        unlockAndPerform(actions, ended: ended)
+    }
+
+    /// Releases the lock, performs the machine's actions, and ends the tasks that were removed from the machine.
+    private func unlockAndPerform(_ actions: Machine.Actions, ended: [(ImageTask, JobResult)] = []) {
+        var leaving = ended.count
+        // With the lock held, because another thread may start the job as soon as it is released.
+        actions.forEach { action in
+            switch action {
+            case .refuse(let job, let refusal): job.refuse(refusal.error)
+            case .feed(let job, let from):
+                if let result = from.result { job.feed(result) }
+            case .deliver(let task, let from):
+                if let result = from.result, !task.continuation(after: result).isEnd { leaving += 1 }
+            case .start, .cancel, .discard, .reprioritize, .scheduleProbe: break
+            }
+        }
+        tasksInTransit += leaving
+        var idle = takeIdleWaiters()
+        lock.unlock()
+        perform(actions)
+        for (task, result) in ended { task.didEnd(result) }
+        if leaving > 0 {
+            idle += lock.withLock {
+                tasksInTransit -= leaving
+                return takeIdleWaiters()
+            }
+        }
+        for waiter in idle { waiter.open() }
+    }
+
+    /// Performs the machine's actions in order, with no lock held. Cancellations come first, so that a job that is
+    /// started and cancelled by one event never begins. Deliveries come last, so that work begins before them and a
+    /// sleeping callback queue is woken once for all of them.
+    private func perform(_ actions: Machine.Actions) {
+        defer { telemetry?.handOut() }
+        actions.forEach { action in
+            if case .cancel(let job) = action { job.cancel() }
+        }
+        var delivers = false
+        actions.forEach { action in
+            switch action {
+            case .start(let job, let priority): job.start(priority: priority)
+            case .discard(let job): job.discard()
+            case .refuse(let job, let refusal):
+                if !refusal.hasStandIn { job.discard() }
+            case .scheduleProbe(let origin, let time): scheduleProbe(origin, at: time)
+            case .reprioritize(let job, _): job.reprioritize()
+            case .cancel, .feed: break
+            case .deliver: delivers = true
+            }
+        }
+        if delivers { deliver(actions) }
+    }
+
+    /// Gives tasks the results of their jobs. Those that continue with another request do so after the others have
+    /// ended.
+    private func deliver(_ actions: Machine.Actions) {
+        var run = ImageTask.callbackRun()
+        var failed: [(ImageTask, JobResult)] = []
+        var stale: [(ImageTask, JobResult)] = []
+        actions.forEach { action in
+            guard case .deliver(let task, let from) = action, let result = from.result else { return }
+            // Determined again, because a cancellation may have come since it was counted.
+            switch task.continuation(after: result) {
+            case .end: task.didEnd(result, in: &run)
+            case .revalidation: stale.append((task, result))
+            case .nextRequest(let error):
+                failed.append((task, JobResult(.failure(error), isOfStored: result.isOfStored)))
+            }
+        }
+        run.submit()
+        for (task, result) in failed { task.driver.loadFailed(task, result, wasAdmitted: true) }
+        for (task, result) in stale { task.driver.deliverStale(result, to: task) }
+    }
+
+    // MARK: Shutdown
+
+    /// Rejects new tasks, and returns when the last task has ended and all jobs have stopped.
+    func shutdown(_ mode: ImagePipeline.ShutdownMode) async {
+        let bridge = Bridge()
+        let now = clock.now()
+        changeEnding { machine, actions in
+            var ended: [(ImageTask, JobResult)] = []
+            if phase != .stopping { phase = mode == .finish ? .finishing : .stopping }
+            if mode == .cancel {
+                var ids: [Machine.TaskID] = []
+                machine.forEachTask { id, _ in ids.append(id) }
+                for id in ids {
+                    guard let task = machine.taskCancelled(id, now: now, actions: &actions) else { continue }
+                    let message = "The pipeline was shut down before the load ended."
+                    let error = LoadError(.shutDown, stage: .request, url: task.plan?.url.string, message: message)
+                    ended.append((task, JobResult(.failure(error))))
+                }
+            }
+            idleWaiters.append(bridge)
+            return ended
+        }
+        await bridge.wait()
+    }
+
+    /// Takes the callers that wait until the scheduler is idle, if it is. Called with the lock held.
+    private func takeIdleWaiters() -> [Bridge] {
+        guard !idleWaiters.isEmpty, machine.isIdle, tasksInTransit == 0 else { return [] }
+        defer { idleWaiters = [] }
+        return idleWaiters
+    }
+
+    /// The counters of tasks and jobs, and their state now.
+    var statistics: ImagePipeline.Statistics {
+        lock.withLock {
+            var statistics = counters
+            statistics.exchanges = machine.startedFetches
+            statistics.tasksUnderWay = machine.taskCount
+            statistics.jobsUnderWay = machine.jobCount
+            statistics.waitingJobs = machine.waitingJobs
+            statistics.runningJobs = machine.runningJobs
+            return statistics
+        }
+    }
+}
