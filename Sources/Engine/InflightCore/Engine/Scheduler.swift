@@ -197,7 +197,8 @@ final class Scheduler: @unchecked Sendable {
                 case (let hit, .success(let plan)):
                     if task.isCancelled { continue }
                     telemetry?.record(
-                        .goesElsewhere(why: "The response varies by header fields that differ."), task: task.number, at: now)
+                        .goesElsewhere(why: "The response varies by header fields that differ."), task: task.number,
+                        at: now)
                     enter(task, plan: plan, prefix: hit, into: &machine, now: now, actions: &actions)
                 }
             }
