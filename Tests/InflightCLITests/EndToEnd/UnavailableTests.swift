@@ -28,7 +28,7 @@ struct UnavailableTests {
         #expect(result.status == 1)
         let failures = result.errors.split(separator: "\n").filter { $0.hasPrefix("failed ") }
         #expect(failures.count { $0.contains(": originUnavailable: http") } == 3)
-        #expect(failures.count { $0.contains(": cannotConnect: No connection") } == 3)
+        #expect(failures.count { $0.contains(": cannotConnect: Cannot connect to") } == 3)
         #expect(failures.count { $0.contains(" more (use --verbose") } == 2)
         #expect(failures.contains { $0.contains(": originUnavailable: ") && $0.hasSuffix("--verbose to print all)") })
         let all = run("--verbose").errors.split(separator: "\n").count { $0.hasPrefix("failed ") }

@@ -29,7 +29,7 @@ extension EngineMachine {
             return LoadError(
                 .originUnavailable, stage: .fetch,
                 message: "\(origin) is unavailable: recent connections failed. "
-                    + (probe ?? "An attempt is in progress.") + " Try later.")
+                    + (probe ?? "An attempt is in progress.") + " Try again later.")
         }
     }
 

@@ -217,12 +217,12 @@ extension World {
 
     func log(_ entry: LogEntry) {
         switch entry.message {
-        case "exchange begins":
+        case "exchange started":
             model.logsExchange()
             poke()
             // Otherwise the job of the exchange is visible only once it has started.
             if place.returning >= 0 { interleave(in: 3) }
-        case "asking elsewhere":
+        case "loading a fallback":
             let task = model.asksElsewhere(for: Resources.fallback(entry["url"], of: model))
             note(43, UInt64(max(0, task)), "task \(task) asks elsewhere: \(entry["url"] ?? "")")
             interleave(in: 2)
@@ -232,7 +232,7 @@ extension World {
             if entry["job"] == "decode", entry["url"] == "source:\(Resources.pictureSource)" {
                 model.pictureIsFitted(Resources.pictureSource)
             }
-        case "job failed", "redirected", "asked for better proof": poke()
+        case "job failed", "redirected", "retrying with new credentials": poke()
         default:
             // The model sees nothing between a lookup and its outcome.
             if setup.hasStore { poke() } else { callBack() }
