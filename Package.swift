@@ -14,8 +14,12 @@ let package = Package(
     products: [
         .library(name: "Inflight", targets: ["Inflight"]),
         .library(name: "InflightCore", targets: ["InflightCore"]),
-        .library(name: "InflightDisk", targets: ["InflightDisk"]),
         .library(name: "InflightConcurrency", targets: ["InflightConcurrency"]),
+        .library(name: "InflightFoundation", targets: ["InflightFoundation"]),
+        .library(name: "InflightCurl", targets: ["InflightCurl"]),
+        .library(name: "InflightDisk", targets: ["InflightDisk"]),
+        .library(name: "InflightCodecs", targets: ["InflightCodecs"]),
+        .library(name: "InflightCodings", targets: ["InflightCodings"]),
         .library(name: "InflightWorker", targets: ["InflightWorker"]),
         .library(name: "InflightSandbox", targets: ["InflightSandbox"]),
         .library(name: "InflightVips", targets: ["InflightVips"]),
@@ -83,14 +87,15 @@ let package = Package(
             name: "InflightCLI",
             dependencies: [
                 "CInflightReport", "Inflight", "InflightLab", "InflightCore", "InflightConcurrency", "InflightCurl",
-                "InflightDisk",
+                "InflightDisk", "InflightWorker",
             ]),
         // The experiments of `inflight lab`. No other part of the command needs all of Foundation.
         .target(name: "CInflightLab"),
         .target(
             name: "InflightLab",
             dependencies: ["CInflightLab", "Inflight", "InflightFoundation", "InflightCore", "InflightConcurrency"]),
-        .executableTarget(name: "InflightDemo", dependencies: ["Inflight", "InflightTestSupport"]),
+        .executableTarget(
+            name: "InflightDemo", dependencies: ["Inflight", "InflightConcurrency", "InflightTestSupport"]),
 
         // The test kit.
         .target(name: "CInflightTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
@@ -117,7 +122,8 @@ let package = Package(
         .executableTarget(
             name: "InflightCrash",
             dependencies: ["InflightDisk", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
-        .testTarget(name: "InflightDemoTests", dependencies: ["InflightDemo", "Inflight"]),
+        .testTarget(
+            name: "InflightDemoTests", dependencies: ["InflightDemo", "Inflight", "InflightConcurrency"]),
         .testTarget(
             name: "InflightTestSupportTests",
             dependencies: [
@@ -138,7 +144,7 @@ let package = Package(
             name: "InflightCLITests",
             dependencies: [
                 "InflightCLI", "InflightLab", "Inflight", "InflightCore", "InflightConcurrency", "InflightDisk",
-                "InflightPictures", "InflightTestSupport",
+                "InflightWorker", "InflightPictures", "InflightTestSupport",
             ]),
         .testTarget(
             name: "InflightLabTests", dependencies: ["InflightLab", "InflightConcurrency", "InflightTestSupport"]),
@@ -153,7 +159,10 @@ let package = Package(
             dependencies: ["InflightFoundation", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(
             name: "InflightTests",
-            dependencies: ["Inflight", "InflightCodecs", "InflightPictures", "InflightTestSupport"]),
+            dependencies: [
+                "Inflight", "InflightCore", "InflightConcurrency", "InflightFoundation", "InflightCodecs",
+                "InflightWorker", "InflightPictures", "InflightTestSupport",
+            ]),
         // Small images made by other programs, and their expected appearance.
         .target(name: "InflightPictures", dependencies: ["InflightCore"], path: "Tests/InflightPictures"),
         .testTarget(

@@ -22,7 +22,7 @@ let package = Package(
         // Hit ratios of eviction policies over synthetic traces: see Documentation/Decisions/0001-eviction-policy.md.
         .executableTarget(name: "EvictionTraces", dependencies: [core]),
         // The engine on a transport without a network: tasks a second, cost of sharing, memory of what waits.
-        .executableTarget(name: "EngineSpeed", dependencies: [inflight, testSupport]),
+        .executableTarget(name: "EngineSpeed", dependencies: [inflight, concurrency, testSupport]),
         // What the programs below share: the time, the CPU time, one line of output.
         .target(name: "BenchmarkSupport"),
         // Many small files over HTTP, and the same with URLSession.
@@ -34,20 +34,20 @@ let package = Package(
             dependencies: [support, .product(name: "InflightDisk", package: "inflight"), core, concurrency]),
         .executableTarget(name: "URLCacheSpeed", dependencies: [support]),
         // Pictures to thumbnails in memory; those that are decoded apart, once in this process; memory; headers alone.
-        .executableTarget(name: "DecodeSpeed", dependencies: [support, inflight]),
+        .executableTarget(name: "DecodeSpeed", dependencies: [support, inflight, concurrency]),
         .executableTarget(
             name: "IsolatedSpeed",
-            dependencies: [support, inflight, .product(name: "InflightVips", package: "inflight")]),
-        .executableTarget(name: "DecodeMemory", dependencies: [support, inflight]),
+            dependencies: [support, inflight, concurrency, .product(name: "InflightVips", package: "inflight")]),
+        .executableTarget(name: "DecodeMemory", dependencies: [support, inflight, concurrency]),
         .executableTarget(name: "ProbeSpeed", dependencies: [support, inflight]),
         .executableTarget(name: "DecodeCancel", dependencies: [support, inflight, concurrency]),
         // The processors, each on one core.
-        .executableTarget(name: "ProcessorSpeed", dependencies: [support, inflight]),
+        .executableTarget(name: "ProcessorSpeed", dependencies: [support, inflight, concurrency]),
         // The patterns of `InflightConcurrency` beside a bare lock, queues and an actor; allocations are counted in C.
         .target(name: "CAllocationCount"),
         .executableTarget(name: "PatternCosts", dependencies: ["CAllocationCount", concurrency]),
         // Transport, decoder and callback queue that one thread moves by itself.
-        .target(name: "OneThread", dependencies: [inflight, testSupport]),
+        .target(name: "OneThread", dependencies: [inflight, core, concurrency, testSupport]),
         // A loader's and a prefetcher's load beside the pipeline's own.
         .executableTarget(name: "LoaderCosts", dependencies: [support, oneThread, inflight]),
         // A load with nobody who listens to the pipeline, with a listener that does nothing, and with a meter.
@@ -55,7 +55,7 @@ let package = Package(
         // Steps of the simulator on one core.
         .executableTarget(name: "SimulatorSpeed", dependencies: [support, testSupport]),
         // How soon a cancelled transfer's connection is closed.
-        .executableTarget(name: "CancelLatency", dependencies: [support, inflight, testSupport]),
+        .executableTarget(name: "CancelLatency", dependencies: [support, inflight, concurrency, testSupport]),
     ]
 )
 

@@ -9,7 +9,7 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "InflightFuzz",
-            // `Inflight` brings `InflightCurl`, `InflightCodecs` and `InflightCodings`, which are no products.
+            // `Inflight` brings the back ends.
             dependencies: [
                 .product(name: "Inflight", package: "inflight"),
                 .product(name: "InflightCore", package: "inflight"),

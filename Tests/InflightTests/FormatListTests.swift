@@ -1,4 +1,5 @@
 import InflightTestSupport
+import InflightWorker
 import Testing
 
 @testable import Inflight

@@ -1,4 +1,5 @@
 import Inflight
+import InflightConcurrency
 import InflightCore
 import InflightTestSupport
 import Testing

@@ -1,5 +1,6 @@
 import Dispatch
 import Inflight
+import InflightConcurrency
 import InflightTestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
 import Inflight
+import InflightConcurrency
 import InflightTestSupport
 import Testing
 

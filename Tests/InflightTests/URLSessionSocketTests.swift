@@ -1,4 +1,5 @@
 import Inflight
+import InflightFoundation
 import InflightTestSupport
 import Testing
 

@@ -10,6 +10,7 @@
 import BenchmarkSupport
 import Dispatch
 import Inflight
+import InflightConcurrency
 import InflightTestSupport
 
 let rounds = CommandLine.arguments.dropFirst().first.flatMap(Int.init) ?? 200

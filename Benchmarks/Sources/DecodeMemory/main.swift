@@ -6,6 +6,7 @@
 import BenchmarkSupport
 import Foundation
 import Inflight
+import InflightConcurrency
 
 let options = Options(usage: "DecodeMemory FILE [--width N]")
 let width = options.number("--width", default: 256)

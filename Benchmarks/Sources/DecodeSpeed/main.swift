@@ -8,6 +8,7 @@
 import BenchmarkSupport
 import Foundation
 import Inflight
+import InflightConcurrency
 
 let options = Options(
     usage: "DecodeSpeed FOLDER [--width N] [--threads N] [--ms N] [--dump FOLDER] [--decoder PROGRAM]")

@@ -8,6 +8,7 @@
 import Dispatch
 import Glibc
 import Inflight
+import InflightConcurrency
 import InflightTestSupport
 
 let taskCount = CommandLine.arguments.dropFirst().first.flatMap(Int.init) ?? 100_000

@@ -6,6 +6,7 @@
 import BenchmarkSupport
 import Foundation
 import Inflight
+import InflightConcurrency
 import InflightVips
 
 let options = Options(usage: "IsolatedSpeed FOLDER [--width N] [--threads N] [--ms N]")

@@ -1,4 +1,5 @@
 public import Inflight
+public import InflightConcurrency
 
 /// Work that the one thread of this measurement runs: callbacks, and decodes.
 // Unchecked: touched only by that thread.

@@ -1,4 +1,6 @@
 import Inflight
+import InflightConcurrency
+import InflightCore
 
 /// A format whose pictures are of one pixel: any bytes that begin as PNG does.
 struct OnePixelCodec: ImageCodec {

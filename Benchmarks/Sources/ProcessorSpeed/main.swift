@@ -4,6 +4,7 @@
 
 import BenchmarkSupport
 import Inflight
+import InflightConcurrency
 
 let options = Options(usage: "ProcessorSpeed [--width N] [--height N] [--ms N]")
 let width = options.number("--width", default: 1280)

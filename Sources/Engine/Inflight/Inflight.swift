@@ -1,8 +1,68 @@
-// `import Inflight` is all that a program needs: the engine with its defaults. A program that needs less depends on the
-// targets behind it.
-@_exported public import InflightConcurrency
-@_exported public import InflightCore
-@_exported public import InflightCurl
-@_exported public import InflightDisk
-@_exported public import InflightFoundation
-@_exported public import InflightWorker
+// `import Inflight` is all that an app needs: the engine with its defaults. It exports one by one the types that an app
+// may name, which Scripts/public-names.txt lists. Types for authors of transports, stores and codecs are in
+// `InflightCore`, and types for asynchronous classes in `InflightConcurrency`. A program that does without some back ends
+// depends on the targets behind this one.
+
+@_exported public import struct InflightConcurrency.CallbackQueue
+@_exported public import struct InflightConcurrency.MainCallbackQueue
+@_exported public import struct InflightCore.AddressPolicy
+@_exported public import class InflightCore.AnimatedImage
+@_exported public import struct InflightCore.AnimationFrame
+@_exported public import struct InflightCore.AnimationFrames
+@_exported public import struct InflightCore.AnimationInfo
+@_exported public import enum InflightCore.AnimationLoops
+@_exported public import struct InflightCore.BlurHash
+@_exported public import struct InflightCore.Border
+@_exported public import struct InflightCore.Bytes
+@_exported public import enum InflightCore.CachePolicy
+@_exported public import struct InflightCore.Checksum
+@_exported public import struct InflightCore.CodecRegistry
+@_exported public import struct InflightCore.DecodeOptions
+@_exported public import struct InflightCore.EXIF
+@_exported public import struct InflightCore.EncodeOptions
+@_exported public import struct InflightCore.HTTPFields
+@_exported public import enum InflightCore.HeadDecision
+@_exported public import struct InflightCore.Histogram
+@_exported public import struct InflightCore.ImageFormat
+@_exported public import struct InflightCore.ImageInfo
+@_exported public import class InflightCore.ImageLoader
+@_exported public import struct InflightCore.ImageMetadata
+@_exported public import enum InflightCore.ImageOrientation
+@_exported public import class InflightCore.ImagePipeline
+@_exported public import struct InflightCore.ImagePreview
+@_exported public import protocol InflightCore.ImageProcessing
+@_exported public import struct InflightCore.ImageProcessor
+@_exported public import struct InflightCore.ImageRequest
+@_exported public import struct InflightCore.ImageSource
+@_exported public import class InflightCore.ImageTask
+@_exported public import struct InflightCore.LoadError
+@_exported public import struct InflightCore.LoadEvents
+@_exported public import enum InflightCore.LoadPriority
+@_exported public import struct InflightCore.LoadProgress
+@_exported public import struct InflightCore.LoadSource
+@_exported public import struct InflightCore.LoadedImage
+@_exported public import struct InflightCore.LoadedResponse
+@_exported public import struct InflightCore.LogEntry
+@_exported public import struct InflightCore.MemoryCacheConfiguration
+@_exported public import struct InflightCore.MemoryCacheStatistics
+@_exported public import struct InflightCore.OutgoingRequest
+@_exported public import struct InflightCore.PipelineEvent
+@_exported public import protocol InflightCore.PipelineListener
+@_exported public import struct InflightCore.PipelineListening
+@_exported public import struct InflightCore.PipelineMeter
+@_exported public import struct InflightCore.PixelBuffer
+@_exported public import struct InflightCore.PixelColor
+@_exported public import class InflightCore.Prefetcher
+@_exported public import struct InflightCore.PreviewOptions
+@_exported public import struct InflightCore.ReceivedHead
+@_exported public import struct InflightCore.RemoteImageInfo
+@_exported public import struct InflightCore.Resize
+@_exported public import struct InflightCore.ResponseHead
+@_exported public import struct InflightCore.RetryPolicy
+@_exported public import enum InflightCore.StoredForm
+@_exported public import struct InflightCore.ThumbHash
+@_exported public import class InflightCurl.CurlTransport
+@_exported public import class InflightDisk.DiskStore
+@_exported public import class InflightFoundation.LoadOperation
+@_exported public import enum InflightWorker.DecodeIsolation
+@_exported public import struct InflightWorker.DecoderConfiguration

@@ -1,6 +1,8 @@
 import FoundationEssentials
 import Inflight
+import InflightConcurrency
 import InflightCore
+import InflightWorker
 import Testing
 
 @testable import InflightCLI

@@ -1,4 +1,5 @@
 import Inflight
+import InflightConcurrency
 import Testing
 
 @testable import InflightDemo

@@ -1,6 +1,7 @@
 import CInflightGTK
 import Foundation
 import Inflight
+import InflightConcurrency
 import InflightGTK
 import InflightTestSupport
 import ScrollTrials

@@ -1,4 +1,5 @@
 import Inflight
+import InflightConcurrency
 import InflightTestSupport
 
 /// A loopback server of rows. `/row/N` is the image of row N, and each response has its own random delay.

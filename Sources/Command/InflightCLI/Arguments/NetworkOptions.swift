@@ -1,5 +1,6 @@
 import Inflight
 import InflightCore
+import InflightWorker
 
 /// The options shared by `get`, `info` and `show`: network access and decoding.
 struct NetworkOptions: Equatable, Sendable {

@@ -1,4 +1,5 @@
 import Inflight
+import InflightCore
 
 /// The file name that a URL suggests.
 struct WantedName: Hashable, Sendable {

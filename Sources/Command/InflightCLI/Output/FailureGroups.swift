@@ -1,4 +1,5 @@
 import Inflight
+import InflightCore
 
 /// Decides which failures are shown one by one: the first few of each origin and error. The others are counted.
 struct FailureGroups {

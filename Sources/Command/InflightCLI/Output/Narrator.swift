@@ -1,5 +1,6 @@
 import Inflight
 import InflightConcurrency
+import InflightCore
 
 /// Reports to people on standard error: the progress line, failures, and, if requested, what happens to each URL.
 ///

@@ -1,5 +1,6 @@
 import Dispatch
 import Inflight
+import InflightConcurrency
 
 /// The demo's images: their names, sizes and formats.
 struct Gallery {

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import Inflight
+internal import InflightConcurrency
 
 extension Experiment {
     /// A heartbeat on the main queue, while a download blocks it, and while it does not.

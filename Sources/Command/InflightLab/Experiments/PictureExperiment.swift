@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import Inflight
+internal import InflightConcurrency
 
 extension Experiment {
     /// An image loaded in four ways.
