@@ -1,5 +1,5 @@
 /// Percent-encoding of URLs (RFC 3986 section 2.1).
-public enum PercentEncoding {
+package enum PercentEncoding {
     /// The bytes that are not encoded in a path. They include the percent sign, so an encoded path does not change.
     static let pathBytes = Set("!$&'()*+,-./:;=@_~%[]".utf8)
     static let queryBytes = pathBytes.union("?{}|^`\\".utf8)
@@ -22,7 +22,7 @@ public enum PercentEncoding {
     }
 
     /// Returns the decoded bytes. A percent sign that is not followed by two hexadecimal digits is kept.
-    public static func decodedBytes(_ text: some StringProtocol) -> [UInt8] {
+    package static func decodedBytes(_ text: some StringProtocol) -> [UInt8] {
         let source = Array(text.utf8)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(source.count)
@@ -42,7 +42,7 @@ public enum PercentEncoding {
     }
 
     /// Returns ``decodedBytes(_:)`` as text. Bytes that are not UTF-8 become U+FFFD.
-    public static func decoded(_ text: some StringProtocol) -> String {
+    package static func decoded(_ text: some StringProtocol) -> String {
         String(decoding: decodedBytes(text), as: UTF8.self)
     }
 
