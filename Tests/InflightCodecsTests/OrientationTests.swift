@@ -4,8 +4,8 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct OrientationTests {
-    @Test("Each orientation is applied once, in both byte orders of EXIF", arguments: ImageOrientation.allCases)
-    func applied(_ orientation: ImageOrientation) throws {
+    @Test("Each orientation is applied once, in both byte orders of EXIF", arguments: ImageInfo.Orientation.allCases)
+    func applied(_ orientation: ImageInfo.Orientation) throws {
         for little in [false, true] {
             let exif = Pieces.exif(orientation: orientation.rawValue, little: little)
             let files = [
@@ -39,8 +39,8 @@ struct OrientationTests {
         }
     }
 
-    @Test("A crop is taken after the orientation is applied", arguments: ImageOrientation.allCases)
-    func cropped(_ orientation: ImageOrientation) throws {
+    @Test("A crop is taken after the orientation is applied", arguments: ImageInfo.Orientation.allCases)
+    func cropped(_ orientation: ImageInfo.Orientation) throws {
         let exif = Pieces.exif(orientation: orientation.rawValue)
         let file = Pieces.png(Fixtures.rgbPNG, adding: Pieces.chunk("eXIf", exif))
         let resize = Resize(width: 7, height: 3, fit: .cover)

@@ -25,7 +25,7 @@ struct PartialPictureTests {
 
     private static func part(
         _ bytes: ArraySlice<UInt8>, _ options: DecodeOptions = DecodeOptions(), beyond detail: Int = 0
-    ) throws(LoadError) -> PartialPicture? {
+    ) throws(LoadError) -> PartialImage? {
         try registry.decodePart(
             Bytes(Array(bytes)), options: options, beyond: detail, cancellation: CancellationFlag())?.0
     }

@@ -64,7 +64,9 @@ struct HTTP2Tests {
     @Test("The priority of a request is sent as a header field, over TLS only") func priorityField() throws {
         let nginx = try Nginx()
         let transport = try transport(nginx)
-        for (priority, sent) in zip(LoadPriority.allCases + [.veryHigh], ["u=5", "u=4", "", "u=2", "u=1", "u=1"]) {
+        for (priority, sent) in zip(
+            ImageRequest.Priority.allCases + [.veryHigh], ["u=5", "u=4", "", "u=2", "u=1", "u=1"])
+        {
             #expect(try transport.load(nginx.url + "/priority") { $0.priority = priority }.text == sent)
         }
         let own = try transport.load(nginx.url + "/priority") {
@@ -87,7 +89,7 @@ struct HTTP2Tests {
                 return .proceed
             })
         }
-        let transfers = try [LoadPriority.veryHigh, .veryLow].enumerated().map { index, priority in
+        let transfers = try [ImageRequest.Priority.veryHigh, .veryLow].enumerated().map { index, priority in
             transport.start(
                 try .of(link.url + "/huge") { $0.priority = priority }, receiver: recorders[index])
         }
@@ -95,7 +97,9 @@ struct HTTP2Tests {
         link.carry(1_500_000)
         let before = progress.wait { $0 + $1 >= 1_400_000 }
         let awaited = link.upstreamBytes + Self.twoPriorityFrames
-        for (transfer, priority) in zip(transfers, [LoadPriority.veryLow, .veryHigh]) { transfer.setPriority(priority) }
+        for (transfer, priority) in zip(transfers, [ImageRequest.Priority.veryLow, .veryHigh]) {
+            transfer.setPriority(priority)
+        }
         #expect(link.waits(forUpstreamBytes: awaited))
         link.carry(.max)
         let half = Nginx.hugeCount / 2
@@ -114,7 +118,7 @@ struct HTTP2Tests {
         let transfer = transport.start(try .of(link.url + "/huge") { $0.priority = .veryLow }, receiver: recorder)
         _ = recorder.wait { $0.body.count > 50_000 }
         let awaited = link.upstreamBytes + Self.twoPriorityFrames
-        for priority in [LoadPriority.veryHigh, .low] { transfer.setPriority(priority) }
+        for priority in [ImageRequest.Priority.veryHigh, .low] { transfer.setPriority(priority) }
         #expect(link.waits(forUpstreamBytes: awaited))
         link.carry(.max)
         #expect(recorder.waitForEnd().body.count == Nginx.hugeCount)

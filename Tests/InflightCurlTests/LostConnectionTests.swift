@@ -43,11 +43,11 @@ struct LostConnectionTests {
         #expect(ends.count { $0.summary == nil } == 5)
     }
 
-    private final class Retries: PipelineListener {
+    private final class Retries: ImagePipeline.Observer {
         private let seen = Guarded(0)
         var count: Int { seen.withLock { $0 } }
 
-        func didHear(_ events: [PipelineEvent], leftOut: Int) {
+        func didObserve(_ events: [ImagePipeline.Event], dropped: Int) {
             let retries = events.count { if case .retries = $0.kind { true } else { false } }
             seen.withLock { $0 += retries }
         }
@@ -59,7 +59,7 @@ struct LostConnectionTests {
         var configuration = ImagePipeline.Configuration(
             transports: [.shared(transport)], codecs: CodecRegistry([]))
         configuration.retry = retry
-        if let listener { configuration.listening = PipelineListening(listener, on: .queue(Self.queue)) }
+        if let listener { configuration.observer = ImagePipeline.Observation(listener, on: .queue(Self.queue)) }
         return try ImagePipeline(configuration: configuration)
     }
 

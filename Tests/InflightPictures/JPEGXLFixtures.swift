@@ -127,7 +127,7 @@ package enum JPEGXLFixtures {
         BN13/6G9v83twS6YsY0uMB2pAAwkQZRZELg9QAsH
         """)
 
-    package static let turned: [(ImageOrientation, [UInt8])] = [
+    package static let turned: [(ImageInfo.Orientation, [UInt8])] = [
         (.upMirrored, turned2), (.down, turned3), (.downMirrored, turned4), (.leftMirrored, turned5), (.right, turned6),
         (.rightMirrored, turned7), (.left, turned8),
     ]

@@ -12,7 +12,7 @@ package enum Scene {
     /// Returns the stored pixel displayed at `x`, `y`, by the table of CIPA DC-008, which states on which displayed
     /// sides the first stored row and column are.
     package static func stored(
-        _ orientation: ImageOrientation, _ x: Int, _ y: Int, width: Int = Scene.width, height: Int = Scene.height
+        _ orientation: ImageInfo.Orientation, _ x: Int, _ y: Int, width: Int = Scene.width, height: Int = Scene.height
     ) -> (Int, Int) {
         let (right, bottom) = (width - 1, height - 1)
         return switch orientation {

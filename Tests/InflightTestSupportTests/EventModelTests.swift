@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Event model", .timeLimit(.minutes(10)))
 struct EventModelTests {
-    private static let good: [(UInt32?, UInt64?, PipelineEvent.Kind)] = [
+    private static let good: [(UInt32?, UInt64?, ImagePipeline.Event.Kind)] = [
         (1, nil, .asked(url: "u")), (nil, 7, .made(.fetch, subject: "u", after: nil)), (1, 7, .waits),
         (nil, 7, .queued(.fetch)), (nil, 7, .started(.fetch)),
         (nil, 7, .sent(method: "GET", url: "u", resumesAt: 0)), (nil, 7, .answered(status: 200)),
@@ -13,11 +13,11 @@ struct EventModelTests {
         (1, nil, .delivered),
     ]
 
-    private func problem(_ events: [(UInt32?, UInt64?, PipelineEvent.Kind)]) -> String? {
+    private func problem(_ events: [(UInt32?, UInt64?, ImagePipeline.Event.Kind)]) -> String? {
         var model = EventModel()
         for (time, event) in events.enumerated() {
             model.hear(
-                PipelineEvent(
+                ImagePipeline.Event(
                     time: MonotonicTime(nanoseconds: Int64(time)), task: event.0, job: event.1, kind: event.2))
         }
         return model.atEnd

@@ -8,7 +8,7 @@ struct PreviewSocketTests {
         var request = ImageRequest(url, resize: Resize(width: 100))
         request.limits.connectTimeout = nil
         request.limits.stallTimeout = nil
-        request.previews = PreviewOptions(interval: .zero)
+        request.previews = ImageRequest.PreviewOptions(interval: .zero)
         return request
     }
 

@@ -76,7 +76,7 @@ struct SocketTests {
         defer { server.stop() }
         server.serve("/slow", .ok(Bytes([UInt8](repeating: 1, count: 1000))).held("half", after: 500))
         let pipeline = try pipeline()
-        let half = ValueBridge<LoadProgress>()
+        let half = ValueBridge<ImageTask.Progress>()
         let end = ValueBridge<Int>()
         pipeline.loadResponse(request(server.url("/slow")), on: .queue(queue)) { _, progress in
             if progress.receivedBytes == 500 { half.open(with: progress) }
@@ -84,7 +84,7 @@ struct SocketTests {
             end.open(with: (try? result.get().body.count) ?? 0)
         }
         let progress = await half.value()
-        #expect(progress == LoadProgress(receivedBytes: 500, expectedBytes: 1000))
+        #expect(progress == ImageTask.Progress(receivedBytes: 500, expectedBytes: 1000))
         server.release("half")
         #expect(await end.value() == 1000)
     }
@@ -206,7 +206,7 @@ struct SocketTests {
             .ok(Bytes(request.fields["x-theme"] ?? "")).field("Vary", "X-Theme").held("a")
         }
         server.serve("/b") { request in .ok(Bytes(request.fields["x-theme"] ?? "")).held("b") }
-        let pipeline = try pipeline { $0.harmlessFields = ["X-Theme"] }
+        let pipeline = try pipeline { $0.fieldsExcludedFromKey = ["X-Theme"] }
         func load(_ path: String, _ theme: String) async throws -> Bytes {
             var request = self.request(server.url(path))
             request.fields.append("X-Theme", theme)

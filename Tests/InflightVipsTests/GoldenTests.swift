@@ -92,8 +92,8 @@ struct GoldenTests {
     }
 
     // Each file states its orientation twice: in its boxes, which count, and in EXIF, which does not.
-    @Test("Each HEIC orientation is applied once", arguments: ImageOrientation.allCases)
-    func turned(_ orientation: ImageOrientation) throws {
+    @Test("Each HEIC orientation is applied once", arguments: ImageInfo.Orientation.allCases)
+    func turned(_ orientation: ImageInfo.Orientation) throws {
         let pixels = try decode(GoldenTurnedFixtures.all[orientation.rawValue - 1])
         #expect(pixels.width == (orientation.swapsAxes ? Scene.height : Scene.width))
         #expect(pixels.height == (orientation.swapsAxes ? Scene.width : Scene.height))

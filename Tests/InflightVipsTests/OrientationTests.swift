@@ -7,19 +7,19 @@ import Testing
 @Suite("libvips decoder: orientation", .timeLimit(.minutes(10)))
 struct OrientationTests {
     @Test("Each AVIF orientation is applied once, also when resizing", arguments: AVIFFixtures.turned)
-    func avif(_ orientation: ImageOrientation, _ bytes: [UInt8]) throws {
+    func avif(_ orientation: ImageInfo.Orientation, _ bytes: [UInt8]) throws {
         try check(bytes, orientation, 36)
     }
 
     @Test("Each JPEG XL orientation is applied once, also when resizing", arguments: JPEGXLFixtures.turned)
-    func jpegXL(_ orientation: ImageOrientation, _ bytes: [UInt8]) throws {
+    func jpegXL(_ orientation: ImageInfo.Orientation, _ bytes: [UInt8]) throws {
         try check(bytes, orientation, 99)
     }
 
     @Test("A HEIC orientation is applied once, also when resizing")
     func heic() throws { try check(HEICFixtures.turned6, .right, 34) }
 
-    private func check(_ bytes: [UInt8], _ orientation: ImageOrientation, _ least: Double) throws {
+    private func check(_ bytes: [UInt8], _ orientation: ImageInfo.Orientation, _ least: Double) throws {
         let info = try info(bytes)
         #expect(info.orientation == orientation)
         #expect(info.storedWidth == 16 && info.storedHeight == 12)

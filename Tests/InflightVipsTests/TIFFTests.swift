@@ -7,8 +7,8 @@ import Testing
 
 @Suite("TIFF decoding", .timeLimit(.minutes(10)))
 struct TIFFTests {
-    @Test("Each TIFF orientation is applied once, in both byte orders", arguments: ImageOrientation.allCases)
-    func orientation(_ orientation: ImageOrientation) throws {
+    @Test("Each TIFF orientation is applied once, in both byte orders", arguments: ImageInfo.Orientation.allCases)
+    func orientation(_ orientation: ImageInfo.Orientation) throws {
         for isLittle in [true, false] {
             var pieces = TIFFPieces()
             pieces.isLittle = isLittle

@@ -1,6 +1,6 @@
-// What a load costs with nobody who listens to the pipeline, with a listener that does nothing, and with one that keeps a
-// `PipelineMeter`: CPU time, one thread moving everything, the listener too. Loads of pictures that are in memory, and whole
-// ones, over a transport without a network and a decoder of one pixel.
+// The cost of a load without an observer of the pipeline, with an observer that does nothing, and with one that keeps
+// `ImagePipeline.Metrics`: CPU time, on one thread that does everything, the observer included. Loads of images that
+// are in memory, and complete loads, over a transport without a network and a decoder of one pixel.
 //
 //     ListenerCosts [LOADS]
 
@@ -14,29 +14,29 @@ let atOnce = 500
 
 /// Does nothing, or counts.
 // Unchecked: touched only by that thread.
-final class Ears: PipelineListener, @unchecked Sendable {
+final class Ears: ImagePipeline.Observer, @unchecked Sendable {
     private(set) var heard = 0
     private(set) var missed = 0
-    private var meter: PipelineMeter?
+    private var metrics: ImagePipeline.Metrics?
 
-    init(counts: Bool) { meter = counts ? PipelineMeter() : nil }
+    init(counts: Bool) { metrics = counts ? ImagePipeline.Metrics() : nil }
 
-    func didHear(_ events: [PipelineEvent], leftOut: Int) {
+    func didObserve(_ events: [ImagePipeline.Event], dropped: Int) {
         heard += events.count
-        missed += leftOut
-        guard meter != nil else { return }
-        for event in events { meter?.hear(event) }
+        missed += dropped
+        guard metrics != nil else { return }
+        for event in events { metrics?.record(event) }
     }
 
     /// Loads that it has counted; `nil` where it does not count.
-    var counted: Int? { meter.map { $0.successes.values.reduce(0, +) } }
+    var counted: Int? { metrics.map { $0.successes.values.reduce(0, +) } }
 }
 
 let stage = Stage()
 
 func makePipeline(_ ears: Ears?, memory: Int) throws -> ImagePipeline {
     var configuration = stage.configuration(memory: memory)
-    configuration.listening = ears.map { PipelineListening($0, on: stage.queue) }
+    configuration.observer = ears.map { ImagePipeline.Observation($0, on: stage.queue) }
     return try ImagePipeline(configuration: configuration)
 }
 

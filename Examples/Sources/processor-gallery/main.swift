@@ -20,8 +20,8 @@ let steps: [[ImageProcessor]] = [
     [.grey],
     [.adjust(brightness: 1.2, contrast: 1.1, saturation: 1.6)],
     [.roundCorners(radius: 24)],
-    [.roundCorners(radius: 24, border: Border(width: 6, color: .white))],
-    [.circle(border: Border(width: 4, color: PixelColor("#e05030")!))],
+    [.roundCorners(radius: 24, border: ImageProcessor.Border(width: 6, color: .white))],
+    [.circle(border: ImageProcessor.Border(width: 4, color: PixelColor("#e05030")!))],
     [.border(width: 8, color: PixelColor("#20304080")!)],
     [.circle(), .flatten(on: PixelColor("#ffe8c0")!)],
     [.custom("negative", negative)],
@@ -58,7 +58,7 @@ func painted() -> PixelBuffer {
 let codecs = ImagePipeline.Configuration().codecs
 let arguments = CommandLine.arguments.dropFirst()
 let pipeline = try ImagePipeline(configuration: .init())
-var request = ImageRequest(source: ImageSource("painted") { .picture(painted()) })
+var request = ImageRequest(source: ImageRequest.Source("painted") { .picture(painted()) })
 if let url = arguments.dropFirst().first { request = ImageRequest(url, resize: Resize(width: 320, height: 240)) }
 
 let columns = 4

@@ -139,7 +139,7 @@ func leavingParts(_ harness: Harness) {
         let space = unsafe gtk_label_new(nil)!
         unsafe gtk_widget_set_size_request(space, -1, 5000)
         unsafe gtk_box_append(UnsafeMutableRawPointer(column).assumingMemoryBound(to: GtkBox.self), space)
-        let images = [nil, LoadPriority.veryLow].map { priority in
+        let images = [nil, ImageRequest.Priority.veryLow].map { priority in
             let picture = unsafe gtk_picture_new()!
             let image = RemoteImage(pipeline: pipeline)
             image.options.size = .points(width: 48, height: 48)

@@ -3,7 +3,7 @@ import InflightWorker
 
 /// The rights that a decoder drops before it reads untrusted input. They cannot be regained.
 struct Sandbox {
-    private(set) var protections: Set<DecoderProtection> = []
+    private(set) var protections: Set<DecoderConfiguration.Protection> = []
     private var hasNamespaces = false
 
     /// Starts the sandbox. Call it first, while the process has one thread.

@@ -131,7 +131,7 @@ public struct Conditions: Sendable, Hashable {
 
 /// A request, as far as the caching rules look at it.
 struct CachedRequest {
-    var policy: CachePolicy
+    var policy: ImageRequest.CachePolicy
     var isOfCaller: Bool
     var hasProof: Bool
 

@@ -22,8 +22,9 @@ extension ContractModel {
     ///
     /// - Parameter receiver: the receiver, which is the same for all exchanges of one job.
     public func exchangeStarts(
-        _ serial: Int, kind: Wish.Kind, resource: UInt8, policy: CachePolicy, origin: UInt8, isRedirected: Bool,
-        hasCredentials: Bool, priority: LoadPriority, conditions: Conditions, receiver: ObjectIdentifier
+        _ serial: Int, kind: Wish.Kind, resource: UInt8, policy: ImageRequest.CachePolicy, origin: UInt8,
+        isRedirected: Bool,
+        hasCredentials: Bool, priority: ImageRequest.Priority, conditions: Conditions, receiver: ObjectIdentifier
     ) {
         sentExchanges += 1
         let group: Wish.Kind? = kind == .header ? nil : kind
@@ -62,7 +63,7 @@ extension ContractModel {
     }
 
     private func begins(
-        _ serial: Int, _ index: Int, _ conditions: Conditions, _ hasCredentials: Bool, _ priority: LoadPriority
+        _ serial: Int, _ index: Int, _ conditions: Conditions, _ hasCredentials: Bool, _ priority: ImageRequest.Priority
     ) {
         let job = exchanges[index].job
         exchanges[index].priority = priority

@@ -17,7 +17,7 @@ struct LoaderRecord {
     /// The request as set, and as loaded with the loader's own processor.
     var wanted: Wish?
     var wish: Wish?
-    var priority = LoadPriority.normal
+    var priority = ImageRequest.Priority.normal
     var processor: UInt8 = 0
     var state = State.idle
     var handlers = 0
@@ -50,7 +50,7 @@ extension ContractModel {
     }
 
     /// Its request is about to be set.
-    public func loader(_ number: Int, sets wish: Wish?, priority: LoadPriority) {
+    public func loader(_ number: Int, sets wish: Wish?, priority: ImageRequest.Priority) {
         loaders[number].wanted = wish
         guard let wish else { return loaderResets(number) }
         let altered = wish.processed(by: loaders[number].processor)

@@ -45,7 +45,9 @@ extension ContractModel {
     ///   - policy: the cache policy of the job's request, by which jobs on one image differ; nil if it is unknown.
     ///   - isOutermost: whether nothing else is running. Then every job without subscribers has been cancelled.
     /// - Returns: the job, or -1 if there is none.
-    public func pixelsBegin(_ content: Content, policy: CachePolicy?, pixels: Int, isOutermost: Bool) -> Int {
+    public func pixelsBegin(_ content: Content, policy: ImageRequest.CachePolicy?, pixels: Int, isOutermost: Bool)
+        -> Int
+    {
         handed += 1
         let alike = live.filter {
             let wish = jobs[$0].wish

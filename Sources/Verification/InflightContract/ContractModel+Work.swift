@@ -211,7 +211,8 @@ extension ContractModel {
     ///   - call: the call of `willSend` that has just returned, or -1.
     public func exchangeStarts(
         _ serial: Int, kind: Wish.Kind, resource: UInt8, language: UInt8, origin: UInt8, isRedirected: Bool = false,
-        hasCredentials: Bool = false, priority: LoadPriority, receiver: ObjectIdentifier? = nil, after call: Int = -1
+        hasCredentials: Bool = false, priority: ImageRequest.Priority, receiver: ObjectIdentifier? = nil,
+        after call: Int = -1
     ) {
         sentExchanges += 1
         if call >= 0 { return exchangeStarts(serial, origin: origin, hasCredentials, priority, after: call) }
@@ -245,7 +246,7 @@ extension ContractModel {
     }
 
     private func exchangeStarts(
-        _ serial: Int, origin: UInt8, _ hasCredentials: Bool, _ priority: LoadPriority, after call: Int
+        _ serial: Int, origin: UInt8, _ hasCredentials: Bool, _ priority: ImageRequest.Priority, after call: Int
     ) {
         guard let index = exchanges.firstIndex(where: { $0.call == call }) else {
             if bounds.isFlat { broken(7, "exchange \(serial) was started, but nobody waits for one") }
@@ -277,7 +278,7 @@ extension ContractModel {
         if jobs[job].origin != origin { broken(7, "exchange \(serial) goes to another origin than it should") }
     }
 
-    private func check(_ priority: LoadPriority, of job: Int) {
+    private func check(_ priority: ImageRequest.Priority, of job: Int) {
         let level = level(of: job)
         if Int(priority.rawValue) != level {
             broken(7, "a fetch was started with priority \(priority); those who wait for it want \(level)")
@@ -285,7 +286,7 @@ extension ContractModel {
     }
 
     /// The engine calls `setPriority` of an exchange.
-    public func exchangeIsPrioritized(_ serial: Int, to priority: LoadPriority) {
+    public func exchangeIsPrioritized(_ serial: Int, to priority: ImageRequest.Priority) {
         guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
         exchanges[index].priority = priority
     }
@@ -312,12 +313,12 @@ extension ContractModel {
         if free <= 0 || jobs[job].hasAnyOrigin || running(of: jobs[job].origin) >= bounds.fetchesPerOrigin {
             return false
         }
-        return jobs[job].level >= Int(LoadPriority.normal.rawValue) || free > bounds.reserved
+        return jobs[job].level >= Int(ImageRequest.Priority.normal.rawValue) || free > bounds.reserved
     }
 
     private func checkTurn(of job: Int) {
         let level = level(of: job)
-        if level < Int(LoadPriority.normal.rawValue), bounds.fetches - exchanges.count <= bounds.reserved {
+        if level < Int(ImageRequest.Priority.normal.rawValue), bounds.fetches - exchanges.count <= bounds.reserved {
             broken(11, "a fetch of level \(level) took one of the last \(bounds.reserved) places")
         }
         for other in live

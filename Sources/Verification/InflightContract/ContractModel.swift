@@ -36,7 +36,7 @@ public final class ContractModel {
         var replaces: Int?
         /// Whether it has subscribed to a job at some time.
         var wasTaken = false
-        var priority: LoadPriority
+        var priority: ImageRequest.Priority
         var queue: Int
         var phase = Phase.asking
         var job = -1
@@ -153,7 +153,7 @@ public final class ContractModel {
         var job: Int
         var origin: UInt8
         /// The priority that the transport was last given.
-        var priority = LoadPriority.normal
+        var priority = ImageRequest.Priority.normal
         var isCancelled = false
         /// The call of `willSend` or of a source, or -1.
         var call = -1
@@ -269,7 +269,7 @@ public final class ContractModel {
     ///   - hearsStale: whether its caller consumes its events.
     /// - Returns: the number of the task.
     public func asked(
-        _ wish: Wish, priority: LoadPriority, queue: Int, isCancelled: Bool = false, hearsStale: Bool = false
+        _ wish: Wish, priority: ImageRequest.Priority, queue: Int, isCancelled: Bool = false, hearsStale: Bool = false
     ) -> Int {
         let task = tasks.count
         tasks.append(
@@ -320,7 +320,7 @@ public final class ContractModel {
         if !wasOver { tasks[task].phase = .gone }
     }
 
-    public func prioritizes(_ task: Int, to priority: LoadPriority) {
+    public func prioritizes(_ task: Int, to priority: ImageRequest.Priority) {
         guard tasks[task].priority != priority else { return }
         tasks[task].priority = priority
         noteLevels()

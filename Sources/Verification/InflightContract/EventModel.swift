@@ -15,8 +15,8 @@ public struct EventModel: Sendable {
 
     private enum State: Equatable {
         case waiting
-        case queued(PipelineEvent.Lane)
-        case running(PipelineEvent.Lane)
+        case queued(ImagePipeline.Event.Lane)
+        case running(ImagePipeline.Event.Lane)
         case ended
     }
 
@@ -27,19 +27,19 @@ public struct EventModel: Sendable {
         var storing = 0
     }
 
-    private var tasks: [PipelineEvent.TaskNumber: Task] = [:]
-    private var jobs: [PipelineEvent.JobNumber: Job] = [:]
+    private var tasks: [ImagePipeline.Event.TaskNumber: Task] = [:]
+    private var jobs: [ImagePipeline.Event.JobNumber: Job] = [:]
     /// A description of the first rule that was broken.
     public private(set) var problem: String?
 
     public init() {}
 
-    private mutating func broken(_ text: String, _ event: PipelineEvent) {
+    private mutating func broken(_ text: String, _ event: ImagePipeline.Event) {
         guard problem == nil else { return }
         problem = "\(text): task \(event.task ?? 0), job \(event.job ?? 0), \(event.kind)"
     }
 
-    public mutating func hear(_ event: PipelineEvent) {
+    public mutating func hear(_ event: ImagePipeline.Event) {
         if let task = event.task {
             hear(event, of: task)
         } else if let job = event.job {
@@ -49,7 +49,7 @@ public struct EventModel: Sendable {
         }
     }
 
-    private mutating func hear(_ event: PipelineEvent, of number: PipelineEvent.TaskNumber) {
+    private mutating func hear(_ event: ImagePipeline.Event, of number: ImagePipeline.Event.TaskNumber) {
         if case .asked = event.kind {
             if tasks.updateValue(Task(), forKey: number) != nil { broken("asked twice", event) }
             return
@@ -74,7 +74,7 @@ public struct EventModel: Sendable {
         tasks[number] = task
     }
 
-    private mutating func hear(_ event: PipelineEvent, ofJob number: PipelineEvent.JobNumber) {
+    private mutating func hear(_ event: ImagePipeline.Event, ofJob number: ImagePipeline.Event.JobNumber) {
         if case .made(_, _, let after) = event.kind {
             if jobs.updateValue(Job(), forKey: number) != nil { broken("made twice", event) }
             if let after, jobs[after] == nil || jobs[after]?.state == .ended {

@@ -32,7 +32,7 @@ public struct Wish: Sendable, Hashable {
     /// Whether it is sent with credentials, to its own origin only.
     public var hasCredentials = false
     /// The cache policy.
-    public var policy = CachePolicy.obey
+    public var policy = ImageRequest.CachePolicy.obey
     public var purpose = Purpose.usual
     /// Whether its method is unsafe.
     public var isUnsafe = false
@@ -90,7 +90,7 @@ public struct Wish: Sendable, Hashable {
             }
         var key = memoryKey(stage: stage, varied: varied) | group << 8
         // Requests with another policy or purpose have their own jobs.
-        key |= (CachePolicy.allCases.firstIndex(of: policy) ?? 0) << 30
+        key |= (ImageRequest.CachePolicy.allCases.firstIndex(of: policy) ?? 0) << 30
         key |= Int(purpose.rawValue) << 34
         return key
     }

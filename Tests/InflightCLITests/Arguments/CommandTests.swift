@@ -129,7 +129,7 @@ struct CommandTests {
 
     @Test("--require-protection takes a list of protections and requires decoder processes")
     func requiredProtections() throws {
-        let both: Set<DecoderProtection> = [.landlock, .namespaces]
+        let both: Set<DecoderConfiguration.Protection> = [.landlock, .namespaces]
         for (list, protections) in [("namespaces", [.namespaces]), ("landlock,namespaces", both)] {
             let options = try get("http://a -o out --quiet --require-protection \(list)").network
             #expect(options.requiredProtections == protections)
@@ -267,7 +267,10 @@ struct CommandTests {
             ("resize:32x:cover:top", [.resize(width: 32, fit: .cover, gravity: .top)]),
             ("crop:3x4+5+6", [.crop(x: 5, y: 6, width: 3, height: 4)]),
             ("crop:3x4:interest", [.crop(width: 3, height: 4, gravity: .interest)]),
-            ("round:8:2:#ff0000", [.roundCorners(radius: 8, border: Border(width: 2, color: PixelColor("#ff0000")!))]),
+            (
+                "round:8:2:#ff0000",
+                [.roundCorners(radius: 8, border: ImageProcessor.Border(width: 2, color: PixelColor("#ff0000")!))]
+            ),
             ("circle,border:1.5:white", [.circle(), .border(width: 1.5, color: .white)]),
             ("flip:vertical,flatten:black", [.flip(.vertical), .flatten(on: .black)]),
             (

@@ -9,9 +9,9 @@ import Testing
 struct RunBookTests {
     /// `time` is in microseconds.
     private func event(
-        _ time: Int64, _ kind: PipelineEvent.Kind, task: UInt32? = nil, job: UInt64? = nil
-    ) -> PipelineEvent {
-        PipelineEvent(time: MonotonicTime(nanoseconds: time * 1000), task: task, job: job, kind: kind)
+        _ time: Int64, _ kind: ImagePipeline.Event.Kind, task: UInt32? = nil, job: UInt64? = nil
+    ) -> ImagePipeline.Event {
+        ImagePipeline.Event(time: MonotonicTime(nanoseconds: time * 1000), task: task, job: job, kind: kind)
     }
 
     private func load(_ line: Int, _ start: Int, _ end: Int) -> RunRecord.Load {
@@ -19,7 +19,7 @@ struct RunBookTests {
     }
 
     /// One load over the network, after a cache lookup and before a decode.
-    private var events: [PipelineEvent] {
+    private var events: [ImagePipeline.Event] {
         [
             event(10, .asked(url: "http://a.example/1"), task: 1),
             event(10, .made(.fetch, subject: "http://a.example/1", after: nil), job: 7),
@@ -116,7 +116,7 @@ struct RunBookTests {
 
     @Test("Histogram ranges divide each power of two into four, without gaps, and hold every value")
     func ranges() {
-        var histogram = Histogram()
+        var histogram = ImagePipeline.Histogram()
         for value in [1, 7, 8, 9, 100, 1000, 1001, 1_000_000] as [Int64] { histogram.record(value) }
         let ranges = RunRecord.Histogram.ranges(histogram.buckets)
         #expect(ranges.first?.upper == 1)

@@ -111,8 +111,8 @@ struct GoldenTests {
         #expect(nearness.decibels >= 58 && nearness.similarity >= 0.9995, "\(nearness)")
     }
 
-    @Test("Each EXIF orientation is applied once, in JPEG and PNG", arguments: ImageOrientation.allCases)
-    func turned(_ orientation: ImageOrientation) throws {
+    @Test("Each EXIF orientation is applied once, in JPEG and PNG", arguments: ImageInfo.Orientation.allCases)
+    func turned(_ orientation: ImageInfo.Orientation) throws {
         let exif = Pieces.exif(orientation: orientation.rawValue)
         let jpeg = Pieces.jpeg(Fixtures.jpeg, adding: 0xE1, Array("Exif\0\0".utf8) + exif)
         let png = Pieces.png(Fixtures.png, adding: Pieces.chunk("eXIf", exif))

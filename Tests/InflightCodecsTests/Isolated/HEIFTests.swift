@@ -21,7 +21,7 @@ struct HEIFTests {
 
     @Test("Rotations and mirrors are composed in their order")
     func turns() throws {
-        let cases: [([[UInt8]], ImageOrientation)] = [
+        let cases: [([[UInt8]], ImageInfo.Orientation)] = [
             ([], .up), ([HEIFPieces.rotated(1)], .left), ([HEIFPieces.rotated(2)], .down),
             ([HEIFPieces.rotated(3)], .right), ([HEIFPieces.mirrored(1)], .upMirrored),
             ([HEIFPieces.mirrored(0)], .downMirrored),

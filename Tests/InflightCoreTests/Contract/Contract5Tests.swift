@@ -90,7 +90,7 @@ struct Contract5Tests {
 
     @Test("Progress never decreases, not even if Vary makes a task fetch again")
     func neverBack() throws {
-        let stage = try Stage { $0.harmlessFields = ["X-Theme"] }
+        let stage = try Stage { $0.fieldsExcludedFromKey = ["X-Theme"] }
         let vary = HTTPFields([("Vary", "x-theme")])
         // The second task turns out to need its own response, whose bytes arrive more slowly.
         stage.transport.serve(Stage.url, .ok(Bytes("abcdef"), chunks: [4], fields: vary))

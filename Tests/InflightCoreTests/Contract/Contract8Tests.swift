@@ -8,7 +8,7 @@ import Testing
 @Suite("Contract 8: safe keys", .timeLimit(.minutes(10)))
 struct Contract8Tests {
     private func stage(_ mode: ScriptedTransport.Mode = .manual) throws -> Stage {
-        let stage = try Stage(mode) { $0.harmlessFields = ["X-Theme"] }
+        let stage = try Stage(mode) { $0.fieldsExcludedFromKey = ["X-Theme"] }
         stage.transport.serve(Stage.url) { request in
             .ok(Bytes(request.fields["x-theme"] ?? "none"), fields: HTTPFields([("Vary", "Accept, X-Theme")]))
         }
@@ -34,7 +34,7 @@ struct Contract8Tests {
 
     @Test("Subscribers that leave together share one fetch, even if the first is cancelled as it starts")
     func together() throws {
-        let stage = try Stage { $0.harmlessFields = ["x-theme"] }
+        let stage = try Stage { $0.fieldsExcludedFromKey = ["x-theme"] }
         let first = Guarded<ImageTask?>(nil)
         stage.transport.serve(Stage.url) { request in
             let theme = request.fields["x-theme"] ?? "none"
@@ -102,7 +102,7 @@ struct Contract8Tests {
 
     @Test("A memory hit requires the same value of a Vary field, even one excluded from the key")
     func memory() async throws {
-        let stage = try Stage(.automatic) { $0.harmlessFields = ["X-Theme"] }
+        let stage = try Stage(.automatic) { $0.fieldsExcludedFromKey = ["X-Theme"] }
         for (path, fields) in [("vary", HTTPFields([("Vary", "X-Theme")])), ("same", HTTPFields())] {
             stage.transport.serve("http://a.example/\(path)") { request in
                 let width: UInt8 = request.fields["x-theme"] == "dark" ? 1 : 2
@@ -122,7 +122,7 @@ struct Contract8Tests {
 
     @Test("`Vary: *` separates requests that differ in a field excluded from the key")
     func star() throws {
-        let stage = try Stage { $0.harmlessFields = ["x-theme"] }
+        let stage = try Stage { $0.fieldsExcludedFromKey = ["x-theme"] }
         stage.transport.serve(Stage.url) { request in
             .ok(Bytes(request.fields["x-theme"] ?? "none"), fields: HTTPFields([("Vary", "*")]))
         }

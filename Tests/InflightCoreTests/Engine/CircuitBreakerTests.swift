@@ -270,7 +270,7 @@ struct CircuitBreakerTests {
         let book = EarsBook()
         let ears = book.ears()
         let stage = try breaking(perOrigin: 1) {
-            $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue)
+            $0.observer = ImagePipeline.Observation(ears, on: ears.queue.callbackQueue)
         }
         stage.refuseConnections()
         for number in 0..<3 { stage.load(url(number)) }
@@ -279,7 +279,7 @@ struct CircuitBreakerTests {
         stage.clock.advance(by: .seconds(1))
         stage.load(url(3))
         stage.transport.finishAll()
-        let changes = ears.events.compactMap { event -> PipelineEvent.CircuitState? in
+        let changes = ears.events.compactMap { event -> ImagePipeline.Event.CircuitState? in
             guard case .circuitChanged(let origin, let state) = event.kind else { return nil }
             #expect(origin == "http://a.example:80")
             return state

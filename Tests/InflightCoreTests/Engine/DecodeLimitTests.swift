@@ -150,7 +150,7 @@ struct DecodeLimitTests {
         let stage = try Self.stage(budget: 1 << 30, executor, codec: FakeCodec(parts: .growing, isDamaged: true))
         func load(accepts: Bool) -> Bool? {
             var request = ImageRequest(Stage.url)
-            request.acceptsIncomplete = accepts
+            request.allowsPartialImage = accepts
             let isIncomplete = Guarded<Bool?>(nil)
             stage.pipeline.load(request, on: stage.queue.callbackQueue) { _, result in
                 isIncomplete.withLock { $0 = (try? result.get())?.isIncomplete }

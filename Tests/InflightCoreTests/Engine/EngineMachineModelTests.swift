@@ -83,8 +83,8 @@ struct EngineMachineModelTests {
         }
     }
 
-    private func priority(_ random: inout SeededGenerator) -> LoadPriority {
-        LoadPriority.allCases.randomElement(using: &random)!
+    private func priority(_ random: inout SeededGenerator) -> ImageRequest.Priority {
+        ImageRequest.Priority.allCases.randomElement(using: &random)!
     }
 
     private func end(

@@ -44,7 +44,7 @@ final class MachineWorld {
 
     /// Jobs are named after their results: `u`, `u@s`, `u@s+p`. A second job for the same key gets an apostrophe.
     func add(
-        _ task: String, _ want: String, _ priority: LoadPriority = .normal, origin: OriginKey = origin,
+        _ task: String, _ want: String, _ priority: ImageRequest.Priority = .normal, origin: OriginKey = origin,
         first: Machine.LaneName = .fetch
     ) -> [String] {
         var actions = Machine.Actions()
@@ -74,7 +74,7 @@ final class MachineWorld {
         return lines(actions)
     }
 
-    func prioritize(_ task: String, _ priority: LoadPriority) -> [String] {
+    func prioritize(_ task: String, _ priority: ImageRequest.Priority) -> [String] {
         var actions = Machine.Actions()
         if let id = tasks[task] { machine.taskPriorityChanged(id, to: priority, now: now, actions: &actions) }
         return lines(actions)

@@ -16,11 +16,11 @@ struct PrefixReuseTests {
     }
 
     private func image(
-        _ stage: StoreStage, _ processors: [FakeProcessor], _ form: StoredForm = .original
+        _ stage: StoreStage, _ processors: [FakeProcessor], _ form: ImageRequest.StoredRepresentation = .original
     ) async throws -> LoadedImage {
         try await stage.image {
             $0.processors = processors.map { ImageProcessor($0) }
-            $0.storedForm = form
+            $0.storedRepresentation = form
         }
     }
 
@@ -76,7 +76,7 @@ struct PrefixReuseTests {
             $0.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
         }
         serve(stage)
-        let form = StoredForm.processed(EncodeOptions(format: .jpeg))
+        let form = ImageRequest.StoredRepresentation.processed(EncodeOptions(format: .jpeg))
         let (first, second) = (FakeProcessor(name: "a"), FakeProcessor(name: "b"))
         _ = try await image(stage, [first], form)
         #expect(try await image(stage, [first, second], form).source == .network)
@@ -124,7 +124,7 @@ struct PrefixReuseTests {
         let first = FakeProcessor(name: "a", onProcess: { _ in FakeCodec.pixels(width: 5, height: 5) })
         let request = ImageRequest(StoreStage.url)
         var (processed, plain) = (request, request)
-        (processed.processors, plain.storedForm) = ([ImageProcessor(first)], .processed)
+        (processed.processors, plain.storedRepresentation) = ([ImageProcessor(first)], .processed)
         let ended = [Once<Bool>(), Once<Bool>()]
         let queue = CallbackQueue.queue(DispatchQueue(label: "test"))
         stage.pipeline.load(processed, on: queue) { _, _ in ended[0].set(true) }
@@ -133,7 +133,7 @@ struct PrefixReuseTests {
         for one in ended { _ = try await one.value }
         await stage.settled()
         // Reads it from the store, as a new process would.
-        processed.storedForm = .processed
+        processed.storedRepresentation = .processed
         #expect(try await stage.pipeline.image(for: processed).width == 5)
         await stage.end()
     }

@@ -12,7 +12,7 @@ struct BodyBudgetTests {
         case holds(UInt64, units: Int64, isRoom: Bool)
         case asks(UInt64, BodyBudget<UInt64>.Answer)
         case asksWithoutPause(UInt64, BodyBudget<UInt64>.Answer)
-        case priority(UInt64, LoadPriority)
+        case priority(UInt64, ImageRequest.Priority)
         /// The transfers that continue afterwards; a negative number has to spill first.
         case spilled(UInt64, [Int64])
         case sleeps(UInt64, [Int64])

@@ -154,7 +154,7 @@ struct HookTests {
         try await queue.waitForWork()
         queue.runAll()
         #expect(heard.lines == ["ended"])
-        let started = transport.events.compactMap { event -> LoadPriority? in
+        let started = transport.events.compactMap { event -> ImageRequest.Priority? in
             if case .started(_, let priority) = event { priority } else { nil }
         }
         #expect(started == [.veryHigh, .veryHigh])
@@ -266,7 +266,7 @@ struct HookTests {
         let transport = ScriptedTransport(.automatic)
         transport.serve(Stage.url, .redirect(to: Self.other))
         transport.serve(Self.other, .status(500))
-        let entries = Guarded([LogEntry]())
+        let entries = Guarded([ImagePipeline.LogEntry]())
         let pipeline = try pipeline(transport) { $0.log = { entry in entries.withLock { $0.append(entry) } } }
         _ = await code(pipeline, ImageRequest("http://me:hunter2@a.example/1"))
         let heard = entries.withLock { $0 }
@@ -276,6 +276,6 @@ struct HookTests {
             ])
         #expect(heard.first { $0.message == "job failed" }?.level == .error)
         #expect(heard.allSatisfy { !$0.description.contains("hunter2") })
-        #expect(LogEntry(.trace, "m", [("a", "x\u{1B}[2Jy")]).description == "m a=x[2Jy")
+        #expect(ImagePipeline.LogEntry(.trace, "m", [("a", "x\u{1B}[2Jy")]).description == "m a=x[2Jy")
     }
 }

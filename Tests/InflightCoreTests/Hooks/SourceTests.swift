@@ -33,7 +33,7 @@ struct SourceTests {
     func bytes() async throws {
         let pipeline = try pipeline()
         let (calls, entered, mayReturn) = (Tally(), Bridge(), Bridge())
-        let source = ImageSource("album 1/ü") {
+        let source = ImageRequest.Source("album 1/ü") {
             calls.add()
             entered.open()
             await mayReturn.wait()
@@ -49,14 +49,14 @@ struct SourceTests {
         #expect(images.allSatisfy { $0.source == .source })
         #expect(calls.count == 1)
         #expect(pipeline.cached(ImageRequest(source: source))?.width == 9)
-        let other = ImageSource("album 2") { .bytes(FakeCodec.picture(width: 8)) }
+        let other = ImageRequest.Source("album 2") { .bytes(FakeCodec.picture(width: 8)) }
         #expect(try await pipeline.image(for: ImageRequest(source: other)).width == 8)
     }
 
     @Test("Pixels of a source are resized and converted, and loading them as data fails")
     func picture() async throws {
         let pipeline = try pipeline()
-        let source = ImageSource("drawn") { .picture(FakeCodec.pixels(width: 8, height: 4)) }
+        let source = ImageRequest.Source("drawn") { .picture(FakeCodec.pixels(width: 8, height: 4)) }
         var request = ImageRequest(source: source, resize: Resize(width: 4))
         request.pixelOrder = .bgra
         let image = try await pipeline.image(for: request)
@@ -74,7 +74,7 @@ struct SourceTests {
         let pipeline = try pipeline()
         for isFileFirst in [false, true] {
             let (calls, entered, mayReturn) = (Tally(), Bridge(), Bridge())
-            let source = ImageSource("drawn \(isFileFirst)") {
+            let source = ImageRequest.Source("drawn \(isFileFirst)") {
                 calls.add()
                 entered.open()
                 await mayReturn.wait()
@@ -112,11 +112,12 @@ struct SourceTests {
     func failing() async throws {
         struct Gone: Error {}
         let pipeline = try pipeline()
-        let gone = ImageSource("gone") { throw Gone() }
+        let gone = ImageRequest.Source("gone") { throw Gone() }
         let error = await failure { _ = try await pipeline.image(for: ImageRequest(source: gone)) }
         #expect(error?.code == .extensionFailed && error?.underlying is Gone)
         #expect(error?.url == "source:gone")
-        var large = ImageRequest(source: ImageSource("large") { .bytes(Bytes([UInt8](repeating: 0, count: 11))) })
+        var large = ImageRequest(
+            source: ImageRequest.Source("large") { .bytes(Bytes([UInt8](repeating: 0, count: 11))) })
         large.limits.maximumBodyBytes = 10
         #expect(await failure { _ = try await pipeline.data(for: large) }?.code == .tooLarge)
         large.limits.maximumBodyBytes = 11
@@ -128,7 +129,7 @@ struct SourceTests {
         let pipeline = try pipeline { $0.maximumConcurrentFetches = 2 }
         let (calls, entered) = (Tally(), Bridge())
         let wasCancelled = Bridge()
-        let source = ImageSource("slow") {
+        let source = ImageRequest.Source("slow") {
             calls.add()
             if calls.count > 1 { return .bytes(FakeCodec.picture(width: 2)) }
             entered.open()
@@ -170,7 +171,7 @@ struct SourceTests {
     @Test("A source: URL is invalid and never hits the cache entry of a source", arguments: ["source:x", "SOURCE:x"])
     func names(url: String) async throws {
         let pipeline = try pipeline()
-        let source = ImageSource("x") { .bytes(FakeCodec.picture()) }
+        let source = ImageRequest.Source("x") { .bytes(FakeCodec.picture()) }
         _ = try await pipeline.image(for: ImageRequest(source: source))
         #expect(pipeline.cached(ImageRequest(url)) == nil)
         let error = await failure { _ = try await pipeline.image(for: ImageRequest(url)) }

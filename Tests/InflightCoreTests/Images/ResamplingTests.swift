@@ -191,12 +191,12 @@ struct ResamplingTests {
         #expect(cut.width == 80 && Self.pixel(cut, 79, 9) == Self.pixel(source, 82, 69))
     }
 
-    @Test("An image oriented and oriented back is unchanged", arguments: ImageOrientation.allCases)
-    func orientation(_ orientation: ImageOrientation) {
+    @Test("An image oriented and oriented back is unchanged", arguments: ImageInfo.Orientation.allCases)
+    func orientation(_ orientation: ImageInfo.Orientation) {
         let source = Self.noise(45, 33, .opaque)
         let turned = source.oriented(orientation)
         #expect(turned.width == (orientation.swapsAxes ? 33 : 45))
-        let back: ImageOrientation = orientation == .right ? .left : orientation == .left ? .right : orientation
+        let back: ImageInfo.Orientation = orientation == .right ? .left : orientation == .left ? .right : orientation
         #expect(turned.oriented(back).bytes == source.bytes)
         #expect((turned.bytes == source.bytes) == (orientation == .up))
     }

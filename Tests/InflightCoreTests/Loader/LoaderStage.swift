@@ -58,7 +58,7 @@ final class LoaderStage: Sendable {
         return answer.withLock { $0 }
     }
 
-    func bind(_ url: String?, priority: LoadPriority = .normal) {
+    func bind(_ url: String?, priority: ImageRequest.Priority = .normal) {
         onQueue { $0.request = url.map { ImageRequest($0, priority: priority) } }
     }
 

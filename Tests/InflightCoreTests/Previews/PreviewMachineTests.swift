@@ -10,7 +10,7 @@ struct PreviewMachineTests {
     private static func after(_ milliseconds: Int) -> MonotonicTime { start + .milliseconds(milliseconds) }
 
     private static func machine(interval: Int = 200, least: Int64 = 1024) -> PreviewMachine {
-        var options = PreviewOptions(interval: .milliseconds(interval))
+        var options = ImageRequest.PreviewOptions(interval: .milliseconds(interval))
         options.minimumBytes = least
         return PreviewMachine(options, now: start)
     }

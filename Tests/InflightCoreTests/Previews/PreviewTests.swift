@@ -10,7 +10,7 @@ struct PreviewTests {
 
     private static func request(_ width: Int? = nil, interval: Duration = .zero) -> ImageRequest {
         var request = ImageRequest(Stage.url, resize: width.map { Resize(width: $0) })
-        request.previews = PreviewOptions(interval: interval)
+        request.previews = ImageRequest.PreviewOptions(interval: interval)
         request.previews?.minimumBytes = 1
         return request
     }

@@ -13,7 +13,7 @@ struct RequestPlanTests {
     ) throws -> RequestPlan {
         var request = ImageRequest(url)
         change(&request)
-        return try RequestPlan(request, goal: goal, harmlessFields: harmless, varying: varying)
+        return try RequestPlan(request, goal: goal, fieldsExcludedFromKey: harmless, varying: varying)
     }
 
     // MARK: Equal keys
@@ -146,7 +146,7 @@ struct RequestPlanTests {
         var request = ImageRequest("https://a.example/1.png")
         request.page = 2
         #expect(
-            try RequestPlan(request, goal: .image, harmlessFields: [], purpose: .processed(prefix: 0))
+            try RequestPlan(request, goal: .image, fieldsExcludedFromKey: [], purpose: .processed(prefix: 0))
                 .decodeOptions().page == 0)
     }
 

@@ -18,12 +18,13 @@ struct ProcessedPictureTests {
     }
 
     private func image(
-        _ stage: StoreStage, _ form: StoredForm, _ processor: FakeProcessor? = nil, width: Int? = 2,
-        url: String = StoreStage.url, policy: CachePolicy = .obey
+        _ stage: StoreStage, _ form: ImageRequest.StoredRepresentation, _ processor: FakeProcessor? = nil,
+        width: Int? = 2,
+        url: String = StoreStage.url, policy: ImageRequest.CachePolicy = .obey
     ) async throws -> LoadedImage {
         try await stage.image(url) {
             $0.resize = width.map { Resize(width: $0, height: 2) }
-            $0.storedForm = form
+            $0.storedRepresentation = form
             $0.cachePolicy = policy
             if let processor { $0.processors = [ImageProcessor(processor)] }
         }
@@ -47,9 +48,9 @@ struct ProcessedPictureTests {
     @Test(
         "A stored processed image is served without a fetch, full-size decode or processing",
         arguments: [
-            StoredForm.processed, .both,
+            ImageRequest.StoredRepresentation.processed, .both,
         ])
-    func found(form: StoredForm) async throws {
+    func found(form: ImageRequest.StoredRepresentation) async throws {
         let stage = try stage()
         stage.serve(StoreStage.url, picture(16, Self.fresh))
         let processor = FakeProcessor(name: "a")
@@ -200,8 +201,8 @@ struct ProcessedPictureTests {
 
     @Test(
         "Policies that fetch anew ignore a stored processed image, and all others use it",
-        arguments: CachePolicy.allCases)
-    func policies(policy: CachePolicy) async throws {
+        arguments: ImageRequest.CachePolicy.allCases)
+    func policies(policy: ImageRequest.CachePolicy) async throws {
         let stage = try stage()
         stage.serve(StoreStage.url, picture(16, Self.fresh))
         _ = try await image(stage, .processed)
@@ -217,7 +218,7 @@ struct ProcessedPictureTests {
         stage.serve(StoreStage.url, picture(16, Self.fresh))
         for name in ["anna", "ben"] {
             let loaded = try await stage.image {
-                $0.storedForm = .processed
+                $0.storedRepresentation = .processed
                 $0.originFields.append("Authorization", name)
             }
             #expect(loaded.source == .network)

@@ -34,10 +34,10 @@ struct RejectedBodyTests {
 
     private static let fields = StoreStage.fields([("Cache-Control", "max-age=600"), ("ETag", "\"a\"")])
 
-    private func load(_ stage: StoreStage, _ way: Way, policy: CachePolicy = .obey) async throws {
+    private func load(_ stage: StoreStage, _ way: Way, policy: ImageRequest.CachePolicy = .obey) async throws {
         var request = ImageRequest(StoreStage.url)
         request.cachePolicy = policy
-        if way != .image, way != .info { request.expectsPicture = true }
+        if way != .image, way != .info { request.expectsImage = true }
         if way == .verified { request.verifiesStoredImage = true }
         switch way {
         case .image: _ = try await stage.pipeline.image(for: request)

@@ -114,11 +114,11 @@ struct StoredAnswerTests {
         await stage.end()
     }
 
-    @Test("A request follows its cache policy", arguments: CachePolicy.allCases)
-    func policies(policy: CachePolicy) async throws {
+    @Test("A request follows its cache policy", arguments: ImageRequest.CachePolicy.allCases)
+    func policies(policy: ImageRequest.CachePolicy) async throws {
         let stage = try StoreStage()
         stage.serve(StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=60"), ("ETag", "\"a\"")))
-        let ask = { (policy: CachePolicy) in try await stage.data { $0.cachePolicy = policy } }
+        let ask = { (policy: ImageRequest.CachePolicy) in try await stage.data { $0.cachePolicy = policy } }
         if policy == .onlyCached {
             do {
                 _ = try await ask(policy)
@@ -136,7 +136,7 @@ struct StoredAnswerTests {
         } else {
             _ = try await ask(policy)
         }
-        let counts: [CachePolicy: Int] = [
+        let counts: [ImageRequest.CachePolicy: Int] = [
             .obey: 2, .refresh: 3, .reload: 3, .onlyCached: 1, .preferCached: 1, .noStore: 3,
         ]
         #expect(stage.sent.count == counts[policy])
@@ -183,7 +183,7 @@ struct StoredAnswerTests {
         "Each set of credentials gets and stores its own response",
         arguments: ["Cookie", "Authorization", "X-Api-Key"])
     func accounts(name: String) async throws {
-        let stage = try StoreStage { $0.harmlessFields = ["X-Trace"] }
+        let stage = try StoreStage { $0.fieldsExcludedFromKey = ["X-Trace"] }
         let answers = ["one", "two", "nobody"].map { StoreStage.ok($0, ("Cache-Control", "max-age=60")) }
         stage.serve(StoreStage.url, answers[0], answers[1], answers[2])
         func get(_ value: String?, trace: String = "1") async throws -> String {
@@ -264,7 +264,7 @@ struct StoredAnswerTests {
             StoreStage.url, .ok(FakeCodec.picture(width: 4)), .ok(FakeCodec.picture(width: 5)),
             .ok(FakeCodec.picture(width: 6)))
         _ = try await stage.image()
-        for policy in [CachePolicy.obey, .onlyCached, .preferCached] {
+        for policy in [ImageRequest.CachePolicy.obey, .onlyCached, .preferCached] {
             #expect(try await stage.image { $0.cachePolicy = policy }.source == .memory)
         }
         #expect(try await stage.image { $0.cachePolicy = .noStore }.width == 5)

@@ -21,9 +21,9 @@ final class EarsBook: Sendable {
 }
 
 /// An observer on a queue that the test runs by hand. It records the events it receives.
-final class Ears: PipelineListener {
+final class Ears: ImagePipeline.Observer {
     let queue = ManualQueue()
-    private let heard = Guarded([PipelineEvent]())
+    private let heard = Guarded([ImagePipeline.Event]())
     private let batches = Guarded([Int]())
     private let lost = Guarded(0)
     private let onHear: @Sendable () -> Void
@@ -32,25 +32,25 @@ final class Ears: PipelineListener {
         self.onHear = onHear
     }
 
-    func didHear(_ events: [PipelineEvent], leftOut: Int) {
+    func didObserve(_ events: [ImagePipeline.Event], dropped: Int) {
         heard.withLock { $0 += events }
         batches.withLock { $0.append(events.count) }
-        lost.withLock { $0 += leftOut }
+        lost.withLock { $0 += dropped }
         onHear()
     }
 
-    var leftOut: Int { lost.withLock { $0 } }
+    var dropped: Int { lost.withLock { $0 } }
     var batchCount: Int { batches.withLock { $0.count } }
 
     /// All events delivered so far.
-    var events: [PipelineEvent] {
+    var events: [ImagePipeline.Event] {
         queue.runAll()
         return heard.withLock { $0 }
     }
 
     /// The events in short form: `1 asked`, `#0 queued fetch`; jobs are numbered in order of appearance.
     var lines: [String] {
-        var jobs: [PipelineEvent.JobNumber] = []
+        var jobs: [ImagePipeline.Event.JobNumber] = []
         return events.map { event in
             var words: [String] = []
             if let task = event.task { words.append("\(task)") }
@@ -62,7 +62,7 @@ final class Ears: PipelineListener {
         }
     }
 
-    private static func word(_ kind: PipelineEvent.Kind) -> String {
+    private static func word(_ kind: ImagePipeline.Event.Kind) -> String {
         switch kind {
         case .asked: "asked"
         case .goesElsewhere: "elsewhere"

@@ -64,11 +64,11 @@ final class FakeCodec: ImageCodec {
     func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
-    ) throws(LoadError) -> PartialPicture? {
+    ) throws(LoadError) -> PartialImage? {
         guard parts != .none else { return nil }
         let pixels = Self.pixels(
             width: options.resize?.width ?? Int(bytes[8]), height: options.resize?.height ?? Int(bytes[9]))
-        return PartialPicture(pixels: pixels, detail: bytes.count, coversAll: true, isFinal: parts == .final)
+        return PartialImage(pixels: pixels, detail: bytes.count, coversAll: true, isFinal: parts == .final)
     }
 
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {

@@ -59,7 +59,7 @@ final class Stage: Sendable {
     /// Loads bytes and logs the result as `name: text or code`.
     @discardableResult
     func load(
-        _ url: String = Stage.url, priority: LoadPriority = .normal, log: Log = Log(), name: String = "end",
+        _ url: String = Stage.url, priority: ImageRequest.Priority = .normal, log: Log = Log(), name: String = "end",
         change: (inout ImageRequest) -> Void = { _ in }
     ) -> ImageTask {
         var request = ImageRequest(url, priority: priority)

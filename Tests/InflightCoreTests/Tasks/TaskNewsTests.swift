@@ -26,7 +26,7 @@ struct TaskNewsTests {
     private static func event(_ word: Substring) -> TaskNews.Event? {
         guard let number = Int(word.dropFirst()) else { return nil }
         return switch word.first {
-        case "p": .progress(LoadProgress(receivedBytes: Int64(number), expectedBytes: nil))
+        case "p": .progress(ImageTask.Progress(receivedBytes: Int64(number), expectedBytes: nil))
         case "v": .preview(preview(number))
         case "s": .stale(stale(number))
         default: nil
@@ -166,7 +166,7 @@ struct TaskNewsTests {
     func takenAtCancel() {
         var news = TaskNews()
         _ = news.eventArrived(.preview(Self.preview(1)))
-        _ = news.eventArrived(.progress(LoadProgress(receivedBytes: 1, expectedBytes: nil)))
+        _ = news.eventArrived(.progress(ImageTask.Progress(receivedBytes: 1, expectedBytes: nil)))
         #expect(!news.isEmpty)
         var taken = news.takeAll()
         #expect(Self.told(&taken) == ["v1", "p1"])
@@ -185,10 +185,10 @@ struct TaskNewsTests {
                 switch rest % 6 {
                 case 0:
                     arrived += 1
-                    let progress = LoadProgress(receivedBytes: arrived, expectedBytes: nil)
+                    let progress = ImageTask.Progress(receivedBytes: arrived, expectedBytes: nil)
                     #expect(news.eventArrived(.progress(progress)).wasTaken == !staleIsNext)
                 case 1:
-                    let progress = LoadProgress(receivedBytes: arrived - 1, expectedBytes: nil)
+                    let progress = ImageTask.Progress(receivedBytes: arrived - 1, expectedBytes: nil)
                     #expect(!news.eventArrived(.progress(progress)).wasTaken)
                 case 2: #expect(news.eventArrived(.preview(previews[step])).wasTaken == !hasStale)
                 case 3:

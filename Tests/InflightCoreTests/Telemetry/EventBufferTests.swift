@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Event buffer", .timeLimit(.minutes(10)))
 struct EventBufferTests {
-    private func event(_ time: Int64, _ task: UInt32 = 1) -> PipelineEvent {
-        PipelineEvent(time: MonotonicTime(nanoseconds: time), task: task, kind: .joined)
+    private func event(_ time: Int64, _ task: UInt32 = 1) -> ImagePipeline.Event {
+        ImagePipeline.Event(time: MonotonicTime(nanoseconds: time), task: task, kind: .joined)
     }
 
     /// The times of the events taken.
@@ -41,9 +41,9 @@ struct EventBufferTests {
         buffer.append(event(2, 6))
         let next = buffer.take()
         #expect(full.events.map(\.task) == [1, 2])
-        #expect(full.leftOut == 3)
+        #expect(full.dropped == 3)
         #expect(next.events.map(\.task) == [6])
-        #expect(next.leftOut == 0)
+        #expect(next.dropped == 0)
     }
 
     @Test("Event times never decrease, except for events reported late")

@@ -13,7 +13,7 @@ struct HistogramTests {
             values.append(Int64.random(in: 0 ... .max, using: &random) >> Int64.random(in: 0..<62, using: &random))
         }
         for value in values {
-            var histogram = Histogram()
+            var histogram = ImagePipeline.Histogram()
             histogram.record(value)
             let upper = histogram.buckets[0].upper
             #expect(upper >= value)
@@ -24,7 +24,7 @@ struct HistogramTests {
 
     @Test("Histogram percentiles are accurate within 1/32")
     func percentiles() {
-        var histogram = Histogram()
+        var histogram = ImagePipeline.Histogram()
         for value in (1...1000 as ClosedRange<Int64>).reversed() { histogram.record(value * 100) }
         for (share, exact) in [(0.5, 50_000.0), (0.9, 90_000), (0.95, 95_000), (0.99, 99_000), (1, 100_000)] {
             let told = Double(histogram.percentile(share))
@@ -36,7 +36,7 @@ struct HistogramTests {
 
     @Test("Histogram buckets ascend without overlap and count every value")
     func buckets() {
-        var histogram = Histogram()
+        var histogram = ImagePipeline.Histogram()
         for value in 0..<5000 as Range<Int64> { histogram.record(value * value) }
         let buckets = histogram.buckets
         #expect(zip(buckets, buckets.dropFirst()).allSatisfy { $0.upper < $1.upper })
@@ -45,7 +45,7 @@ struct HistogramTests {
 
     @Test("Merging histograms equals recording all values in one, and negative values count as zero")
     func merging() {
-        var (left, right, both) = (Histogram(), Histogram(), Histogram())
+        var (left, right, both) = (ImagePipeline.Histogram(), ImagePipeline.Histogram(), ImagePipeline.Histogram())
         for value in [3, 900, -4] as [Int64] {
             left.record(value)
             both.record(value)
@@ -56,7 +56,7 @@ struct HistogramTests {
         }
         left.merge(right)
         #expect(left == both)
-        #expect(Histogram().p99 == 0)
+        #expect(ImagePipeline.Histogram().p99 == 0)
         #expect(both.percentile(0) == 0)
     }
 }

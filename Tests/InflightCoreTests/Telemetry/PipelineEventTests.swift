@@ -14,7 +14,7 @@ struct PipelineEventTests {
         change: (inout ImagePipeline.Configuration) -> Void = { _ in }
     ) throws -> Stage {
         try Stage(mode) {
-            $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue)
+            $0.observer = ImagePipeline.Observation(ears, on: ears.queue.callbackQueue)
             change(&$0)
         }
     }
@@ -35,7 +35,7 @@ struct PipelineEventTests {
                 "1 delivered",
             ])
         #expect(ears.events[0].kind == .asked(url: Stage.url))
-        #expect(ears.leftOut == 0)
+        #expect(ears.dropped == 0)
     }
 
     @Test("A coalesced task reports the job it joined and finishes with the source shared")
@@ -57,7 +57,7 @@ struct PipelineEventTests {
         let ears = book.ears()
         let executor = HandExecutor()
         let stage = try Stage(executor: executor) {
-            $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue)
+            $0.observer = ImagePipeline.Observation(ears, on: ears.queue.callbackQueue)
         }
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
         for width in [2, 4] {
@@ -134,7 +134,7 @@ struct PipelineEventTests {
     @Test("Disk cache lookups, reads and writes emit events")
     func stored() async throws {
         let ears = book.ears()
-        let stage = try StoreStage { $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue) }
+        let stage = try StoreStage { $0.observer = ImagePipeline.Observation(ears, on: ears.queue.callbackQueue) }
         stage.serve(StoreStage.url, StoreStage.ok("abc", ("Cache-Control", "max-age=60")))
         _ = try await stage.get()
         _ = try await stage.get()
@@ -151,12 +151,12 @@ struct PipelineEventTests {
     @Test("A slow observer receives a bounded number of events and the count of dropped ones")
     func bound() throws {
         let ears = book.ears()
-        let stage = try stage(ears) { $0.listening?.capacity = 10 }
+        let stage = try stage(ears) { $0.observer?.capacity = 10 }
         stage.transport.serveOthers(.ok(Bytes("abc")))
         for number in 0..<100 { stage.load("http://a.example/\(number)") }
         #expect(ears.queue.count == 1)
         #expect(ears.events.count == 10)
-        #expect(ears.leftOut > 100)
+        #expect(ears.dropped > 100)
         stage.transport.finishAll()
         #expect(ears.events.count > 10)
     }
@@ -190,7 +190,7 @@ struct PipelineEventTests {
             let ears = Ears { captured.touch() }
             var configuration = ImagePipeline.Configuration(
                 transports: [.shared(ScriptedTransport(.manual))], codecs: CodecRegistry([]))
-            configuration.listening = PipelineListening(ears, on: queue.callbackQueue)
+            configuration.observer = ImagePipeline.Observation(ears, on: queue.callbackQueue)
             let pipeline = try ImagePipeline(configuration: configuration)
             pipeline.loadResponse(ImageRequest("nonsense:"), on: queue.callbackQueue) { _, _ in }
         }
@@ -216,7 +216,7 @@ struct PipelineEventTests {
         let ears = book.ears()
         let executor = HandExecutor()
         let stage = try Stage(executor: executor) {
-            $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue)
+            $0.observer = ImagePipeline.Observation(ears, on: ears.queue.callbackQueue)
         }
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
         for _ in 0..<2 {

@@ -38,7 +38,7 @@ package enum GoldenScene {
     package static func opaque(_ color: SIMD3<Double>) -> SIMD4<Double> { SIMD4(color, 255) }
 
     /// Returns the stored pixel displayed at `x`, `y`: as ``Scene/stored(_:_:_:)``, for this size.
-    package static func stored(_ orientation: ImageOrientation, _ x: Int, _ y: Int) -> (Int, Int) {
+    package static func stored(_ orientation: ImageInfo.Orientation, _ x: Int, _ y: Int) -> (Int, Int) {
         Scene.stored(orientation, x, y, width: width, height: height)
     }
 }

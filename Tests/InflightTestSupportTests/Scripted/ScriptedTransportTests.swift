@@ -8,7 +8,7 @@ struct ScriptedTransportTests {
     private let a = "http://h/a"
     private let b = "http://h/b"
 
-    private func request(_ url: String, _ priority: LoadPriority = .normal) throws -> TransportRequest {
+    private func request(_ url: String, _ priority: ImageRequest.Priority = .normal) throws -> TransportRequest {
         try TransportRequest(url: ResourceURL(url), priority: priority)
     }
 

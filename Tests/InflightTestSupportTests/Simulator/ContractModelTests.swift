@@ -8,13 +8,13 @@ struct ContractModelTests {
     private let model = ContractModel(bounds: Bounds())
     private let wish = Wish(kind: .bytes, resource: 1, origin: 0)
 
-    private func ask(_ priority: LoadPriority = .normal, queue: Int = 0) -> Int {
+    private func ask(_ priority: ImageRequest.Priority = .normal, queue: Int = 0) -> Int {
         let task = model.asked(wish, priority: priority, queue: queue)
         model.joins(task)
         return task
     }
 
-    private func start(_ serial: Int, priority: LoadPriority = .normal, resource: UInt8 = 1) {
+    private func start(_ serial: Int, priority: ImageRequest.Priority = .normal, resource: UInt8 = 1) {
         model.exchangeStarts(
             serial, kind: .bytes, resource: resource, language: 1, origin: 0, priority: priority)
     }

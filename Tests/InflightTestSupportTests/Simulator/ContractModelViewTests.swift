@@ -15,7 +15,7 @@ struct ContractModelViewTests {
         return place
     }
 
-    private func start(_ serial: Int, resource: UInt8, priority: LoadPriority = .normal) {
+    private func start(_ serial: Int, resource: UInt8, priority: ImageRequest.Priority = .normal) {
         model.exchangeStarts(
             serial, kind: .picture, resource: resource, language: 1, origin: 0, priority: priority)
     }

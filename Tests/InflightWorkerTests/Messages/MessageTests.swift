@@ -38,7 +38,8 @@ struct MessageTests {
     func beginnings() {
         let layout = PixelLayout(width: 3, height: 2, bytesPerRow: 12, format: .premultipliedBGRA)
         let replies: [DecoderReply] = [
-            .ready(decodes: [.png], encodes: [], protections: DecoderProtection.allCases, missing: ["a b"]),
+            .ready(
+                decodes: [.png], encodes: [], protections: DecoderConfiguration.Protection.allCases, missing: ["a b"]),
             .notReady(message: "é"), .sharedPixels(id: 1, layout), .pixels(id: -1, layout, [1, 2, 3]),
             .sharedBytes(id: .max, byteCount: .min), .failure(id: 2, code: "damaged", message: ""),
             .sharedPart(id: 3, layout, detail: 4, coversAll: true, isFinal: false), .noPart(id: 5), .valid(id: 6),

@@ -8,8 +8,8 @@ import Testing
 struct ProtectionTests {
     @Test("A missing protection is reported once, and a missing required one refuses the decoder")
     func decisions() {
-        let all = Set(DecoderProtection.allCases)
-        let always: Set<DecoderProtection> = [.limits, .seccomp]
+        let all = Set(DecoderConfiguration.Protection.allCases)
+        let always: Set<DecoderConfiguration.Protection> = [.limits, .seccomp]
         var lenient = ProtectionPolicy(required: [])
         #expect(lenient.decoderStarted(with: all) == .use(reporting: []))
         #expect(lenient.decoderStarted(with: all.subtracting([.landlock])) == .use(reporting: [.landlock]))
@@ -23,15 +23,15 @@ struct ProtectionTests {
 
     @Test("A decoder runs if its required protections are supported, and is refused otherwise")
     func real() async throws {
-        let reports = Guarded<[Set<DecoderProtection>]>([])
+        let reports = Guarded<[Set<DecoderConfiguration.Protection>]>([])
         let lenient = DecoderPool.faulty {
             $0.missingProtectionsHandler = { missing in reports.withLock { $0.append(missing) } }
         }
-        let missing = Set(DecoderProtection.allCases).subtracting(try lenient.capabilities().protections)
+        let missing = Set(DecoderConfiguration.Protection.allCases).subtracting(try lenient.capabilities().protections)
         #expect(await lenient.failure("exit")?.code == .decoderCrashed)
         #expect(try await lenient.order("good 8").width == 8)
         #expect(reports.withLock(\.self) == (missing.isEmpty ? [] : [missing]))
-        for protection in DecoderProtection.allCases {
+        for protection in DecoderConfiguration.Protection.allCases {
             let failure = await DecoderPool.faulty { $0.requiredProtections = [protection] }.failure("good 8")
             #expect(failure?.code == (missing.contains(protection) ? .decoderUnavailable : nil))
             #expect(failure?.message.contains("required protection \(protection)") ?? true)

@@ -16,12 +16,12 @@ func flightCosts(_ harness: Harness) {
         configuration.memoryCache.limit = 20_000_000
         let pipeline = try ImagePipeline(configuration: configuration)
         let grid = RowGrid(rows: 10_000, pipeline: pipeline) { row in
-            ImageRequest(source: ImageSource("row \(row)") { .bytes(picture) })
+            ImageRequest(source: ImageRequest.Source("row \(row)") { .bytes(picture) })
         } configure: {
             $0.fade = .milliseconds(120)
         }
         MainLoop.countsWork = true
-        var (elapsed, processor) = (Histogram(), Histogram())
+        var (elapsed, processor) = (ImagePipeline.Histogram(), ImagePipeline.Histogram())
         let busy = ProcessorTime.ofProcess
         let began = ContinuousClock.now
         await Flight(grid: grid, seed: 3).fly(frames: 2000) {

@@ -16,7 +16,7 @@ final class RowGrid {
     /// The number of binds to rows whose images were not in memory and were requested, if ``look()`` ran in time.
     private(set) var askedCount = 0
     /// The time of each bind on the main thread, in nanoseconds.
-    private(set) var bindTimes = Histogram()
+    private(set) var bindTimes = ImagePipeline.Histogram()
     /// The row to which each cell is bound now.
     private var cells: [UnsafeMutablePointer<GtkWidget>: Bound] = unsafe [:]
     private var pixels: [UInt8] = []

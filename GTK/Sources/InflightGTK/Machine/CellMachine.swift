@@ -25,9 +25,9 @@ package struct CellMachine: Hashable, Sendable {
 
     package struct Actions: Hashable, Sendable {
         /// Start the load at this priority.
-        package var begins: LoadPriority?
+        package var begins: ImageRequest.Priority?
         /// Change the priority of the running load.
-        package var turns: LoadPriority?
+        package var turns: ImageRequest.Priority?
         /// Cancel the running load.
         package var cancels = false
         /// Check where the cell is, once it has been laid out.
@@ -50,12 +50,15 @@ package struct CellMachine: Hashable, Sendable {
     package var priorities: Priorities
 
     package struct Priorities: Hashable, Sendable {
-        package var visible: LoadPriority
-        package var near: LoadPriority
+        package var visible: ImageRequest.Priority
+        package var near: ImageRequest.Priority
         /// If nil, cells that are away are not loaded.
-        package var away: LoadPriority?
+        package var away: ImageRequest.Priority?
 
-        package init(visible: LoadPriority = .high, near: LoadPriority = .low, away: LoadPriority? = nil) {
+        package init(
+            visible: ImageRequest.Priority = .high, near: ImageRequest.Priority = .low,
+            away: ImageRequest.Priority? = nil
+        ) {
             self.visible = visible
             self.near = near
             self.away = away
@@ -136,7 +139,7 @@ package struct CellMachine: Hashable, Sendable {
         return actions
     }
 
-    private func priority(_ nearness: Nearness) -> LoadPriority? {
+    private func priority(_ nearness: Nearness) -> ImageRequest.Priority? {
         switch nearness {
         case .visible: priorities.visible
         case .near: priorities.near
@@ -144,7 +147,7 @@ package struct CellMachine: Hashable, Sendable {
         }
     }
 
-    private mutating func begin(_ priority: LoadPriority) -> Actions {
+    private mutating func begin(_ priority: ImageRequest.Priority) -> Actions {
         phase = .loading
         latest += 1
         var actions = Actions()

@@ -39,11 +39,11 @@ extension RemoteImage {
         /// Whether a click on a failed image retries its load.
         public var retriesOnClick = true
         /// The load priorities of visible widgets, and of widgets that are likely to become visible next.
-        public var visiblePriority = LoadPriority.high
-        public var nearPriority = LoadPriority.low
+        public var visiblePriority = ImageRequest.Priority.high
+        public var nearPriority = ImageRequest.Priority.low
         /// The load priority of bound widgets that are further away. If nil, the default, their loads do not begin, and
         /// running ones are cancelled.
-        public var awayPriority: LoadPriority?
+        public var awayPriority: ImageRequest.Priority?
 
         public init() {}
 
@@ -67,7 +67,7 @@ extension RemoteImage {
         case empty
         /// Bound, but neither visible nor likely to become visible next.
         case waiting
-        case loading(LoadProgress?)
+        case loading(ImageTask.Progress?)
         case loaded
         case failed(LoadError)
     }

@@ -194,7 +194,7 @@ public final class RemoteImage {
         if actions.spins != nil { drawActivity() }
     }
 
-    private func begin(_ priority: LoadPriority) {
+    private func begin(_ priority: ImageRequest.Priority) {
         guard let bound, var request = asked ?? sized(bound) else { return }
         asked = request
         request.priority = priority

@@ -34,7 +34,7 @@ final class LargePicture {
     func show(_ url: String) {
         self.url = url
         var request = ImageRequest(url)
-        request.previews = PreviewOptions()
+        request.previews = ImageRequest.PreviewOptions()
         image.bind(request, description: url)
         tell()
     }

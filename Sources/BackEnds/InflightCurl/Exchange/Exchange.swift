@@ -22,7 +22,7 @@ final class Exchange: Transfer, @unchecked Sendable {
     /// Retained until the exchange ends.
     var receiver: (any TransportReceiver)?
     var phase = Phase.naming
-    var priority: LoadPriority
+    var priority: ImageRequest.Priority
     var easy: EasyHandle?
     var site: Site?
     /// The position in the loop's list.
@@ -83,7 +83,7 @@ final class Exchange: Transfer, @unchecked Sendable {
         mailbox.post(.resume(self))
     }
 
-    func setPriority(_ priority: LoadPriority) {
+    func setPriority(_ priority: ImageRequest.Priority) {
         mailbox.post(.prioritize(self, priority))
     }
 }

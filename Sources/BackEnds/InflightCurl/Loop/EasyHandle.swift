@@ -34,7 +34,7 @@ internal import InflightCore
         var decodes = true
         var connectTimeout: Int?
         var proxy = ""
-        var weight = LoadPriority.normal
+        var weight = ImageRequest.Priority.normal
         var watchesProgress = false
         var hasResolveList = false
         var connectsAnew = false
@@ -217,7 +217,7 @@ internal import InflightCore
     ///   weights only when more of the response arrives, which may take long for a starved stream. Pausing and resuming
     ///   the sending side makes libcurl write to the connection and changes nothing else: a request without a body has
     ///   nothing to send, and one with a body continues when resumed.
-    func setPriority(_ priority: LoadPriority, flushes: Bool) {
+    func setPriority(_ priority: ImageRequest.Priority, flushes: Bool) {
         guard applied.weight != priority else { return }
         applied.weight = priority
         set(CURLOPT_STREAM_WEIGHT, Self.weight(priority))
@@ -227,12 +227,12 @@ internal import InflightCore
     }
 
     /// Returns the urgency of RFC 9218 section 4.1. The default of 3 is omitted; 6 and 7 are for less than images.
-    private static func urgency(_ priority: LoadPriority) -> Int? {
+    private static func urgency(_ priority: ImageRequest.Priority) -> Int? {
         priority == .normal ? nil : 5 - Int(priority.rawValue)
     }
 
     /// Returns the weight of RFC 7540 section 5.3.2. The default is 16.
-    private static func weight(_ priority: LoadPriority) -> Int {
+    private static func weight(_ priority: ImageRequest.Priority) -> Int {
         switch priority {
         case .veryLow: 1
         case .low: 8

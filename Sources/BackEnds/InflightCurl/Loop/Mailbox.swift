@@ -16,7 +16,7 @@ final class Mailbox: Sendable {
         case start(Exchange)
         case cancel(Exchange)
         case resume(Exchange)
-        case prioritize(Exchange, LoadPriority)
+        case prioritize(Exchange, ImageRequest.Priority)
         /// The system's resolver has answered.
         case named(String, Resolver.Outcome)
     }

@@ -7,7 +7,7 @@ struct CacheOptions: Equatable, Sendable {
     var folder: String?
     var isOff = false
     var bytes: Int64 = 150_000_000
-    var policy = CachePolicy.obey
+    var policy = ImageRequest.CachePolicy.obey
     var servesStaleOnDisconnect = false
 
     func settle() throws(UsageError) {

@@ -63,7 +63,7 @@ extension GetOptions {
         ] + encoding + [
             Option(
                 "--incomplete", "decode the intact part of damaged images; the rest is transparent or coarse",
-                \.acceptsIncomplete),
+                \.allowsPartialImage),
             Option(
                 "--raw",
                 "store bodies unchanged after a structure check (default, unless an option above requires re-encoding)",

@@ -48,7 +48,7 @@ struct GetOptions: CommandOptions {
     var background: [UInt8] = [255, 255, 255]
     var discards = false
     /// Whether a damaged image is decoded as far as possible.
-    var acceptsIncomplete = false
+    var allowsPartialImage = false
     /// Whether progressive previews are stored, too.
     var showsPreviews = false
     var skipsExisting = false
@@ -157,7 +157,7 @@ struct GetOptions: CommandOptions {
                 throw UsageError("--checksum and \(option) cannot be combined: \(option) re-encodes the image.")
             }
         }
-        if acceptsIncomplete, treatment != .remade {
+        if allowsPartialImage, treatment != .remade {
             throw UsageError(
                 "--incomplete requires an option that re-encodes the image, such as --format, --size or --process.")
         }

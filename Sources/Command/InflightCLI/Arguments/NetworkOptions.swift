@@ -27,7 +27,7 @@ struct NetworkOptions: Equatable, Sendable {
     var connectsToPublicOnly = false
     var decoding = DecodeIsolation.auto
     var drawsSVG = false
-    var requiredProtections: Set<DecoderProtection> = []
+    var requiredProtections: Set<DecoderConfiguration.Protection> = []
     var json = false
     var isQuiet = false
     var isVerbose = false
@@ -106,7 +106,7 @@ struct NetworkOptions: Equatable, Sendable {
                 "refuse decoder processes without these protections: landlock, namespaces; repeatable"
             ) {
                 for word in $1.text.split(separator: ",", omittingEmptySubsequences: false) {
-                    let choices = [DecoderProtection.landlock, .namespaces].map { ($0.rawValue, $0) }
+                    let choices = [DecoderConfiguration.Protection.landlock, .namespaces].map { ($0.rawValue, $0) }
                     $0.requiredProtections.insert(try OptionValue($1.name, [String(word)]).choice(choices))
                 }
             },

@@ -117,8 +117,8 @@ struct ProcessList {
         return color
     }
 
-    private func border(from index: Int) throws(UsageError) -> Border? {
+    private func border(from index: Int) throws(UsageError) -> ImageProcessor.Border? {
         guard values.count > index else { return nil }
-        return Border(width: try number(index, 0...100_000), color: try color(index + 1))
+        return ImageProcessor.Border(width: try number(index, 0...100_000), color: try color(index + 1))
     }
 }

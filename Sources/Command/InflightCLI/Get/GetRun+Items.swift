@@ -48,7 +48,7 @@ extension GetRun {
         item.startedAt = clock.now()
         if item.url.origin == nil { localLoads += 1 }
         narrator.tell(item.text, "requested")
-        var progress: (@Sendable (ImageTask, LoadProgress) -> Void)?
+        var progress: (@Sendable (ImageTask, ImageTask.Progress) -> Void)?
         if narrator.showsProgress { progress = { _, value in item.receivedBytes = value.receivedBytes } }
         let preview = options.showsPreviews ? showPreview(of: item) : nil
         let work = work

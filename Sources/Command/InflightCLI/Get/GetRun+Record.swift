@@ -5,7 +5,7 @@ import InflightCore
 /// Reports the run's progress to the recorder. Without a recorder, nothing is done.
 extension GetRun {
     /// A load was passed to the engine.
-    func record(begun item: ListItem, _ number: PipelineEvent.TaskNumber) {
+    func record(begun item: ListItem, _ number: ImagePipeline.Event.TaskNumber) {
         guard let recorder else { return }
         item.taskNumber = number
         let lines = item.waiters.map(\.line)

@@ -27,7 +27,7 @@ final class ListItem: @unchecked Sendable {
     /// The time at which the load began.
     var startedAt: MonotonicTime
     /// The number of the task in the pipeline's events, once the load has begun.
-    var taskNumber: PipelineEvent.TaskNumber = 0
+    var taskNumber: ImagePipeline.Event.TaskNumber = 0
     /// The number of body bytes received so far, for the progress line.
     var receivedBytes: Int64 = 0
     /// The files of the previews.

@@ -10,7 +10,7 @@ struct RequestMaker {
         headersByHost = options.headers.filter { $0.host != nil }
         template.limits = options.limits
         template.fields = HTTPFields(options.headers.filter { $0.host == nil }.map { ($0.name, $0.value) })
-        template.expectsPicture = true
+        template.expectsImage = true
     }
 
     init(_ options: GetOptions) {
@@ -20,12 +20,12 @@ struct RequestMaker {
         template.page = options.page ?? 0
         template.cachePolicy = options.cache.policy
         template.servesStaleOnDisconnect = options.cache.servesStaleOnDisconnect
-        template.expectsPicture = options.treatment != .anything
+        template.expectsImage = options.treatment != .anything
         template.checksum = options.checksum
         template.verifiesStoredImage = options.treatment == .asItCame(verified: true)
         template.keepsMetadata = options.keepsMetadata && options.treatment == .remade
-        template.acceptsIncomplete = options.acceptsIncomplete
-        if options.showsPreviews { template.previews = PreviewOptions() }
+        template.allowsPartialImage = options.allowsPartialImage
+        if options.showsPreviews { template.previews = ImageRequest.PreviewOptions() }
     }
 
     func request(_ text: String, _ url: ResourceURL) -> ImageRequest {

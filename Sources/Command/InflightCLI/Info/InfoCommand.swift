@@ -118,7 +118,7 @@ struct PictureFacts: Sendable {
     var placeholder: Placeholder?
     var metadata: ImageMetadata?
     /// The animation of a file with several frames, if all of the file was read.
-    var animation: AnimationInfo?
+    var animation: AnimatedImage.Info?
 }
 
 /// The placeholders of an image, shown until it is loaded.

@@ -84,7 +84,7 @@ enum InfoText {
         return writer.line
     }
 
-    private static func plays(_ animation: AnimationInfo) -> String {
+    private static func plays(_ animation: AnimatedImage.Info) -> String {
         let time = Quantity.time(animation.duration)
         switch animation.loopCount {
         case nil: return "forever, \(time) each time"
@@ -117,7 +117,7 @@ enum InfoText {
         return text
     }
 
-    private static func words(_ orientation: ImageOrientation) -> String {
+    private static func words(_ orientation: ImageInfo.Orientation) -> String {
         switch orientation {
         case .up: "upright"
         case .upMirrored: "mirror horizontally"

@@ -45,7 +45,7 @@ enum LocalPicture {
 
     /// Returns the animation information of a complete file, or `nil` if it is unavailable. Nothing is decoded, so no
     /// pixel limit is needed.
-    static func animation(_ bytes: Bytes, _ codecs: CodecRegistry) -> AnimationInfo? {
+    static func animation(_ bytes: Bytes, _ codecs: CodecRegistry) -> AnimatedImage.Info? {
         var options = DecodeOptions()
         options.maximumPixels = .max
         options.maximumAnimationPixels = .max

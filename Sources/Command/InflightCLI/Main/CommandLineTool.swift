@@ -109,7 +109,7 @@ enum CommandLineTool {
         let pipeline: ImagePipeline
         do throws(Refusal) {
             pipeline = try options.network.pipeline(
-                decodes: options.treatment == .remade, store: store, listening: output?.recorder.listening,
+                decodes: options.treatment == .remade, store: store, observer: output?.recorder.observer,
                 warn: warn)
         } catch {
             output?.abandon()
@@ -139,7 +139,7 @@ enum CommandLineTool {
     ///
     /// - Returns: The exit status: that of the run, unless it succeeded and this fails.
     private static func write(_ output: RunOutput?, of pipeline: ImagePipeline, _ status: Int32) -> Int32 {
-        let limits = PipelineEvent.Lane.allCases.map { ($0, pipeline.limit(of: $0)) }
+        let limits = ImagePipeline.Event.Lane.allCases.map { ($0, pipeline.limit(of: $0)) }
         let problems = output?.write(limits: Dictionary(uniqueKeysWithValues: limits)) ?? []
         for problem in problems { StandardStream.error.say("inflight: \(TerminalText.safe(problem))\n") }
         return problems.isEmpty || status != ExitStatus.success ? status : ExitStatus.failure

@@ -8,7 +8,7 @@ extension NetworkOptions {
     ///
     /// - Throws: The reason why there can be none, such as a CA file that cannot be read.
     func pipeline(
-        decodes: Bool, store: (any ResponseStore)? = nil, listening: PipelineListening? = nil,
+        decodes: Bool, store: (any ResponseStore)? = nil, observer: ImagePipeline.Observation? = nil,
         warn: @escaping @Sendable (String) -> Void = { StandardStream.error.say("inflight: \($0)\n") }
     ) throws(CommandLineTool.Refusal) -> ImagePipeline {
         var curl = CurlTransport.Configuration()
@@ -29,7 +29,7 @@ extension NetworkOptions {
         } else {
             configuration.circuitBreaker = nil
         }
-        configuration.listening = listening
+        configuration.observer = observer
         // Each image is requested once, so none is worth caching in memory.
         configuration.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
         do throws(LoadError) {

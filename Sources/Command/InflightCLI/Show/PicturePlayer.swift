@@ -21,7 +21,7 @@ struct PicturePlayer: Sendable {
     let column: Int
     /// The numbers under which the terminal stores a frame and the next one.
     let ids: (UInt32, UInt32)
-    let loops: AnimationLoops
+    let loops: AnimatedImage.Loops
     let codecs: CodecRegistry
 
     /// Plays the animation. It ends early if its task is cancelled.

@@ -23,7 +23,7 @@ final class JobTrack {
     /// The results of cache lookups and other events in words, in order, for the story of one load.
     private(set) var words: [String] = []
     /// The lane that the job is in, and whether it is running there.
-    var place: (lane: PipelineEvent.Lane, isRunning: Bool)?
+    var place: (lane: ImagePipeline.Event.Lane, isRunning: Bool)?
     /// The number of body bytes reported so far.
     var receivedBytes: Int64 = 0
     /// Whether the current request reads from this machine.
@@ -75,7 +75,7 @@ final class JobTrack {
     }
 
     /// Records an event of this job's work. Events of its place in a lane are left to the book.
-    func hear(_ kind: PipelineEvent.Kind, at time: Int) {
+    func hear(_ kind: ImagePipeline.Event.Kind, at time: Int) {
         switch kind {
         case .lookedUp(let found): words.append(Self.word(found))
         case .readFromStore(let bytes): words.append("read \(Quantity.bytes(bytes)) from the cache")
@@ -146,7 +146,7 @@ final class JobTrack {
         words.append("retried: \(why)")
     }
 
-    private static func word(_ found: PipelineEvent.LookUp) -> String {
+    private static func word(_ found: ImagePipeline.Event.LookUp) -> String {
         switch found {
         case .nothing: "cache miss"
         case .fresh: "cache hit, fresh"

@@ -2,15 +2,15 @@ import InflightCore
 
 /// The occupancy of the lanes, as far as events report it.
 struct LaneBook {
-    typealias Place = (lane: PipelineEvent.Lane, isRunning: Bool)
+    typealias Place = (lane: ImagePipeline.Event.Lane, isRunning: Bool)
 
     private struct Level: Equatable {
         var running = 0
         var waiting = 0
     }
 
-    private var levels: [PipelineEvent.Lane: Level] = [:]
-    private var samples: [PipelineEvent.Lane: Samples<Level>] = [:]
+    private var levels: [ImagePipeline.Event.Lane: Level] = [:]
+    private var samples: [ImagePipeline.Event.Lane: Samples<Level>] = [:]
 
     /// Moves a job from one place to another.
     mutating func move(_ place: inout Place?, to next: Place?, at time: Int) {
@@ -30,7 +30,7 @@ struct LaneBook {
         }
     }
 
-    func samples(of lane: PipelineEvent.Lane) -> [RunRecord.Lane.Sample] {
+    func samples(of lane: ImagePipeline.Event.Lane) -> [RunRecord.Lane.Sample] {
         (samples[lane]?.values ?? []).map {
             RunRecord.Lane.Sample(at: $0.at, running: $0.value.running, waiting: $0.value.waiting)
         }

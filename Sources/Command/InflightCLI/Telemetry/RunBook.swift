@@ -13,20 +13,20 @@ struct RunBook {
     }
 
     private let start: MonotonicTime
-    private var tasks: [PipelineEvent.TaskNumber: LoadTrack] = [:]
-    private var jobs: [PipelineEvent.JobNumber: JobTrack] = [:]
+    private var tasks: [ImagePipeline.Event.TaskNumber: LoadTrack] = [:]
+    private var jobs: [ImagePipeline.Event.JobNumber: JobTrack] = [:]
     /// The load that each line takes.
     private var claims: [Int: LoadTrack] = [:]
     /// The lines that take another line's load, with that line.
     private var sharers: [Int: Int] = [:]
     /// Ended tasks that no line has claimed: the engine's own, or those that a line is about to claim.
-    private var unclaimed: [PipelineEvent.TaskNumber] = []
+    private var unclaimed: [ImagePipeline.Event.TaskNumber] = []
     private static let mostUnclaimed = 4096
     private(set) var kept: KeptLoads<Kept>
     private(set) var lanes = LaneBook()
     private var bytes = Samples<Int64>()
     private var receivedBytes: Int64 = 0
-    private var histograms: [String: Histogram] = [:]
+    private var histograms: [String: ImagePipeline.Histogram] = [:]
     private var missedEvents = 0
     /// The totals of the loads that are not kept.
     private var unlisted = RecordTotals()
@@ -50,7 +50,7 @@ struct RunBook {
 
     // MARK: Events from the pipeline
 
-    mutating func hear(_ event: PipelineEvent) {
+    mutating func hear(_ event: ImagePipeline.Event) {
         let time = microseconds(event.time)
         switch (event.task, event.job) {
         case (let task?, let job): hear(event.kind, of: task, job.flatMap { jobs[$0] }, at: time)
@@ -60,7 +60,7 @@ struct RunBook {
     }
 
     private mutating func hear(
-        _ kind: PipelineEvent.Kind, of number: PipelineEvent.TaskNumber, _ job: JobTrack?, at time: Int
+        _ kind: ImagePipeline.Event.Kind, of number: ImagePipeline.Event.TaskNumber, _ job: JobTrack?, at time: Int
     ) {
         if case .asked = kind, tasks[number] == nil { tasks[number] = LoadTrack() }
         guard let track = tasks[number] else { return }
@@ -83,7 +83,8 @@ struct RunBook {
         }
     }
 
-    private mutating func hear(_ kind: PipelineEvent.Kind, of number: PipelineEvent.JobNumber, at time: Int) {
+    private mutating func hear(_ kind: ImagePipeline.Event.Kind, of number: ImagePipeline.Event.JobNumber, at time: Int)
+    {
         if case .made(let kind, let subject, let after) = kind {
             jobs[number] = JobTrack(
                 kind: Self.kind(kind), subject: subject, start: time, after: after.flatMap { jobs[$0] })
@@ -128,7 +129,7 @@ struct RunBook {
         jobs = jobs.filter { _, job in tasks.values.contains { $0.jobs.contains { $0 === job } } }
     }
 
-    private static func kind(_ kind: PipelineEvent.JobKind) -> RunRecord.Job.Kind {
+    private static func kind(_ kind: ImagePipeline.Event.JobKind) -> RunRecord.Job.Kind {
         switch kind {
         case .fetch, .source, .lookUp: .fetch
         case .decode: .decode
@@ -137,13 +138,13 @@ struct RunBook {
     }
 
     private mutating func count(_ value: Int, _ name: String) {
-        histograms[name, default: Histogram()].record(Int64(value))
+        histograms[name, default: ImagePipeline.Histogram()].record(Int64(value))
     }
 
     // MARK: Reports from the command
 
     /// A line's load has begun, or the line takes a load in flight.
-    mutating func claimed(_ number: PipelineEvent.TaskNumber, by line: Int) {
+    mutating func claimed(_ number: ImagePipeline.Event.TaskNumber, by line: Int) {
         guard number > 0 else { return }
         let track = tasks[number] ?? LoadTrack()
         tasks[number] = track
@@ -195,7 +196,7 @@ struct RunBook {
         if track.isOver || missedEvents > 0 { settle(track) }
     }
 
-    private mutating func retire(_ number: PipelineEvent.TaskNumber, _ track: LoadTrack) {
+    private mutating func retire(_ number: ImagePipeline.Event.TaskNumber, _ track: LoadTrack) {
         tasks[number] = nil
         settle(track)
     }
@@ -237,7 +238,7 @@ struct RunBook {
 
     /// Returns the record after the run. Lines without a reported ending are left out.
     mutating func record(
-        command: String, startedAt: String, end: MonotonicTime, limits: [PipelineEvent.Lane: Int]
+        command: String, startedAt: String, end: MonotonicTime, limits: [ImagePipeline.Event.Lane: Int]
     ) -> RunRecord {
         for (number, track) in tasks { retire(number, track) }
         for load in kept.settle() { forget(load) }
@@ -268,7 +269,7 @@ struct RunBook {
             }
             record.loads.append(load)
         }
-        record.lanes = PipelineEvent.Lane.allCases.map { lane in
+        record.lanes = ImagePipeline.Event.Lane.allCases.map { lane in
             RunRecord.Lane(name: lane.rawValue, limit: limits[lane] ?? 0, samples: lanes.samples(of: lane))
         }
         record.bytes = bytes.values.map { RunRecord.BytesSample(at: $0.at, bytes: $0.value) }
@@ -286,7 +287,7 @@ struct RunBook {
         RunRecord.Stage.allCases.firstIndex { $0.rawValue == name } ?? (name == total ? -2 : -1)
     }
 
-    private static func histogram(_ name: String, _ histogram: Histogram) -> RunRecord.Histogram {
+    private static func histogram(_ name: String, _ histogram: ImagePipeline.Histogram) -> RunRecord.Histogram {
         RunRecord.Histogram(
             name: name, unit: name == bodies ? "B" : "us",
             buckets: RunRecord.Histogram.ranges(histogram.buckets),

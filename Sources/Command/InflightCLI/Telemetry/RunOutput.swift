@@ -50,7 +50,7 @@ struct RunOutput: Sendable {
     /// Writes all files. Call it after the pipeline's shutdown.
     ///
     /// - Returns: The problems.
-    func write(limits: [PipelineEvent.Lane: Int]) -> [String] {
+    func write(limits: [ImagePipeline.Event.Lane: Int]) -> [String] {
         guard writesFiles else { return [] }
         let record = recorder.record(command: command, limits: limits)
         var problems: [String] = []

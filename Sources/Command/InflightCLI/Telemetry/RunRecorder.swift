@@ -5,7 +5,7 @@ import InflightCore
 
 /// Observes the run's pipeline and the run itself, on a queue of its own, so that neither waits for it.
 // Unchecked: `book` and `onFinished` are accessed only on `queue`, or before the observer is attached.
-final class RunRecorder: PipelineListener, @unchecked Sendable {
+final class RunRecorder: ImagePipeline.Observer, @unchecked Sendable {
     private let queue = DispatchQueue(label: "inflight.telemetry")
     private var book: RunBook
     private let clock = SystemClock()
@@ -24,11 +24,11 @@ final class RunRecorder: PipelineListener, @unchecked Sendable {
         queue.async { [self] in onFinished = body }
     }
 
-    var listening: PipelineListening { PipelineListening(self, on: .queue(queue)) }
+    var observer: ImagePipeline.Observation { ImagePipeline.Observation(self, on: .queue(queue)) }
 
-    func didHear(_ events: [PipelineEvent], leftOut: Int) {
+    func didObserve(_ events: [ImagePipeline.Event], dropped: Int) {
         for event in events { book.hear(event) }
-        book.missed(leftOut)
+        book.missed(dropped)
         tell()
     }
 
@@ -56,7 +56,7 @@ final class RunRecorder: PipelineListener, @unchecked Sendable {
     }
 
     /// Returns the record. Call it after the pipeline's shutdown.
-    func record(command: String, limits: [PipelineEvent.Lane: Int]) -> RunRecord {
+    func record(command: String, limits: [ImagePipeline.Event.Lane: Int]) -> RunRecord {
         hearAll()
         return queue.sync {
             onFinished = nil

@@ -40,11 +40,11 @@ public struct GIFCodec: ImageCodec {
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
-    ) throws(LoadError) -> PartialPicture? {
+    ) throws(LoadError) -> PartialImage? {
         let structure = try GIFStructure.wholeHeader(bytes)
         return try unsafe structure.info(bytes).makePart(options, coversAll: false, cancellation: cancellation) {
             (plan, target) throws(LoadError) in
-            var filled: PartialPicture.Filled?
+            var filled: PartialImage.Filled?
             _ = try LoadError.upToDamage { () throws(LoadError) in
                 try GIFReader.with(bytes) { (reader) throws(LoadError) in
                     filled = try unsafe GIFDecoding(

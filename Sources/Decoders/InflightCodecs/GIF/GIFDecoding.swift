@@ -30,13 +30,13 @@ import InflightCore
     }
 
     /// Fills the target with the available rows; returns `nil` if there are none.
-    func runPart() throws(LoadError) -> PartialPicture.Filled? {
+    func runPart() throws(LoadError) -> PartialImage.Filled? {
         let resizer = resizer(.straight)
         let isWhole = try LoadError.upToDamage { () throws(LoadError) in try draw(into: resizer) }
         let pushed = resizer.pushedRows
         guard pushed > Int(reader.frame.top) else { return nil }
         resizer.pushBlankRest()
-        return PartialPicture.Filled(detail: pushed, isFinal: isWhole)
+        return PartialImage.Filled(detail: pushed, isFinal: isWhole)
     }
 
     private func resizer(_ alpha: PixelBuffer.Format.Alpha) -> PixelRowResizer {

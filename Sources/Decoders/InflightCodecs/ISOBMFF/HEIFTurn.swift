@@ -20,7 +20,7 @@ struct HEIFTurn {
 
     var swapsAxes: Bool { quarters & 1 == 1 }
 
-    var orientation: ImageOrientation {
+    var orientation: ImageInfo.Orientation {
         isMirrored
             ? [.upMirrored, .rightMirrored, .downMirrored, .leftMirrored][quarters]
             : [.up, .right, .down, .left][quarters]

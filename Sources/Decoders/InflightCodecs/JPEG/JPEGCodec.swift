@@ -66,7 +66,7 @@ public struct JPEGCodec: ImageCodec {
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
-    ) throws(LoadError) -> PartialPicture? {
+    ) throws(LoadError) -> PartialImage? {
         try JPEGPart(bytes, options: options, cancellation: cancellation).decode(beyond: detail)
     }
 

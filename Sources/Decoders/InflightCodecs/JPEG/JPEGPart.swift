@@ -16,13 +16,13 @@ struct JPEGPart {
         self.cancellation = cancellation
     }
 
-    func decode(beyond detail: Int) throws(LoadError) -> PartialPicture? {
+    func decode(beyond detail: Int) throws(LoadError) -> PartialImage? {
         structure.isProgressive ? try decodeScans(beyond: detail) : try decodeRows()
     }
 
     // MARK: Scans
 
-    private func decodeScans(beyond detail: Int) throws(LoadError) -> PartialPicture? {
+    private func decodeScans(beyond detail: Int) throws(LoadError) -> PartialImage? {
         let ends = JPEGStructure.wholeScans(bytes)
         var count = ends.count
         while count > detail {
@@ -37,7 +37,7 @@ struct JPEGPart {
                         try unsafe JPEGDecoding(reader: reader, plan: plan, target: target, transform: transform).run()
                     }
                 }
-                return isWhole ? PartialPicture.Filled(detail: count) : nil
+                return isWhole ? PartialImage.Filled(detail: count) : nil
             }
             if let part { return part }
             // The scans before the damaged one form an image.
@@ -48,7 +48,7 @@ struct JPEGPart {
 
     // MARK: Rows
 
-    private func decodeRows() throws(LoadError) -> PartialPicture? {
+    private func decodeRows() throws(LoadError) -> PartialImage? {
         try unsafe structure.info(bytes).makePart(options, coversAll: false, cancellation: cancellation) {
             (plan, target) throws(LoadError) in
             var count = 0
@@ -73,7 +73,7 @@ struct JPEGPart {
                 }
             }
             guard isWhole, count > 0 else { return nil }
-            return PartialPicture.Filled(detail: count, isFinal: count == height)
+            return PartialImage.Filled(detail: count, isFinal: count == height)
         }
     }
 

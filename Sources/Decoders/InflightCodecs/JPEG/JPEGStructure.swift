@@ -20,7 +20,7 @@ struct JPEGStructure: FileStructure {
     var hasManyScans = false
     /// The horizontal and vertical sampling factor of each component.
     private var sampling: [(across: Int, down: Int)] = []
-    var orientation: ImageOrientation?
+    var orientation: ImageInfo.Orientation?
     /// The ranges of the colour profile's parts in file order, with their own numbers and totals.
     var profileParts: [(number: Int, total: Int, range: Range<Int>)] = []
     /// The EXIF metadata, from its byte order mark.

@@ -15,7 +15,7 @@ struct JPEGXLStructure: FileStructure {
     func info(_ bytes: Bytes) -> ImageInfo {
         ImageInfo(
             format: .jpegXL, storedWidth: header.width, storedHeight: header.height,
-            orientation: ImageOrientation(rawValue: header.orientation) ?? .up,
+            orientation: ImageInfo.Orientation(rawValue: header.orientation) ?? .up,
             colorModel: header.isGray ? .gray : .rgb,
             bitsPerComponent: header.bitsPerSample, hasAlpha: header.hasAlpha, mayHaveMoreFrames: header.isAnimated)
     }

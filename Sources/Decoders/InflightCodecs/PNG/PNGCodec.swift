@@ -68,11 +68,11 @@ public struct PNGCodec: ImageCodec {
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
-    ) throws(LoadError) -> PartialPicture? {
+    ) throws(LoadError) -> PartialImage? {
         let info = try PNGStructure.wholeHeader(bytes).info(bytes)
         return try unsafe info.makePart(options, coversAll: info.isProgressive, cancellation: cancellation) {
             (plan, target) throws(LoadError) in
-            var filled: PartialPicture.Filled?
+            var filled: PartialImage.Filled?
             // The header may be truncated.
             _ = try LoadError.upToDamage { () throws(LoadError) in
                 try PNGReader.with(bytes) { (reader) throws(LoadError) in

@@ -5,22 +5,22 @@ import InflightCore
 
 extension PNGDecoding {
     /// Fills the target from the available bytes; returns `nil` if nothing can be shown.
-    func runPart() throws(LoadError) -> PartialPicture.Filled? {
+    func runPart() throws(LoadError) -> PartialImage.Filled? {
         let transform = reader.colorTransform(isGray: info.colorModel == .gray)
         return reader.isInterlaced ? try showPasses(transform) : try showRows(transform)
     }
 
-    private func showRows(_ transform: ColorTransform?) throws(LoadError) -> PartialPicture.Filled? {
+    private func showRows(_ transform: ColorTransform?) throws(LoadError) -> PartialImage.Filled? {
         let rows = unsafe PartialRows(
             width: info.storedWidth, height: info.storedHeight, plan: plan, target: target, transform: transform)
         let isWhole = try LoadError.upToDamage { () throws(LoadError) in
             try unsafe rows.push(cancellation) { (row) throws(LoadError) in try unsafe reader.readRow(row) }
         }
         rows.finish()
-        return rows.count > 0 ? PartialPicture.Filled(detail: rows.count, isFinal: isWhole) : nil
+        return rows.count > 0 ? PartialImage.Filled(detail: rows.count, isFinal: isWhole) : nil
     }
 
-    private func showPasses(_ transform: ColorTransform?) throws(LoadError) -> PartialPicture.Filled? {
+    private func showPasses(_ transform: ColorTransform?) throws(LoadError) -> PartialImage.Filled? {
         let stride = info.storedWidth * 4
         let memory = try PixelMemory(width: info.storedWidth, height: info.storedHeight)
         defer { extendLifetime(memory) }
@@ -46,6 +46,6 @@ extension PNGDecoding {
             unsafe resizer.push(pixels + y * stride)
         }
         resizer.finish()
-        return PartialPicture.Filled(detail: passes, isFinal: isWhole)
+        return PartialImage.Filled(detail: passes, isFinal: isWhole)
     }
 }

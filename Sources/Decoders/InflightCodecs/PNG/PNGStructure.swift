@@ -13,7 +13,7 @@ struct PNGStructure: FileStructure {
     var hasTransparency = false
     var frameCount = 1
     var profileName: String?
-    var orientation: ImageOrientation?
+    var orientation: ImageInfo.Orientation?
 
     var hasAlpha: Bool { colorType & 4 != 0 || hasTransparency }
 

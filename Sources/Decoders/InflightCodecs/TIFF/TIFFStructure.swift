@@ -6,7 +6,7 @@ struct TIFFStructure: FileStructure {
 
     var width = 0
     var height = 0
-    var orientation = ImageOrientation.up
+    var orientation = ImageInfo.Orientation.up
     var bitsPerSample = 1
     var samplesPerPixel = 1
     /// The meaning of each sample beyond the colours: 1 and 2 are alpha.
@@ -130,7 +130,7 @@ struct TIFFStructure: FileStructure {
             extraSamples = (0..<min(entry.count, samplesPerPixel, 0xFFFF)).compactMap { reader.value(entry, at: $0) }
         }
         photometric = number(Tag.photometric) ?? (samplesPerPixel - extraSamples.count == 3 ? 2 : 1)
-        orientation = number(Tag.orientation).flatMap { ImageOrientation(rawValue: $0) } ?? .up
+        orientation = number(Tag.orientation).flatMap { ImageInfo.Orientation(rawValue: $0) } ?? .up
         if let entry = entries[Tag.profile], let end = entry.end, end <= reader.bytes.count {
             profileName = ICCProfile(reader.bytes, entry.offset..<end).name
         }

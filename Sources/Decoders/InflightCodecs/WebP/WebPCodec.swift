@@ -55,7 +55,7 @@ public struct WebPCodec: ImageCodec {
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
-    ) throws(LoadError) -> PartialPicture? {
+    ) throws(LoadError) -> PartialImage? {
         guard case .header(var structure) = try WebPStructure.readHeader(bytes) else { return nil }
         structure.frame = structure.frame.clamped(to: 0..<bytes.count)
         let info = structure.info(bytes)

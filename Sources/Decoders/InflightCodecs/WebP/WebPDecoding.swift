@@ -75,7 +75,7 @@ import InflightCore
     }
 
     /// Fills the target with the available rows; returns `nil` if there are none.
-    func runPart() throws(LoadError) -> PartialPicture.Filled? {
+    func runPart() throws(LoadError) -> PartialImage.Filled? {
         let resizer = unsafe ProfiledRowResizer(
             sourceWidth: structure.width, sourceHeight: structure.height, alpha: .straight, plan: plan, target: target,
             transform: transform)
@@ -83,7 +83,7 @@ import InflightCore
         let pushed = resizer.pushedRows
         resizer.pushBlankRest()
         resizer.finish()
-        return pushed > structure.frameY ? PartialPicture.Filled(detail: pushed, isFinal: isWhole) : nil
+        return pushed > structure.frameY ? PartialImage.Filled(detail: pushed, isFinal: isWhole) : nil
     }
 
     /// Pushes the rows of the canvas down to the end of the frame.

@@ -14,7 +14,7 @@ struct WebPStructure: FileStructure {
     var mayHaveMoreFrames = false
     var isLossless = false
     var profile: Range<Int>?
-    var orientation: ImageOrientation?
+    var orientation: ImageInfo.Orientation?
     /// The first frame's chunks, and its position and size on the canvas.
     var frame: Range<Int> = 0..<0
     var frameX = 0

@@ -3,7 +3,9 @@ package import InflightCore
 /// A decoder's reply. It is validated before use, because a process that decodes untrusted input may be compromised.
 package enum DecoderReply: DecoderMessage, Sendable, Equatable {
     /// The sandbox is closed. The decoder reads and writes these formats, and some components are missing.
-    case ready(decodes: [ImageFormat], encodes: [ImageFormat], protections: [DecoderProtection], missing: [String])
+    case ready(
+        decodes: [ImageFormat], encodes: [ImageFormat], protections: [DecoderConfiguration.Protection],
+        missing: [String])
     /// The decoder could not start.
     case notReady(message: String)
     /// The pixels, in sealed memory that is passed with the message.

@@ -119,7 +119,7 @@ extension MessagePart where Self: RawRepresentable, RawValue: MessagePart {
 }
 
 extension ImageFormat: MessagePart {}
-extension DecoderProtection: MessagePart {}
+extension DecoderConfiguration.Protection: MessagePart {}
 extension PixelBuffer.Format.Order: MessagePart {}
 extension PixelBuffer.Format.Alpha: MessagePart {}
 extension Resize.Fit: MessagePart {}

@@ -28,10 +28,10 @@ public struct DecoderConfiguration: Sendable {
     /// The protections that a decoder must have; `limits` and `seccomp` are always present. If one is missing, loads
     /// fail with ``/InflightCore/LoadError/Code/decoderUnavailable``. None by default: many containers forbid
     /// namespaces.
-    public var requiredProtections: Set<DecoderProtection> = []
+    public var requiredProtections: Set<Protection> = []
     /// Called once with each protection that the system does not enforce on a decoder, unless it is required. It is
     /// called on the thread that decodes, without a lock.
-    public var missingProtectionsHandler: (@Sendable (Set<DecoderProtection>) -> Void)?
+    public var missingProtectionsHandler: (@Sendable (Set<Protection>) -> Void)?
     /// The maximum number of idle decoders to retain. No more decoders are busy than there are concurrent decodes.
     public var idleDecoders: Int
 

@@ -48,7 +48,7 @@ public final class DecoderPool: Sendable {
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
-    ) throws(LoadError) -> PartialPicture? {
+    ) throws(LoadError) -> PartialImage? {
         try cancellation.check()
         return try withDecoder { (decoder) throws(LoadError) in
             guard decoder.decodes.contains(format) else { throw Self.notServed(format, stage: .decode) }
@@ -128,13 +128,13 @@ public struct DecoderCapabilities: Sendable, Hashable {
     public var decodes: Set<ImageFormat>
     public var encodes: Set<ImageFormat>
     /// The protections that the system enforces.
-    public var protections: Set<DecoderProtection>
+    public var protections: Set<DecoderConfiguration.Protection>
     /// The components that its libraries lack or did not find, which reduce the formats it reads or writes. For
     /// `inflight-decoder-vips` they have the names of `VipsPart`.
     public var missing: [String]
 
     public init(
-        decodes: Set<ImageFormat>, encodes: Set<ImageFormat>, protections: Set<DecoderProtection> = [],
+        decodes: Set<ImageFormat>, encodes: Set<ImageFormat>, protections: Set<DecoderConfiguration.Protection> = [],
         missing: [String] = []
     ) {
         self.decodes = decodes

@@ -8,7 +8,7 @@ final class DecoderProcess: @unchecked Sendable {
     /// The capabilities that it reported.
     let decodes: Set<ImageFormat>
     let encodes: Set<ImageFormat>
-    let protections: Set<DecoderProtection>
+    let protections: Set<DecoderConfiguration.Protection>
     let missing: [String]
 
     private let requests: MessageSocket
@@ -119,7 +119,7 @@ final class DecoderProcess: @unchecked Sendable {
     func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int, maximumTime: Duration,
         cancellation: CancellationFlag
-    ) throws(LoadError) -> PartialPicture? {
+    ) throws(LoadError) -> PartialImage? {
         nextID += 1
         let id = nextID
         let request = DecoderRequest.decodePart(
@@ -132,7 +132,7 @@ final class DecoderProcess: @unchecked Sendable {
             guard found > detail, let shared, let count = layout.byteCount,
                 let pixels = SharedMemory.sealed(shared, byteCount: count).flatMap({ layout.checked($0, options) })
             else { break }
-            return PartialPicture(pixels: pixels, detail: found, coversAll: coversAll, isFinal: isFinal)
+            return PartialImage(pixels: pixels, detail: found, coversAll: coversAll, isFinal: isFinal)
         default: break
         }
         throw broken(work)

@@ -44,7 +44,7 @@ public struct WorkerCodec: ImageCodec {
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
-    ) throws(LoadError) -> PartialPicture? {
+    ) throws(LoadError) -> PartialImage? {
         try pool.decodePart(bytes, format: format, options: options, beyond: detail, cancellation: cancellation)
     }
 

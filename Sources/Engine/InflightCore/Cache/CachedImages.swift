@@ -5,7 +5,7 @@ internal import Synchronization
 final class CachedImages: Sendable {
     let cache: any ImageCaching
     let lifetimes = Guarded(LifetimeTable())
-    let harmlessFields: Set<String>
+    let fieldsExcludedFromKey: Set<String>
     private let clock: any EngineClock
     private let allowsStale: Bool
     private let storedImages = Atomic(0)
@@ -16,7 +16,7 @@ final class CachedImages: Sendable {
             configuration.imageCache
             ?? MemoryCache<ImageCacheKey, LoadedImage>(configuration: configuration.memoryCache)
         allowsStale = configuration.allowsStaleFromMemory
-        harmlessFields = Set(configuration.harmlessFields.map { $0.lowercased() })
+        fieldsExcludedFromKey = Set(configuration.fieldsExcludedFromKey.map { $0.lowercased() })
     }
 
     /// The number of images stored so far. A lookup that was made at an earlier count may have missed an image.
@@ -25,7 +25,7 @@ final class CachedImages: Sendable {
     /// Returns the image that may serve a plan: the finished image, or else the longest finished prefix of its
     /// processors.
     func find(_ plan: RequestPlan) -> MemoryHit? {
-        guard plan.mayBeInMemory, let keys = plan.memoryPlan(harmlessFields) else { return nil }
+        guard plan.mayBeInMemory, let keys = plan.memoryPlan(fieldsExcludedFromKey) else { return nil }
         for count in (0...keys.processKeys.count).reversed() {
             if var image = cache.image(for: ImageCacheKey(keys.imageKey(count))), mayServe(&image, plan.request) {
                 image.source = .memory
@@ -37,7 +37,7 @@ final class CachedImages: Sendable {
 
     /// Returns the finished image, fresh or stale and marked so.
     func finished(_ plan: RequestPlan) -> LoadedImage? {
-        guard plan.mayBeInMemory, let keys = plan.memoryPlan(harmlessFields),
+        guard plan.mayBeInMemory, let keys = plan.memoryPlan(fieldsExcludedFromKey),
             var image = cache.image(for: ImageCacheKey(keys.imageKey(keys.processKeys.count)))
         else { return nil }
         image.source = .memory
@@ -58,7 +58,7 @@ final class CachedImages: Sendable {
         !image.isIncomplete
             // A stale image from memory is known to be stale.
             && (!image.isStale || image.source == .memory) && image.lifetime?.mayBeKept ?? true
-            && !(image.lifetime?.isSuperseded ?? false) && !image.head.varies(byAnyOf: harmlessFields)
+            && !(image.lifetime?.isSuperseded ?? false) && !image.head.varies(byAnyOf: fieldsExcludedFromKey)
     }
 
     func store(_ image: LoadedImage, for key: JobKey) {

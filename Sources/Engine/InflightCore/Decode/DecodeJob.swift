@@ -7,7 +7,7 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
     /// The memory taken from the budget, in bytes.
     private var memory = 0
 
-    override func start(priority: LoadPriority) {
+    override func start(priority: ImageRequest.Priority) {
         stage.workers.run { [self] in
             // The decode itself will report malformed bytes.
             memory = (try? needed()) ?? 0
@@ -85,7 +85,7 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
         } catch {
             // Damage in a stored body may come from the store or from an older fetch, so it is fetched again.
             let isStored = response.source == .disk || response.source == .revalidated
-            guard error.code == .damaged, plan.request.acceptsIncomplete, !isStored,
+            guard error.code == .damaged, plan.request.allowsPartialImage, !isStored,
                 let (part, info) = try? stage.codecs.decodePart(
                     response.body, options: options, cancellation: cancellation)
             else { throw error }

@@ -4,7 +4,7 @@
 struct MemoryBudget<Waiter> {
     let limit: Int
     private(set) var taken = 0
-    private var waiting: [(waiter: Waiter, bytes: Int, priority: LoadPriority)] = []
+    private var waiting: [(waiter: Waiter, bytes: Int, priority: ImageRequest.Priority)] = []
 
     var waitingCount: Int { waiting.count }
 
@@ -21,7 +21,7 @@ struct MemoryBudget<Waiter> {
     }
 
     /// - Parameter bytes: 0 or more.
-    mutating func take(_ bytes: Int, for waiter: Waiter, priority: LoadPriority = .normal) -> Answer {
+    mutating func take(_ bytes: Int, for waiter: Waiter, priority: ImageRequest.Priority = .normal) -> Answer {
         if bytes > limit { return .refused }
         let position = position(priority)
         guard position == 0, bytes <= limit - taken else {
@@ -60,7 +60,7 @@ struct MemoryBudget<Waiter> {
     /// The priority of a job that may be queued has changed.
     ///
     /// - Returns: the waiters that have got their memory because of that.
-    mutating func move(to priority: LoadPriority, _ isIt: (Waiter) -> Bool) -> [Waiter] {
+    mutating func move(to priority: ImageRequest.Priority, _ isIt: (Waiter) -> Bool) -> [Waiter] {
         guard let index = waiting.firstIndex(where: { isIt($0.waiter) }), waiting[index].priority != priority else {
             return []
         }
@@ -71,7 +71,7 @@ struct MemoryBudget<Waiter> {
     }
 
     /// Returns the position at which a request of that priority queues.
-    private func position(_ priority: LoadPriority) -> Int {
+    private func position(_ priority: ImageRequest.Priority) -> Int {
         waiting.firstIndex { $0.priority < priority } ?? waiting.count
     }
 

@@ -31,7 +31,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
         self.result = result
     }
 
-    override func start(priority: LoadPriority) {
+    override func start(priority: ImageRequest.Priority) {
         stage.workers.run { self.run() }
     }
 
@@ -50,7 +50,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
             tell(outcome(image.pixels))
             store(image)
             // Processors may compute their identity here, so the key is made with no lock held.
-            if let key = plan.memoryPlan(stage.images.harmlessFields)?.imageKey(appliedProcessors),
+            if let key = plan.memoryPlan(stage.images.fieldsExcludedFromKey)?.imageKey(appliedProcessors),
                 stage.images.mayStore(image), scheduler.read({ $0.hasTasks(id) })
             {
                 stage.images.store(image, for: key)
@@ -64,7 +64,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
         }
     }
 
-    private func outcome(_ pixels: PixelBuffer) -> PipelineEvent.Kind {
+    private func outcome(_ pixels: PixelBuffer) -> ImagePipeline.Event.Kind {
         self is DecodeJob
             ? .decoded(width: pixels.width, height: pixels.height)
             : .processed(width: pixels.width, height: pixels.height)
@@ -79,7 +79,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
         else { return }
         let wanted = scheduler.read { machine in
             var options: EncodeOptions?
-            machine.forEachOwnTask(of: id) { task in options = options ?? task.storedForm.processedOptions }
+            machine.forEachOwnTask(of: id) { task in options = options ?? task.storedRepresentation.processedOptions }
             return options
         }
         if let wanted { stage.store(image, by: plan, count, of: storable, wanted) }

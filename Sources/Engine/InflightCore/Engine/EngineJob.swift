@@ -21,7 +21,7 @@ class EngineJob: @unchecked Sendable {
     var scheduler: Scheduler { preconditionFailure("a job belongs to no stage") }
 
     /// The job has a slot: begins its work, on a thread of its own kind. Returns at once.
-    func start(priority: LoadPriority) { preconditionFailure("a job without work was started") }
+    func start(priority: ImageRequest.Priority) { preconditionFailure("a job without work was started") }
 
     /// The job has no subscribers any more. Returns at once; the end is reported when the work has stopped.
     func cancel() {}
@@ -43,8 +43,8 @@ class EngineJob: @unchecked Sendable {
     ///
     /// Two threads may report changes in either order, so `body` is called until the priority that it got is the
     /// machine's. The last thread to compare has then passed on the last change.
-    final func passPriorityOn(_ body: (LoadPriority) -> Void) {
-        var passed: LoadPriority?
+    final func passPriorityOn(_ body: (ImageRequest.Priority) -> Void) {
+        var passed: ImageRequest.Priority?
         while let priority = scheduler.priority(of: id), priority != passed {
             body(priority)
             passed = priority
@@ -60,7 +60,7 @@ class EngineJob: @unchecked Sendable {
 
     /// Reports an event to the observer. Without one, no event is built. Called with no lock held.
     @inline(__always)
-    final func tell(_ kind: @autoclosure () -> PipelineEvent.Kind) {
+    final func tell(_ kind: @autoclosure () -> ImagePipeline.Event.Kind) {
         guard let telemetry = scheduler.telemetry else { return }
         telemetry.tell(kind(), job: id.number)
     }

@@ -10,14 +10,14 @@ extension EngineMachine {
         case joined(Task, JobID)
         case queued(JobID, LaneName)
         case started(JobID, LaneName)
-        case prioritized(JobID, LoadPriority)
+        case prioritized(JobID, ImageRequest.Priority)
         case abandoned(JobID)
         /// The job succeeded or failed, as its result says.
         case ended(JobID, Job)
         /// The job was refused, because its origin's circuit is open.
         case refused(JobID, Refusal)
         /// The circuit of an origin changed because of the job.
-        case circuit(JobID, OriginKey, PipelineEvent.CircuitState)
+        case circuit(JobID, OriginKey, ImagePipeline.Event.CircuitState)
         case discarded(JobID)
         case stopped(JobID)
     }

@@ -22,7 +22,7 @@ extension EngineMachine {
         var previous: Int32 = -1
         /// The next subscriber of the job, or the next free slot.
         var next: Int32 = -1
-        var priority = LoadPriority.normal
+        var priority = ImageRequest.Priority.normal
     }
 
     struct JobSlot {
@@ -62,7 +62,7 @@ extension EngineMachine {
         jobs[Int(id.index)].generation == id.generation && jobs[Int(id.index)].job != nil
     }
 
-    mutating func makeTaskSlot(_ task: Task, job: Int32, priority: LoadPriority) -> TaskID {
+    mutating func makeTaskSlot(_ task: Task, job: Int32, priority: ImageRequest.Priority) -> TaskID {
         let index: Int32
         if freeTask >= 0 {
             index = freeTask

@@ -24,7 +24,7 @@ extension EngineMachine {
             if after < 0 {
                 abandon(index, now: now, actions: &actions)
             } else {
-                if before >= 0, let priority = LoadPriority(rawValue: UInt8(after)) {
+                if before >= 0, let priority = ImageRequest.Priority(rawValue: UInt8(after)) {
                     note(.prioritized(jobID(index), priority))
                 }
                 priorityChanged(index, to: after, now: now, actions: &actions)
@@ -41,7 +41,7 @@ extension EngineMachine {
         case .queued(let ticket):
             self[jobs[Int(index)].lane].move(ticket, toLevel: Int(level), now: now)
         case .running:
-            if let job = jobs[Int(index)].job, let priority = LoadPriority(rawValue: UInt8(level)) {
+            if let job = jobs[Int(index)].job, let priority = ImageRequest.Priority(rawValue: UInt8(level)) {
                 actions.append(.reprioritize(job, priority))
             }
         case .waiting, .asleep, .stopping:
@@ -94,7 +94,7 @@ extension EngineMachine {
                 startedFetches += 1
                 fetchStarts(id.index, now: now)
             }
-            let priority = LoadPriority(rawValue: UInt8(max(0, jobs[Int(id.index)].level))) ?? .normal
+            let priority = ImageRequest.Priority(rawValue: UInt8(max(0, jobs[Int(id.index)].level))) ?? .normal
             if let job = jobs[Int(id.index)].job { actions.append(.start(job, priority)) }
         }
     }

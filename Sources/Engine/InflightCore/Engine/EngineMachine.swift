@@ -35,13 +35,13 @@ struct EngineMachine<Task, Job>: ~Copyable {
 
     enum Action {
         /// The job has a slot: start its work. Its priority is the highest of its subscribers'.
-        case start(Job, LoadPriority)
+        case start(Job, ImageRequest.Priority)
         /// The job has no subscribers any more: stop its work, and report `jobStopped` when it has stopped.
         case cancel(Job)
         /// The job is not needed any more, and does not run now or never ran: release it.
         case discard(Job)
         /// The priority of a running job has changed.
-        case reprioritize(Job, LoadPriority)
+        case reprioritize(Job, ImageRequest.Priority)
         /// The job is not sent, because its origin's circuit is open: set this error.
         case refuse(Job, Refusal)
         /// Report `probeIsDue` at this time.
@@ -127,7 +127,8 @@ struct EngineMachine<Task, Job>: ~Copyable {
     ///   identity.
     /// - Returns: the task's identity, and the number of its steps that were in progress already.
     mutating func taskAdded(
-        _ task: Task, steps count: Int, done: Int = 0, step: (Int) -> Step, priority: LoadPriority, now: MonotonicTime,
+        _ task: Task, steps count: Int, done: Int = 0, step: (Int) -> Step, priority: ImageRequest.Priority,
+        now: MonotonicTime,
         actions: inout Actions, makeJob: (Int, JobID) -> Job
     ) -> (task: TaskID, joined: Int) {
         var joined = count
@@ -175,7 +176,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
     }
 
     mutating func taskPriorityChanged(
-        _ id: TaskID, to priority: LoadPriority, now: MonotonicTime, actions: inout Actions
+        _ id: TaskID, to priority: ImageRequest.Priority, now: MonotonicTime, actions: inout Actions
     ) {
         guard isAlive(id) else { return }
         let slot = tasks[Int(id.index)]
@@ -227,9 +228,9 @@ struct EngineMachine<Task, Job>: ~Copyable {
     }
 
     /// Returns the highest priority of the job's subscribers, or nil if it has none.
-    func priority(of id: JobID) -> LoadPriority? {
+    func priority(of id: JobID) -> ImageRequest.Priority? {
         guard isAlive(id), let level = UInt8(exactly: jobs[Int(id.index)].level) else { return nil }
-        return LoadPriority(rawValue: level)
+        return ImageRequest.Priority(rawValue: level)
     }
 
     /// A started job ends without having done anything: its deadline has passed, or it has no subscribers any more.

@@ -14,7 +14,7 @@ final class Scheduler: @unchecked Sendable {
     let log: Log
     /// If nil, there is no observer.
     let telemetry: Telemetry?
-    let laneLimits: [PipelineEvent.Lane: Int]
+    let laneLimits: [ImagePipeline.Event.Lane: Int]
     let hasCircuitBreaker: Bool
     private let random: @Sendable () -> Double
     private let multiplexedLimit: Int
@@ -41,7 +41,7 @@ final class Scheduler: @unchecked Sendable {
     init(_ configuration: ImagePipeline.Configuration) {
         clock = configuration.clock
         log = Log(hook: configuration.log)
-        telemetry = configuration.listening.map { Telemetry($0, clock: configuration.clock) }
+        telemetry = configuration.observer.map { Telemetry($0, clock: configuration.clock) }
         hasCircuitBreaker = configuration.circuitBreaker != nil
         random = configuration.random
         multiplexedLimit = configuration.maximumStreamsPerOrigin
@@ -71,7 +71,7 @@ final class Scheduler: @unchecked Sendable {
     /// The outcome of adding a task.
     enum Admission {
         /// `progress` is that of the joined job. A stalled transfer would otherwise report none to the task.
-        case added(isShared: Bool, progress: LoadProgress?)
+        case added(isShared: Bool, progress: ImageTask.Progress?)
         /// An image was stored since the lookup, and may be the task's.
         case lookUpAgain
         case refused(LoadError)
@@ -120,7 +120,7 @@ final class Scheduler: @unchecked Sendable {
     private func enter(
         _ task: ImageTask, plan: RequestPlan, prefix: MemoryHit?, into machine: inout Machine, now: MonotonicTime,
         actions: inout Machine.Actions
-    ) -> (isShared: Bool, progress: LoadProgress?) {
+    ) -> (isShared: Bool, progress: ImageTask.Progress?) {
         let (id, joined) = machine.taskAdded(
             task, steps: plan.stepCount, done: prefix?.steps ?? 0, step: { task.driver.step($0, of: plan) },
             priority: task.priority, now: now, actions: &actions
@@ -152,7 +152,7 @@ final class Scheduler: @unchecked Sendable {
         withExtendedLifetime(task) {}
     }
 
-    func setPriority(of id: Machine.TaskID, to priority: LoadPriority) {
+    func setPriority(of id: Machine.TaskID, to priority: ImageRequest.Priority) {
         let now = clock.now()
         change { machine, actions in
             machine.taskPriorityChanged(id, to: priority, now: now, actions: &actions)
@@ -217,7 +217,7 @@ final class Scheduler: @unchecked Sendable {
     }
 
     /// Returns the highest priority of the job's subscribers, or nil if it has none.
-    func priority(of id: Machine.JobID) -> LoadPriority? { lock.withLock { machine.priority(of: id) } }
+    func priority(of id: Machine.JobID) -> ImageRequest.Priority? { lock.withLock { machine.priority(of: id) } }
 
     /// Returns whether `condition` holds for a task that depends on the job, directly or through later jobs.
     func anyTask(of id: Machine.JobID, _ condition: (ImageTask) -> Bool) -> Bool {
@@ -312,9 +312,9 @@ final class Scheduler: @unchecked Sendable {
     /// Bytes have arrived. Passes the progress to the tasks that observe it.
     ///
     /// - Returns: preview options that serve all subscribers that want previews, or nil if none does.
-    func didProgress(_ job: FetchJob, _ progress: LoadProgress) -> PreviewOptions? {
+    func didProgress(_ job: FetchJob, _ progress: ImageTask.Progress) -> ImageRequest.PreviewOptions? {
         var observers: [ImageTask] = []
-        var previews: PreviewOptions?
+        var previews: ImageRequest.PreviewOptions?
         lock.withLock {
             job.progress = progress
             machine.forEachTask(of: job.id) { _, task in

@@ -30,7 +30,7 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
         var hasSpilled = false
         /// The paused transfer, if it is paused.
         var waiter: Waiter?
-        var priority = LoadPriority.normal
+        var priority = ImageRequest.Priority.normal
     }
 
     /// The memory reserved for each transfer beside its body: for the current piece, its connection and its decoder.
@@ -82,7 +82,7 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
     ///   - mayPause: if `false`, the transfer spills instead of pausing.
     ///   - waiter: creates the value to retain while the transfer is paused; called only if it pauses.
     mutating func asked(
-        _ id: ID, mayPause: Bool = true, priority: LoadPriority = .normal, waiter: () -> Waiter
+        _ id: ID, mayPause: Bool = true, priority: ImageRequest.Priority = .normal, waiter: () -> Waiter
     ) -> Answer {
         guard let transfer = transfers[id] else { return .goOn }
         if transfer.hasSpilled { return transfer.bytes >= share ? .spill : .goOn }
@@ -126,7 +126,7 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
         pausedCount -= 1
     }
 
-    mutating func priorityChanged(_ id: ID, to priority: LoadPriority) {
+    mutating func priorityChanged(_ id: ID, to priority: ImageRequest.Priority) {
         transfers[id]?.priority = priority
     }
 

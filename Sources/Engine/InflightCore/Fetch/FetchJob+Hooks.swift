@@ -6,10 +6,10 @@ import InflightConcurrency
 extension FetchJob {
     /// Calls `willSend` to change a request, then sends the request.
     func askBefore(
-        _ request: TransportRequest, _ work: Work, _ reason: OutgoingRequest.Reason,
-        _ willSend: @escaping @Sendable (inout OutgoingRequest) async throws -> Void
+        _ request: TransportRequest, _ work: Work, _ reason: ImagePipeline.OutgoingRequest.Reason,
+        _ willSend: @escaping @Sendable (inout ImagePipeline.OutgoingRequest) async throws -> Void
     ) {
-        let outgoing = OutgoingRequest(request, reason: reason)
+        let outgoing = ImagePipeline.OutgoingRequest(request, reason: reason)
         ask(work) {
             var changed = outgoing
             try await willSend(&changed)
@@ -37,9 +37,9 @@ extension FetchJob {
     /// Calls `didReceive` with the head of a response, whose exchange is paused meanwhile.
     func askAbout(
         _ head: ResponseHead, _ expectedBytes: Int64?, _ work: Work,
-        _ didReceive: @escaping @Sendable (ReceivedHead) async throws -> HeadDecision
+        _ didReceive: @escaping @Sendable (ImagePipeline.ReceivedHead) async throws -> ImagePipeline.HeadDecision
     ) {
-        let received = ReceivedHead(url: currentURL(work), head: head, expectedBytes: expectedBytes)
+        let received = ImagePipeline.ReceivedHead(url: currentURL(work), head: head, expectedBytes: expectedBytes)
         ask(work) {
             try await didReceive(received)
         } then: { [self] result in
@@ -58,7 +58,8 @@ extension FetchJob {
     }
 
     /// The head is known, and the decision about it.
-    func beginBody(_ work: Work, _ head: ResponseHead, _ expectedBytes: Int64?, _ decision: HeadDecision) {
+    func beginBody(_ work: Work, _ head: ResponseHead, _ expectedBytes: Int64?, _ decision: ImagePipeline.HeadDecision)
+    {
         var head = head
         switch decision {
         case .byStatus: work.exchange.verdict = failure(on: head)
@@ -73,7 +74,7 @@ extension FetchJob {
             work.exchange.verdict = .failure(LoadError(.refused, stage: .fetch, message: why, status: head.status))
         }
         guard work.exchange.verdict == nil else { return }
-        if !stage.harmlessFields.isEmpty { respectVary(head) }
+        if !stage.fieldsExcludedFromKey.isEmpty { respectVary(head) }
         work.response.head = head
         work.response.expectedBytes = expectedBytes
         work.exchange.verdict = undoCoding(of: head, work)

@@ -29,7 +29,7 @@ extension FetchJob {
         if scheduler.telemetry != nil { reportBytes(work) }
         if let cache = work.cache { keepPart(work, cache) }
         if plan.goal == .info { return !probe(work) }
-        let progress = LoadProgress(
+        let progress = ImageTask.Progress(
             receivedBytes: Int64(work.response.body.count), expectedBytes: work.response.expectedBytes)
         let previews = scheduler.didProgress(self, progress)
         if let previews, !work.response.body.hasSpilled { preview(work, previews) }

@@ -5,13 +5,13 @@ import InflightConcurrency
 extension FetchJob {
     /// Whether to store the original bytes.
     var keepsOriginal: Bool {
-        plan.request.isUsual || plan.request.storedForm.keepsOriginal
-            || scheduler.anyTask(of: id) { $0.storedForm.keepsOriginal }
+        plan.request.isUsual || plan.request.storedRepresentation.keepsOriginal
+            || scheduler.anyTask(of: id) { $0.storedRepresentation.keepsOriginal }
     }
 
     /// Returns the response whose images may be stored; `nil` after a redirect, or if no subscriber stores them.
     func storable(_ response: StoredResponse, _ cache: CacheTransaction) -> StorableAnswer? {
-        guard work?.redirected == nil, scheduler.anyTask(of: id, { $0.storedForm.processedOptions != nil })
+        guard work?.redirected == nil, scheduler.anyTask(of: id, { $0.storedRepresentation.processedOptions != nil })
         else { return nil }
         return StorableAnswer(key: cache.key, request: cache.request, response: response)
     }
@@ -105,7 +105,7 @@ extension FetchJob {
 
     /// Stores a long body while it is received, if its rest could be requested later.
     func keepPart(_ work: Work, _ cache: CacheTransaction) {
-        guard let store = stage.storage.store, plan.goal != .info, plan.request.storedForm.keepsOriginal,
+        guard let store = stage.storage.store, plan.goal != .info, plan.request.storedRepresentation.keepsOriginal,
             let incoming = cache.incoming, incoming.response.bodyRange.isEmpty, !work.response.body.hasSpilled,
             incoming.response.hasStrongValidator
         else { return }
@@ -200,7 +200,7 @@ extension FetchJob {
     }
 
     /// Whether the caller states that the requested bytes are an image.
-    var expectsImage: Bool { !plan.request.isUsual && plan.request.expectsPicture }
+    var expectsImage: Bool { !plan.request.isUsual && plan.request.expectsImage }
 
     /// Returns whether to store the body. A captive portal's page has status 200 too, so if an image is requested, only
     /// an image is stored.

@@ -14,7 +14,7 @@ extension FetchJob {
             plan.goal == .image || plan.purpose == .revalidation(ofPicture: true)
             || scheduler.anyTask(of: id) { $0.goal == .image }
         guard makesImage || stage.images.lifetimes.withLock({ $0.count > 0 }) else { return nil }
-        let key = plan.resource(after: work.redirected, harmlessFields: stage.harmlessFields)
+        let key = plan.resource(after: work.redirected, fieldsExcludedFromKey: stage.fieldsExcludedFromKey)
         guard makesImage else {
             // A newer response concerns the images in memory even if this fetch makes none.
             if let response, source != .stored {
@@ -63,9 +63,10 @@ extension FetchJob {
             : Invalidation.urls(
                 head,
                 of: plan.stored(
-                    after: work.redirected, usualFields: stage.defaultFields, harmlessFields: stage.harmlessFields
+                    after: work.redirected, usualFields: stage.defaultFields,
+                    fieldsExcludedFromKey: stage.fieldsExcludedFromKey
                 ).1)
-        let key = plan.resource(after: work.redirected, harmlessFields: stage.harmlessFields)
+        let key = plan.resource(after: work.redirected, fieldsExcludedFromKey: stage.fieldsExcludedFromKey)
         stage.images.lifetimes.withLock { table in
             if isGone { table.superseded(key) }
             for url in urls { table.invalidated(url) }

@@ -18,7 +18,8 @@ extension FetchJob {
 
     /// Sends the current request, after `willSend` has changed it.
     func send(
-        _ work: Work, limits: TransportRequest.Limits, priority: LoadPriority, reason: OutgoingRequest.Reason
+        _ work: Work, limits: TransportRequest.Limits, priority: ImageRequest.Priority,
+        reason: ImagePipeline.OutgoingRequest.Reason
     ) {
         let request = plan.outgoing(
             after: work.redirected, usualFields: stage.defaultFields, limits: limits, priority: priority)
@@ -75,7 +76,7 @@ extension FetchJob {
     }
 
     /// Sends the current request again in the same slot, so that no other fetch goes first.
-    func resend(_ work: Work, reason: OutgoingRequest.Reason) {
+    func resend(_ work: Work, reason: ImagePipeline.OutgoingRequest.Reason) {
         guard let limits = limits(work) else { return finish(.failure(timedOut())) }
         if endsAsCancelled(work) { return }
         send(work, limits: limits, priority: scheduler.priority(of: id) ?? plan.request.priority, reason: reason)

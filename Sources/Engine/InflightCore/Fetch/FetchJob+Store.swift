@@ -8,7 +8,8 @@ extension FetchJob {
     func makeCacheTransaction(_ work: Work) -> CacheTransaction? {
         guard stage.storage.store != nil, currentURL(work).origin != nil else { return nil }
         let (key, request) = plan.stored(
-            after: work.redirected, usualFields: stage.defaultFields, harmlessFields: stage.harmlessFields)
+            after: work.redirected, usualFields: stage.defaultFields, fieldsExcludedFromKey: stage.fieldsExcludedFromKey
+        )
         return CacheTransaction(key: key, request: request)
     }
 
@@ -110,7 +111,7 @@ extension FetchJob {
     /// Serves a stored response. Ends the fetch, unless the response is a redirect.
     func serve(_ answer: StoredAnswer, _ stored: Bytes?, _ work: Work, from source: LoadSource) {
         let head = answer.head
-        if !stage.harmlessFields.isEmpty { respectVary(head) }
+        if !stage.fieldsExcludedFromKey.isEmpty { respectVary(head) }
         work.forgetBody()
         work.exchange.verdict = follow(head, work) ?? failure(on: head)
         switch work.exchange.verdict {
@@ -259,7 +260,7 @@ extension FetchJob {
 }
 
 extension CacheDecision {
-    fileprivate func lookUp(foundAny: Bool) -> PipelineEvent.LookUp {
+    fileprivate func lookUp(foundAny: Bool) -> ImagePipeline.Event.LookUp {
         switch self {
         case .serve(let answer): answer.isStale ? .stale : .fresh
         case .serveStale: .stale

@@ -10,7 +10,7 @@ extension FetchJob {
     func tell(_ timings: TransportTimings, _ work: Work) {
         guard let telemetry = scheduler.telemetry else { return }
         let job = id.number
-        func record(_ kind: PipelineEvent.Kind, after time: Duration?) {
+        func record(_ kind: ImagePipeline.Event.Kind, after time: Duration?) {
             guard let time else { return }
             telemetry.record(kind, job: job, at: work.exchange.sentAt + time, isPast: true)
         }

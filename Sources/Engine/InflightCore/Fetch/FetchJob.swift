@@ -26,7 +26,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     let stage: FetchStage
     let plan: RequestPlan
     /// The progress last reported to subscribers. Guarded by the scheduler's lock.
-    var progress: LoadProgress?
+    var progress: ImageTask.Progress?
     /// The inputs that arrived before there was any `work`.
     private var early = Machine.Early()
     var work: Work?
@@ -51,7 +51,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     // MARK: Calls from the scheduler
 
-    override func start(priority: LoadPriority) {
+    override func start(priority: ImageRequest.Priority) {
         let startedAt = work?.startedAt ?? clock.now()
         let (work, isTooLate, timer) = stripe.lock.withLock {
             let work = self.work ?? Work(startedAt: startedAt, early)
@@ -204,7 +204,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         return didTakePiece(work)
     }
 
-    func preview(_ work: Work, _ options: PreviewOptions) {
+    func preview(_ work: Work, _ options: ImageRequest.PreviewOptions) {
         if work.previews == nil {
             let previews = PreviewMaker(stage: stage.decoding, job: id, options)
             stripe.lock.withLock {
@@ -268,7 +268,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// Separates tasks that share this fetch but differ in a header field by which the response varies. They fetch on
     /// their own (RFC 9110 section 12.5.5).
     func respectVary(_ head: ResponseHead) {
-        let concerned = head.namesVaried(among: stage.harmlessFields).subtracting(plan.varying)
+        let concerned = head.namesVaried(among: stage.fieldsExcludedFromKey).subtracting(plan.varying)
         if concerned.isEmpty { return }
         // A new subscriber would have to be compared too. It finds no job, and fetches for itself.
         let tasks = scheduler.close(id)

@@ -9,9 +9,9 @@ final class FetchStage: Sendable {
     let codecs: CodecRegistry
     let workers: any WorkExecutor
     let transports: TransportTable
-    let harmlessFields: Set<String>
-    let willSend: (@Sendable (inout OutgoingRequest) async throws -> Void)?
-    let didReceive: (@Sendable (ReceivedHead) async throws -> HeadDecision)?
+    let fieldsExcludedFromKey: Set<String>
+    let willSend: (@Sendable (inout ImagePipeline.OutgoingRequest) async throws -> Void)?
+    let didReceive: (@Sendable (ImagePipeline.ReceivedHead) async throws -> ImagePipeline.HeadDecision)?
     /// The executor of hooks and sources.
     let taskExecutor: (any TaskExecutor)?
     let codings: AcceptedCodings
@@ -34,7 +34,7 @@ final class FetchStage: Sendable {
         storage = decoding.storage
         codecs = decoding.codecs
         workers = decoding.workers
-        harmlessFields = images.harmlessFields
+        fieldsExcludedFromKey = images.fieldsExcludedFromKey
         willSend = configuration.willSend
         didReceive = configuration.didReceive
         taskExecutor = configuration.taskExecutor

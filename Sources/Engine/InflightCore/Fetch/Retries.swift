@@ -1,7 +1,7 @@
 import InflightConcurrency
 
-/// Decides about the retries of all fetches: by the policy, by the budget of each origin, and by the pauses that servers
-/// asked for.
+/// Decides about the retries of all fetches: by the policy, by the budget of each origin, and by the pauses that
+/// servers asked for.
 // Unchecked: mutable properties are accessed only while `lock` is held.
 final class Retries: @unchecked Sendable {
     /// The maximum number of origins. Beyond it, all begin with a full budget again.
@@ -25,7 +25,7 @@ final class Retries: @unchecked Sendable {
     /// A fetch is about to send its first request to a URL.
     ///
     /// - Returns: the error to fail with, if the server asked for a pause that has not ended.
-    func firstAttempt(at url: ResourceURL, policy: CachePolicy) -> LoadError? {
+    func firstAttempt(at url: ResourceURL, policy: ImageRequest.CachePolicy) -> LoadError? {
         let origin = url.originKey
         // A request that bypasses the cache is sent anyway.
         let now = policy.asksAnew ? nil : clock.now()

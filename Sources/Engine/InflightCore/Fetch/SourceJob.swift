@@ -17,7 +17,7 @@ final class SourceJob: EngineJob, @unchecked Sendable {
 
     override var logFields: [(name: String, value: String)] { [("job", "source"), ("url", plan.url.string)] }
 
-    override func start(priority: LoadPriority) {
+    override func start(priority: ImageRequest.Priority) {
         guard let source = plan.request.source else { preconditionFailure("a source job without a source") }
         scheduler.log(.debug, "source started") { [("url", plan.url.string)] }
         call.start(on: stage.taskExecutor, source.load) { [self] result in
@@ -42,7 +42,7 @@ final class SourceJob: EngineJob, @unchecked Sendable {
         scheduler.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
     }
 
-    private func value(of output: ImageSource.Output) throws(LoadError) -> JobResult.Value {
+    private func value(of output: ImageRequest.Source.Output) throws(LoadError) -> JobResult.Value {
         switch (output, plan.goal) {
         case (.bytes(let bytes), .info):
             return .info(remote(try stage.codecs.info(of: bytes), byteCount: bytes.count))

@@ -184,11 +184,11 @@ public struct CodecRegistry: Sendable {
 
     /// Decodes the displayable part of a truncated or damaged image.
     ///
-    /// Returns `nil` if there is none, or if its ``PartialPicture/detail`` is at most `detail`. Throws if the bytes are
+    /// Returns `nil` if there is none, or if its ``PartialImage/detail`` is at most `detail`. Throws if the bytes are
     /// not an image, if the available part of the header is damaged, and if a limit is exceeded.
     public func decodePart(
         _ bytes: Bytes, options: DecodeOptions, beyond detail: Int = 0, cancellation: CancellationFlag
-    ) throws(LoadError) -> (PartialPicture, ImageInfo)? {
+    ) throws(LoadError) -> (PartialImage, ImageInfo)? {
         guard options.page == 0, case .info(let info) = try probe(bytes, isComplete: false) else { return nil }
         let (codec, format) = try decoder(for: bytes)
         _ = try Self.checkedMemory(codec, bytes, format, info, options)

@@ -53,13 +53,13 @@ public protocol ImageCodec: Sendable {
 
     /// Decodes the displayable part of a truncated or damaged image.
     ///
-    /// Returns `nil` if there is none, or if its ``PartialPicture/detail`` is at most `detail`, which is checked
+    /// Returns `nil` if there is none, or if its ``PartialImage/detail`` is at most `detail`, which is checked
     /// cheaply where possible. By default always returns `nil`: this codec's images are shown only when complete.
     /// Throws if the header itself is damaged, and for failures unrelated to these bytes: limits, memory, cancellation.
     func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
-    ) throws(LoadError) -> PartialPicture?
+    ) throws(LoadError) -> PartialImage?
 
     /// Returns a complete file's metadata, as far as the codec can locate it; empty by default. Skips damaged parts.
     func metadata(_ bytes: Bytes, format: ImageFormat) throws(LoadError) -> ImageMetadata
@@ -95,7 +95,7 @@ extension ImageCodec {
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
-    ) throws(LoadError) -> PartialPicture? {
+    ) throws(LoadError) -> PartialImage? {
         nil
     }
 

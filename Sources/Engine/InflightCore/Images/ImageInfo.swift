@@ -8,7 +8,7 @@ public struct ImageInfo: Sendable, Hashable {
     /// The size in pixels as stored, before orientation.
     public var storedWidth: Int
     public var storedHeight: Int
-    public var orientation: ImageOrientation
+    public var orientation: Orientation
     /// The number of frames; 1 for stills. If only part of the file was examined, only frames that begin in it count.
     public var frameCount: Int
     /// Whether more frames may follow in the part of an animation that was not examined.
@@ -26,7 +26,7 @@ public struct ImageInfo: Sendable, Hashable {
     public var isProgressive: Bool
 
     public init(
-        format: ImageFormat, storedWidth: Int, storedHeight: Int, orientation: ImageOrientation = .up,
+        format: ImageFormat, storedWidth: Int, storedHeight: Int, orientation: Orientation = .up,
         frameCount: Int = 1, colorModel: ColorModel = .rgb, bitsPerComponent: Int = 8, hasAlpha: Bool = false,
         profileName: String? = nil, isProgressive: Bool = false, mayHaveMoreFrames: Bool = false
     ) {
@@ -48,11 +48,13 @@ public struct ImageInfo: Sendable, Hashable {
     public var height: Int { orientation.swapsAxes ? storedWidth : storedHeight }
 }
 
-/// The transform that displays stored pixels upright: the values of EXIF tag 0x0112 (CIPA DC-008 section 4.6.4).
-public enum ImageOrientation: Int, Sendable, Hashable, CaseIterable {
-    case up = 1
-    case upMirrored, down, downMirrored, leftMirrored, right, rightMirrored, left
+extension ImageInfo {
+    /// The transform that displays stored pixels upright: the values of EXIF tag 0x0112 (CIPA DC-008 section 4.6.4).
+    public enum Orientation: Int, Sendable, Hashable, CaseIterable {
+        case up = 1
+        case upMirrored, down, downMirrored, leftMirrored, right, rightMirrored, left
 
-    /// Whether the orientation swaps width and height.
-    public var swapsAxes: Bool { rawValue >= 5 }
+        /// Whether the orientation swaps width and height.
+        public var swapsAxes: Bool { rawValue >= 5 }
+    }
 }

@@ -67,7 +67,7 @@ extension PixelBuffer {
     }
 
     /// Returns the image turned upright: pixels stored with `orientation` become pixels as displayed.
-    public func oriented(_ orientation: ImageOrientation) -> PixelBuffer {
+    public func oriented(_ orientation: ImageInfo.Orientation) -> PixelBuffer {
         if orientation == .up { return self }
         let target = orientation.swapsAxes ? (width: height, height: width) : (width: width, height: height)
         // The offset of the stored pixel that is displayed at the top left, and the steps to its displayed neighbours.

@@ -1,6 +1,6 @@
 extension Resize.Plan {
     /// Returns the same plan for the pixels as stored, which `orientation` turns upright afterwards.
-    package func stored(for orientation: ImageOrientation) -> Resize.Plan {
+    package func stored(for orientation: ImageInfo.Orientation) -> Resize.Plan {
         let right = scaledWidth - cropX - width
         let below = scaledHeight - cropY - height
         // The origin of the kept part on the stored axes.

@@ -39,12 +39,12 @@ public final class ImageLoader: Confined {
         /// Nothing is loaded or loading.
         case idle
         /// Loading, with the progress as soon as it is known.
-        case loading(LoadProgress?)
+        case loading(ImageTask.Progress?)
         case loaded(LoadedImage)
         case failed(LoadError)
     }
 
-    typealias Machine = LoaderMachine<ImageRequest, LoadProgress, ImagePreview, LoadedImage, LoadError>
+    typealias Machine = LoaderMachine<ImageRequest, ImageTask.Progress, ImagePreview, LoadedImage, LoadError>
 
     public let confinement: CallbackQueue
     private let pipeline: ImagePipeline
@@ -237,7 +237,7 @@ public final class ImageLoader: Confined {
         guard machine.awaits(number) else { return }
         if let image { return machine.foundInMemory(image, for: number) }
         let answer = Answer()
-        let progressed = callback { (loader, progress: LoadProgress) in
+        let progressed = callback { (loader, progress: ImageTask.Progress) in
             loader.didProgress(to: progress, in: number)
         }
         let previewed = callback { (loader, preview: ImagePreview) in
@@ -259,7 +259,7 @@ public final class ImageLoader: Confined {
         self.answer = answer
     }
 
-    private func didProgress(to progress: LoadProgress, in number: Int) {
+    private func didProgress(to progress: ImageTask.Progress, in number: Int) {
         if machine.progressed(to: progress, in: number) { handler?(self) }
     }
 

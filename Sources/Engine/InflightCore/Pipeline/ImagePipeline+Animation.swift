@@ -19,7 +19,7 @@ extension ImagePipeline {
         workers: any WorkExecutor = AnimatedImage.sharedWorkers,
         configure: (inout DecodeOptions) -> Void = { _ in }
     ) async throws(LoadError) -> AnimatedImage {
-        let plan = try RequestPlan(request, goal: .data, harmlessFields: images.harmlessFields)
+        let plan = try RequestPlan(request, goal: .data, fieldsExcludedFromKey: images.fieldsExcludedFromKey)
         var options = plan.decodeOptions()
         configure(&options)
         let (outcome, isShared) = try await outcome(of: request, goal: .data)

@@ -64,7 +64,7 @@ extension ImagePipeline {
         public var order = LoadOrder.firstInFirstOut
         /// The names of header fields that cannot change a response's content. Requests that differ only in these are
         /// coalesced, unless the response's `Vary` names one of them.
-        public var harmlessFields: [String] = []
+        public var fieldsExcludedFromKey: [String] = []
 
         /// The store that keeps responses beyond the life of the process. If nil, none are stored.
         public var store: StoreSource?
@@ -97,7 +97,7 @@ extension ImagePipeline {
         /// If nil, it costs nothing.
         public var log: (@Sendable (LogEntry) -> Void)?
         /// The observer of every stage of every load, with times, in order. If nil, it costs nothing.
-        public var listening: PipelineListening?
+        public var observer: Observation?
         /// The executor of hooks and sources. If nil, they run where tasks without an executor do.
         public var taskExecutor: (any TaskExecutor)?
 

@@ -3,7 +3,7 @@ extension ImagePipeline {
     ///
     /// They cost a load one or two additions, and a reader a lock for the time of copying some numbers. Distributions
     /// are not included: histograms of queueing, first byte, fetch, decode and delivery, from `p50` to `p99`, are those
-    /// of a ``PipelineMeter``, which a ``PipelineListener`` maintains if a program wants them. Counters in both have
+    /// of a ``Metrics``, which a ``Observer`` maintains if a program wants them. Counters in both have
     /// the same name and the same meaning.
     public struct Statistics: Sendable, Hashable {
         /// The number of tasks that had to wait for a job. Images found in memory are not counted.
@@ -44,7 +44,7 @@ extension ImagePipeline {
             var fetch = 0
             var decode = 0
 
-            var byName: [PipelineEvent.Lane: Int] { [.store: store, .fetch: fetch, .decode: decode] }
+            var byName: [Event.Lane: Int] { [.store: store, .fetch: fetch, .decode: decode] }
         }
 
         public init() {}
@@ -53,10 +53,10 @@ extension ImagePipeline {
 
 extension ImagePipeline.Statistics {
     /// The number of jobs that wait for a slot now, by lane. Every lane is included.
-    public var waiting: [PipelineEvent.Lane: Int] { waitingJobs.byName }
+    public var waiting: [ImagePipeline.Event.Lane: Int] { waitingJobs.byName }
 
     /// The number of jobs that have a slot now, by lane. Every lane is included. Running previews have decode slots.
-    public var running: [PipelineEvent.Lane: Int] { runningJobs.byName }
+    public var running: [ImagePipeline.Event.Lane: Int] { runningJobs.byName }
 
     /// The sources with a counter of their own. Others are counted by name.
     static let knownSources: [LoadSource] = [

@@ -54,7 +54,7 @@ public final class ImagePipeline: Sendable {
     /// The codecs of this pipeline, for bytes that are already in memory.
     public var codecs: CodecRegistry { decoding.codecs }
 
-    /// The counters so far, and the state now. Always counted, and cheap to read. For histograms see ``PipelineMeter``.
+    /// The counters so far, and the state now. Always counted, and cheap to read. For histograms see ``Metrics``.
     public var statistics: Statistics {
         var statistics = scheduler.statistics
         driver.endings.read(into: &statistics)
@@ -65,7 +65,7 @@ public final class ImagePipeline: Sendable {
     }
 
     /// Returns the maximum number of running jobs in a lane.
-    public func limit(of lane: PipelineEvent.Lane) -> Int { scheduler.laneLimits[lane] ?? 0 }
+    public func limit(of lane: Event.Lane) -> Int { scheduler.laneLimits[lane] ?? 0 }
 
     /// The statistics of the cache of decoded images.
     public var memoryCacheStatistics: MemoryCacheStatistics { images.cache.statistics }
@@ -88,7 +88,7 @@ public final class ImagePipeline: Sendable {
     @discardableResult
     public func load(
         _ request: ImageRequest, on queue: MainCallbackQueue,
-        progress: (@MainActor @Sendable (ImageTask, LoadProgress) -> Void)? = nil,
+        progress: (@MainActor @Sendable (ImageTask, ImageTask.Progress) -> Void)? = nil,
         preview: (@MainActor @Sendable (ImageTask, ImagePreview) -> Void)? = nil,
         completion: @escaping @MainActor @Sendable (ImageTask, Result<LoadedImage, LoadError>) -> Void
     ) -> ImageTask {
@@ -111,7 +111,7 @@ public final class ImagePipeline: Sendable {
     @discardableResult
     public func load(
         _ request: ImageRequest, on queue: CallbackQueue,
-        progress: (@Sendable (ImageTask, LoadProgress) -> Void)? = nil,
+        progress: (@Sendable (ImageTask, ImageTask.Progress) -> Void)? = nil,
         preview: (@Sendable (ImageTask, ImagePreview) -> Void)? = nil,
         completion: @escaping @Sendable (ImageTask, Result<LoadedImage, LoadError>) -> Void
     ) -> ImageTask {
@@ -126,7 +126,7 @@ public final class ImagePipeline: Sendable {
     @discardableResult
     public func loadResponse(
         _ request: ImageRequest, on queue: CallbackQueue,
-        progress: (@Sendable (ImageTask, LoadProgress) -> Void)? = nil,
+        progress: (@Sendable (ImageTask, ImageTask.Progress) -> Void)? = nil,
         preview: (@Sendable (ImageTask, ImagePreview) -> Void)? = nil,
         completion: @escaping @Sendable (ImageTask, Result<LoadedResponse, LoadError>) -> Void
     ) -> ImageTask {
@@ -173,7 +173,8 @@ public final class ImagePipeline: Sendable {
     /// The image may be stale (RFC 9111 section 4.2), and is then marked (``LoadedImage/isStale``). It can be shown
     /// until a load, which contacts the origin, delivers the current one.
     public func cached(_ request: ImageRequest) -> LoadedImage? {
-        guard let plan = try? RequestPlan(request, goal: .image, harmlessFields: images.harmlessFields) else {
+        guard let plan = try? RequestPlan(request, goal: .image, fieldsExcludedFromKey: images.fieldsExcludedFromKey)
+        else {
             return nil
         }
         return images.finished(plan)
@@ -181,7 +182,7 @@ public final class ImagePipeline: Sendable {
 
     /// Returns the image that a load would find in memory.
     func cachedForLoad(_ request: ImageRequest) -> LoadedImage? {
-        guard let plan = try? RequestPlan(request, goal: .image, harmlessFields: images.harmlessFields),
+        guard let plan = try? RequestPlan(request, goal: .image, fieldsExcludedFromKey: images.fieldsExcludedFromKey),
             let hit = images.find(plan), hit.steps == plan.stepCount
         else { return nil }
         return hit.image

@@ -8,7 +8,7 @@ import InflightConcurrency
 /// over it, whose next event is then a failure with the code ``LoadError/Code/cancelled``.
 public struct LoadEvents: AsyncSequence, Sendable {
     public enum Event: Sendable {
-        case progress(LoadProgress)
+        case progress(ImageTask.Progress)
         /// A partial image, better than the one before. None follows the ending. See ``ImageRequest/previews``.
         case preview(ImagePreview)
         /// A stored image that is stale, while its successor is requested (`stale-while-revalidate`, RFC 5861).

@@ -75,7 +75,7 @@ final class PrefetchCore: Sendable {
 
     func take(_ request: ImageRequest) -> LoadedResponse? {
         guard let key = key(of: request) else { return nil }
-        let harmless = pipeline.images.harmlessFields
+        let harmless = pipeline.images.fieldsExcludedFromKey
         let taken = state.withLock { state in
             state.machine.taken(key) { wish, response in
                 // A response that varies by a field outside the key serves only requests with the same value.
@@ -97,7 +97,7 @@ final class PrefetchCore: Sendable {
     var statistics: Prefetcher.Statistics { state.withLock { $0.machine.statistics } }
 
     private func key(of request: ImageRequest) -> JobKey? {
-        try? RequestPlan(request, goal: goal, harmlessFields: pipeline.images.harmlessFields).finalKey
+        try? RequestPlan(request, goal: goal, fieldsExcludedFromKey: pipeline.images.fieldsExcludedFromKey).finalKey
     }
 
     // MARK: Turns

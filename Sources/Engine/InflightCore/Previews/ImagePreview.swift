@@ -5,31 +5,33 @@ public struct ImagePreview: Sendable {
     public var info: ImageInfo
     /// The number of body bytes that it was made from.
     public var receivedBytes: Int64
-    /// The amount of detail. Of two previews of one load, the later has more: see ``PartialPicture/detail``.
+    /// The amount of detail. Of two previews of one load, the later has more: see ``PartialImage/detail``.
     public var detail: Int
     /// Whether the whole area is covered, if coarsely. If not, missing parts are transparent.
     public var coversAll: Bool
 }
 
-/// Options for showing an image progressively while it loads.
-///
-/// Progressive JPEG and interlaced PNG are shown from edge to edge, coarsely at first; other JPEG, PNG, WebP and GIF
-/// from the top down. Other formats have no previews.
-public struct PreviewOptions: Sendable, Hashable {
-    /// The minimum time between previews, and before the first, so that a quick load has none.
-    public var interval: Duration
-    /// The minimum number of body bytes for a preview.
-    public var minimumBytes: Int64 = 1024
+extension ImageRequest {
+    /// Options for showing an image progressively while it loads.
+    ///
+    /// Progressive JPEG and interlaced PNG are shown from edge to edge, coarsely at first; other JPEG, PNG, WebP and
+    /// GIF from the top down. Other formats have no previews.
+    public struct PreviewOptions: Sendable, Hashable {
+        /// The minimum time between previews, and before the first, so that a quick load has none.
+        public var interval: Duration
+        /// The minimum number of body bytes for a preview.
+        public var minimumBytes: Int64 = 1024
 
-    public init(interval: Duration = .milliseconds(200)) {
-        self.interval = interval
-    }
+        public init(interval: Duration = .milliseconds(200)) {
+            self.interval = interval
+        }
 
-    /// Returns options that serve both: the shorter interval and the lower minimum.
-    func together(with other: PreviewOptions?) -> PreviewOptions {
-        guard let other else { return self }
-        var options = PreviewOptions(interval: min(interval, other.interval))
-        options.minimumBytes = min(minimumBytes, other.minimumBytes)
-        return options
+        /// Returns options that serve both: the shorter interval and the lower minimum.
+        func together(with other: PreviewOptions?) -> PreviewOptions {
+            guard let other else { return self }
+            var options = PreviewOptions(interval: min(interval, other.interval))
+            options.minimumBytes = min(minimumBytes, other.minimumBytes)
+            return options
+        }
     }
 }

@@ -34,7 +34,7 @@ struct PreviewMachine {
     private var usedBytes: Int64 = 0
     private var next: MonotonicTime
 
-    init(_ options: PreviewOptions, now: MonotonicTime) {
+    init(_ options: ImageRequest.PreviewOptions, now: MonotonicTime) {
         interval = options.interval
         leastBytes = options.minimumBytes
         next = now + options.interval

@@ -21,7 +21,7 @@ final class PreviewMaker: @unchecked Sendable {
     /// The maximum number of images of one body that are previewed.
     private static let mostPictures = 4
 
-    init(stage: DecodeStage, job: Scheduler.Machine.JobID, _ options: PreviewOptions) {
+    init(stage: DecodeStage, job: Scheduler.Machine.JobID, _ options: ImageRequest.PreviewOptions) {
         self.stage = stage
         self.job = job
         state = State(machine: PreviewMachine(options, now: stage.scheduler.clock.now()))
@@ -128,7 +128,7 @@ final class PreviewMaker: @unchecked Sendable {
 
     private func picture(
         _ bytes: Bytes, _ plan: RequestPlan, beyond detail: Int
-    ) throws(LoadError) -> (PartialPicture, ImageInfo)? {
+    ) throws(LoadError) -> (PartialImage, ImageInfo)? {
         let options = plan.decodeOptions()
         let memory = try stage.codecs.memoryNeeded(bytes, options: options)
         guard stage.budget.withLock({ $0.takeNow(memory) }) else { return nil }

@@ -40,7 +40,7 @@ public struct ImageRequest: Sendable {
     public var url: String
     /// The target size. If nil, the image keeps its own.
     public var resize: Resize?
-    public var priority: LoadPriority
+    public var priority: Priority
     /// The properties that most requests leave at their defaults. Shared until changed, so that a request stays small.
     private var rest = Rest.standard
 
@@ -115,9 +115,9 @@ public struct ImageRequest: Sendable {
     /// Whether a load of bytes expects an image. A body that is not an image, such as a captive portal's page, is still
     /// delivered but not stored. A stored body is checked before it is served: if its structure is broken, its entry is
     /// removed and the body is fetched again, once.
-    public var expectsPicture: Bool {
-        get { rest.value.expectsPicture }
-        set { changeRest { $0.expectsPicture = newValue } }
+    public var expectsImage: Bool {
+        get { rest.value.expectsImage }
+        set { changeRest { $0.expectsImage = newValue } }
     }
     /// Whether the pixels of a stored image are decoded too, before its bytes are served to a caller that expects an
     /// image. If they do not decode, the entry is removed and the image is fetched again, once. Costs a decode of each
@@ -128,9 +128,9 @@ public struct ImageRequest: Sendable {
     }
     /// The representation in which an image from a server is stored. Not part of the keys by which requests are
     /// coalesced: the bytes are stored if any subscriber wants them.
-    public var storedForm: StoredForm {
-        get { rest.value.storedForm }
-        set { changeRest { $0.storedForm = newValue } }
+    public var storedRepresentation: StoredRepresentation {
+        get { rest.value.storedRepresentation }
+        set { changeRest { $0.storedRepresentation = newValue } }
     }
     /// The page of a multi-page image (TIFF only), from 0: see ``DecodeOptions/page``. ``ImagePipeline/info(for:)``
     /// reads only the first.
@@ -158,9 +158,9 @@ public struct ImageRequest: Sendable {
     }
     /// Whether a partial decode of a truncated or corrupt image is a success. Such an image is marked
     /// (``LoadedImage/isIncomplete``) and never cached. A corrupt stored image is fetched again first.
-    public var acceptsIncomplete: Bool {
-        get { rest.value.acceptsIncomplete }
-        set { changeRest { $0.acceptsIncomplete = newValue } }
+    public var allowsPartialImage: Bool {
+        get { rest.value.allowsPartialImage }
+        set { changeRest { $0.allowsPartialImage = newValue } }
     }
     /// The previews to deliver while the image loads: by the events of ``ImagePipeline/events(for:)``, by the `preview`
     /// callbacks of ``ImagePipeline`` and by ``ImageLoader``. If nil, there are none. Not part of the keys by which
@@ -170,27 +170,27 @@ public struct ImageRequest: Sendable {
         set { changeRest { $0.previews = newValue } }
     }
     /// The source of the bytes or the image instead of ``url``.
-    public var source: ImageSource? { rest.value.source }
+    public var source: Source? { rest.value.source }
     public var limits: Limits {
         get { rest.value.limits }
         set { changeRest { $0.limits = newValue } }
     }
 
     /// Creates a request for a URL in text form.
-    public init(_ url: String, resize: Resize? = nil, priority: LoadPriority = .normal) {
+    public init(_ url: String, resize: Resize? = nil, priority: Priority = .normal) {
         self.url = url
         self.resize = resize
         self.priority = priority
     }
 
     /// Creates a request for an image from the program's own code.
-    public init(source: ImageSource, resize: Resize? = nil, priority: LoadPriority = .normal) {
+    public init(source: Source, resize: Resize? = nil, priority: Priority = .normal) {
         self.init(ResourceURL(source: source.identity).string, resize: resize, priority: priority)
         changeRest { $0.source = source }
     }
 
     /// Creates a request for a URL.
-    public init(url: URL, resize: Resize? = nil, priority: LoadPriority = .normal) {
+    public init(url: URL, resize: Resize? = nil, priority: Priority = .normal) {
         self.init(url.absoluteString, resize: resize, priority: priority)
     }
 }
@@ -248,15 +248,15 @@ extension ImageRequest {
         var servesStaleOnDisconnect = false
         var verifiesStoredImage = false
         var followsRedirects = true
-        var expectsPicture = false
-        var storedForm = StoredForm.original
+        var expectsImage = false
+        var storedRepresentation = StoredRepresentation.original
         var keepsMetadata = false
         var page = 0
         var checksum: Checksum?
         var fallbacks: [String] = []
-        var source: ImageSource?
+        var source: Source?
         var previews: PreviewOptions?
-        var acceptsIncomplete = false
+        var allowsPartialImage = false
         var allowsStaleFromMemory = false
     }
 

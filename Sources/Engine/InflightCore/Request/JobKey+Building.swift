@@ -18,7 +18,7 @@ extension FetchKey {
         case .refetch: rest.append(10)
         case .processed(let prefix):
             rest.append(15)
-            rest += Array(request.imageIdentity(prefix, request.storedForm.processedOptions).utf8)
+            rest += Array(request.imageIdentity(prefix, request.storedRepresentation.processedOptions).utf8)
         }
         // The space keeps identities apart from URLs, which have none.
         self.init(url: request.identity.map { "identity " + $0 } ?? url.string, rest: rest)
@@ -70,7 +70,7 @@ extension FetchKey {
         if !request.followsRedirects { bytes.append(11) }
         if request.servesStaleOnDisconnect { bytes.append(15) }
         if request.verifiesStoredImage { bytes.append(16) }
-        if request.expectsPicture, goal != .image { bytes.append(12) }
+        if request.expectsImage, goal != .image { bytes.append(12) }
         if let checksum = request.checksum {
             bytes.append(13)
             bytes.append(contentsOf: checksum.bytes)
@@ -114,7 +114,7 @@ extension DecodeKey.Wishes {
         self = []
         if request.isUsual { return }
         if request.keepsMetadata { insert(.keepsMetadata) }
-        if request.acceptsIncomplete { insert(.acceptsIncomplete) }
+        if request.allowsPartialImage { insert(.allowsPartialImage) }
     }
 }
 

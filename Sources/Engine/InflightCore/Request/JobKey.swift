@@ -57,7 +57,7 @@ final class DecodeKey: JobKey, @unchecked Sendable {
         let rawValue: UInt8
 
         static let keepsMetadata = Wishes(rawValue: 1)
-        static let acceptsIncomplete = Wishes(rawValue: 2)
+        static let allowsPartialImage = Wishes(rawValue: 2)
     }
 
     init(fetch: FetchKey, options: DecodeOptions, wishes: Wishes = []) {

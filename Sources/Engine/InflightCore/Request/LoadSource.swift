@@ -20,7 +20,7 @@ public struct LoadSource: RawRepresentable, Hashable, Sendable, CustomStringConv
     public static let revalidated = LoadSource(rawValue: "revalidated")
     /// A local file.
     public static let file = LoadSource(rawValue: "file")
-    /// The program's own source (``ImageSource``).
+    /// The program's own source (``ImageRequest/Source``).
     public static let source = LoadSource(rawValue: "source")
     /// A `data:` URL.
     public static let data = LoadSource(rawValue: "data")

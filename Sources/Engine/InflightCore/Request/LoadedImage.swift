@@ -19,7 +19,7 @@ public struct LoadedImage: Sendable {
     /// memory (``ImagePipeline/cached(_:)``, ``ImageRequest/allowsStaleFromMemory``).
     public var isStale = false
     /// Whether only a part of the image could be decoded, and the rest is transparent or coarse. See
-    /// ``ImageRequest/acceptsIncomplete``.
+    /// ``ImageRequest/allowsPartialImage``.
     public var isIncomplete = false
     /// See ``LoadedResponse/storable``.
     var storable: StorableAnswer?

@@ -6,7 +6,7 @@ extension RequestPlan {
     ///   - usualFields: the default header fields, which the caller's own replace.
     func outgoing(
         after redirected: RedirectPolicy.Exchange?, usualFields: HTTPFields, limits: TransportRequest.Limits,
-        priority: LoadPriority
+        priority: ImageRequest.Priority
     ) -> TransportRequest {
         // Fast path: nothing has to be built.
         if redirected == nil, goal != .response, request.fields.isEmpty, request.originFields.isEmpty,
@@ -48,7 +48,7 @@ extension RequestPlan {
 
     /// Returns the key of stored responses, and the request to match them against.
     func stored(
-        after redirected: RedirectPolicy.Exchange?, usualFields: HTTPFields, harmlessFields: Set<String>
+        after redirected: RedirectPolicy.Exchange?, usualFields: HTTPFields, fieldsExcludedFromKey: Set<String>
     ) -> (StoreKey, CachingRequest) {
         let sent = outgoing(
             after: redirected, usualFields: usualFields, limits: TransportRequest.Limits(), priority: .normal)
@@ -58,7 +58,7 @@ extension RequestPlan {
             method: sent.method, url: url, fields: sent.fields, policy: request.cachePolicy)
         caching.hasBody = sent.body != nil
         caching.servesStaleOnDisconnect = !request.isUsual && request.servesStaleOnDisconnect
-        let names = credentialNames(redirected, harmlessFields)
+        let names = credentialNames(redirected, fieldsExcludedFromKey)
         if names != SelectingFields.usualCredentials {
             caching.fields.append(SelectingFields.credentialNames, names.sorted().joined(separator: ", "))
         }
@@ -67,12 +67,12 @@ extension RequestPlan {
 
     /// Names of fields for the first origin only are credentials too, unless the configuration declares them harmless.
     private func credentialNames(
-        _ redirected: RedirectPolicy.Exchange?, _ harmlessFields: Set<String>
+        _ redirected: RedirectPolicy.Exchange?, _ fieldsExcludedFromKey: Set<String>
     ) -> Set<String> {
         let own = redirected?.originFields ?? (request.isUsual ? HTTPFields() : request.originFields)
         let names = (0..<own.count).reduce(into: SelectingFields.usualCredentials) {
             $0.insert(own.name($1).lowercased())
         }
-        return names.subtracting(harmlessFields)
+        return names.subtracting(fieldsExcludedFromKey)
     }
 }

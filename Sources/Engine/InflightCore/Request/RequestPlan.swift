@@ -42,7 +42,7 @@ final class RequestPlan: Sendable {
     let processKeys: [ProcessKey]
 
     init(
-        _ request: ImageRequest, goal: Goal, harmlessFields: Set<String>, varying: Set<String> = [],
+        _ request: ImageRequest, goal: Goal, fieldsExcludedFromKey: Set<String>, varying: Set<String> = [],
         purpose: Purpose = .usual
     ) throws(LoadError) {
         let url: ResourceURL
@@ -64,7 +64,7 @@ final class RequestPlan: Sendable {
         self.varying = varying
         firstProcessor = purpose.storedProcessors
         let fetchKey = FetchKey(
-            request, url: url, goal: goal, purpose: purpose, ignored: harmlessFields.subtracting(varying),
+            request, url: url, goal: goal, purpose: purpose, ignored: fieldsExcludedFromKey.subtracting(varying),
             varying: varying)
         self.fetchKey = fetchKey
         guard goal == .image else {
@@ -80,14 +80,14 @@ final class RequestPlan: Sendable {
 
     /// Returns the plan whose keys identify images in memory, the same for every purpose and policy, or nil if none are
     /// stored. May call processors for their identity, so it must not be called under a lock.
-    func memoryPlan(_ harmlessFields: Set<String>) -> RequestPlan? {
+    func memoryPlan(_ fieldsExcludedFromKey: Set<String>) -> RequestPlan? {
         guard goal == .image else { return nil }
         if request.isUsual, purpose == .usual { return self }
         guard request.cachePolicy != .noStore, !requestControl.noStore else { return nil }
         if purpose == .usual, request.cachePolicy == .obey { return self }
         var usual = request
         usual.cachePolicy = .obey
-        return try? RequestPlan(usual, goal: .image, harmlessFields: harmlessFields, varying: varying)
+        return try? RequestPlan(usual, goal: .image, fieldsExcludedFromKey: fieldsExcludedFromKey, varying: varying)
     }
 
     /// Returns the key of the image after the first `count` processors.
@@ -106,11 +106,11 @@ final class RequestPlan: Sendable {
     }
 
     /// Returns the key that separates responses, as far as images in memory are concerned, without limits and policy.
-    func resource(after redirected: RedirectPolicy.Exchange?, harmlessFields: Set<String>) -> LifetimeTable.Key {
+    func resource(after redirected: RedirectPolicy.Exchange?, fieldsExcludedFromKey: Set<String>) -> LifetimeTable.Key {
         let name = redirected?.url.string ?? request.identity.map { "identity " + $0 } ?? url.string
         if redirected == nil, request.isUsual, url.userInfo == nil { return LifetimeTable.Key(name: name) }
         let exchange = redirected ?? firstExchange()
-        let ignored = harmlessFields.subtracting(varying)
+        let ignored = fieldsExcludedFromKey.subtracting(varying)
         var rest: [UInt8] = exchange.method == "GET" ? [] : Array(exchange.method.utf8) + [0]
         exchange.fields.appendKey(ignoring: ignored, to: &rest)
         exchange.originFields.appendKey(ignoring: ignored, to: &rest)
@@ -120,7 +120,7 @@ final class RequestPlan: Sendable {
 
     /// Whether only an image is of use.
     var wantsPicture: Bool {
-        goal == .image || purpose == .revalidation(ofPicture: true) || (!request.isUsual && request.expectsPicture)
+        goal == .image || purpose == .revalidation(ofPicture: true) || (!request.isUsual && request.expectsImage)
     }
 
     /// Whether this plan only looks for a stored processed image.
@@ -147,7 +147,7 @@ final class RequestPlan: Sendable {
 
     /// Whether to look in the store for the processed image.
     var looksForProcessed: Bool {
-        goal == .image && purpose == .usual && !request.isUsual && request.storedForm.processedOptions != nil
+        goal == .image && purpose == .usual && !request.isUsual && request.storedRepresentation.processedOptions != nil
             && mayBeStored && !request.cachePolicy.asksAnew && request.method == "GET" && request.checksum == nil
     }
 

@@ -16,12 +16,12 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
 
     override var logFields: [(name: String, value: String)] { [("job", "look-up"), ("url", plan.url.string)] }
 
-    override func start(priority: LoadPriority) {
-        guard let store = stage.storage.store, let options = plan.request.storedForm.processedOptions else {
+    override func start(priority: ImageRequest.Priority) {
+        guard let store = stage.storage.store, let options = plan.request.storedRepresentation.processedOptions else {
             preconditionFailure("a lookup of a processed image without a store")
         }
         let (key, request) = plan.stored(
-            after: nil, usualFields: stage.defaultFields, harmlessFields: stage.harmlessFields)
+            after: nil, usualFields: stage.defaultFields, fieldsExcludedFromKey: stage.fieldsExcludedFromKey)
         // Images with transparency were encoded as PNG.
         let ways = options.format == .jpeg ? [options, options.keepingAlpha] : [options]
         let identities = ways.map { plan.request.imageIdentity(plan.firstProcessor, $0) }
@@ -64,7 +64,7 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
         var response = LoadedResponse(
             head: picture.head, body: body, url: plan.url.string, wireBytes: 0, source: .disk)
         response.entry = StoredEntryReference(key: ProcessedPictures.key(original.key), id: entry.id)
-        let resource = plan.resource(after: nil, harmlessFields: stage.harmlessFields)
+        let resource = plan.resource(after: nil, fieldsExcludedFromKey: stage.fieldsExcludedFromKey)
         response.lifetime = stage.images.lifetimes.withLock { $0.received(picture, for: resource, from: .stored) }
         if !plan.processKeys.isEmpty {
             response.storable = StorableAnswer(key: original.key, request: original.request, response: picture)

@@ -2,7 +2,7 @@ import InflightConcurrency
 
 /// The callback queue and the closures of one caller. Released on that queue, or in the caller's own `cancel()`.
 final class CallbackSink: Sendable {
-    typealias Progress = @Sendable (ImageTask, LoadProgress) -> Void
+    typealias Progress = @Sendable (ImageTask, ImageTask.Progress) -> Void
     typealias Preview = @Sendable (ImageTask, ImagePreview) -> Void
 
     enum Completion: Sendable {

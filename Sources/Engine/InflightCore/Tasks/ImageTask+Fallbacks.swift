@@ -57,7 +57,9 @@ extension ImageTask {
     }
 
     /// What a store keeps for this task.
-    var storedForm: StoredForm { request.isUsual ? .original : request.storedForm }
+    var storedRepresentation: ImageRequest.StoredRepresentation {
+        request.isUsual ? .original : request.storedRepresentation
+    }
 
     func looksForProcessed(prefix: Int) {
         stripe.lock.withLock { state.lookedForPrefix = Int16(clamping: prefix) }
@@ -68,7 +70,7 @@ extension ImageTask {
     func takeProcessedLookUp() -> (request: ImageRequest, prefix: Int?)? {
         guard stripe.lock.withLock({ state.lookedForPrefix }) >= 0 else { return nil }
         let request = currentRequest
-        let isExact = request.storedForm.processedOptions?.isExact ?? false
+        let isExact = request.storedRepresentation.processedOptions?.isExact ?? false
         let next = stripe.lock.withLock {
             state.lookedForPrefix = isExact ? state.lookedForPrefix - 1 : -1
             return state.lookedForPrefix

@@ -16,7 +16,7 @@ extension ImageTask {
     }
 
     /// Returns the outcome that the task is about to be given.
-    func outcome(_ result: JobResult, isShared: Bool) -> PipelineEvent.Outcome {
+    func outcome(_ result: JobResult, isShared: Bool) -> ImagePipeline.Event.Outcome {
         if let error = result.error(for: goal) { return .failure(error.code) }
         switch result.value {
         case .image(let image): return .success(Self.source(image.source, isShared))
@@ -33,7 +33,7 @@ extension ImageTask {
     /// Records an event of a task that was reported. Called with the lock held, so it calls no observer.
     ///
     /// - Parameter time: if nil, there is no observer.
-    func record(_ kind: PipelineEvent.Kind, at time: MonotonicTime?) {
+    func record(_ kind: ImagePipeline.Event.Kind, at time: MonotonicTime?) {
         guard let time, state.isHeard else { return }
         driver.scheduler.telemetry?.record(kind, task: number, at: time)
     }

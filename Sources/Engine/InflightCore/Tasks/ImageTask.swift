@@ -13,7 +13,7 @@ public final class ImageTask: @unchecked Sendable {
     /// Whether previews are observed, if the request wants them.
     private let hearsPreviews: Bool
     /// The number of this task in the pipeline's events; 0 without an observer.
-    public let number: PipelineEvent.TaskNumber
+    public let number: ImagePipeline.Event.TaskNumber
     let stripe: LockStripes.Stripe
     var state: State
 
@@ -27,7 +27,7 @@ public final class ImageTask: @unchecked Sendable {
         var hasRefetched = false
         /// Whether the task was reported to an observer. Then its ending is reported too.
         var isHeard = false
-        var priority: LoadPriority
+        var priority: ImageRequest.Priority
         /// The number of the request's fallbacks that were taken.
         var takenFallbacks: UInt16 = 0
         /// The number of processors that made the image being looked up in the store, or -1 without such a lookup.
@@ -123,7 +123,7 @@ public final class ImageTask: @unchecked Sendable {
 
     /// The urgency of the result. Setting it changes the priority of all jobs in progress for this task, except where
     /// another subscriber of a job has a higher one.
-    public var priority: LoadPriority {
+    public var priority: ImageRequest.Priority {
         get { stripe.lock.withLock { state.priority } }
         set {
             let id = stripe.lock.withLock { () -> Scheduler.Machine.TaskID? in
@@ -139,7 +139,7 @@ public final class ImageTask: @unchecked Sendable {
     /// The machine has added the task. Called with the scheduler's lock held.
     ///
     /// - Returns: the task's priority, or nil if it has been cancelled meanwhile.
-    func wasAdded(_ id: Scheduler.Machine.TaskID, isShared: Bool) -> LoadPriority? {
+    func wasAdded(_ id: Scheduler.Machine.TaskID, isShared: Bool) -> ImageRequest.Priority? {
         stripe.lock.withLock {
             state.id = id
             state.isShared = isShared
@@ -148,12 +148,12 @@ public final class ImageTask: @unchecked Sendable {
     }
 
     /// The fetch has progressed. Replaces undelivered progress, so that none piles up.
-    func didProgress(_ progress: LoadProgress) {
+    func didProgress(_ progress: Progress) {
         arrived(.progress(progress))
     }
 
     /// The preview options, or nil if the request wants no previews or they are not observed.
-    var previewOptions: PreviewOptions? { hearsPreviews ? request.previews : nil }
+    var previewOptions: ImageRequest.PreviewOptions? { hearsPreviews ? request.previews : nil }
 
     /// The number of the request's fallbacks that were taken.
     var takenFallbacks: UInt16 { stripe.lock.withLock { state.takenFallbacks } }
@@ -242,7 +242,7 @@ public final class ImageTask: @unchecked Sendable {
 
     private enum Call {
         case nothing
-        case progress(LoadProgress, CallbackSink.Progress?)
+        case progress(Progress, CallbackSink.Progress?)
         case preview(BoxedPreview, CallbackSink.Preview?)
         /// Callbacks do not get it.
         case stale(JobResult)

@@ -38,7 +38,8 @@ final class TaskDriver: Sendable {
         purpose: RequestPlan.Purpose = .usual
     ) throws(LoadError) -> RequestPlan {
         let plan = try RequestPlan(
-            request, goal: goal, harmlessFields: fetching.harmlessFields, varying: varying, purpose: purpose)
+            request, goal: goal, fieldsExcludedFromKey: fetching.fieldsExcludedFromKey, varying: varying,
+            purpose: purpose)
         if request.source == nil, fetching.transports[plan.url.scheme] == nil {
             throw fetching.transports.unsupported(plan.url)
         }
@@ -196,7 +197,7 @@ final class TaskDriver: Sendable {
         request.priority = .low
         request.fallbacks = []
         // A revalidation fetches the bytes: the stored ones are stale.
-        request.storedForm = .original
+        request.storedRepresentation = .original
         let purpose = RequestPlan.Purpose.revalidation(ofPicture: stale.wantsPicture)
         let goal = stale.goal == .response ? RequestPlan.Goal.response : .data
         guard let plan = try? plan(request, goal: goal, purpose: purpose), !scheduler.read({ $0.hasJob(plan.fetchKey) })

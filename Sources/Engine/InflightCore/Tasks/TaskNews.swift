@@ -9,7 +9,7 @@ import InflightConcurrency
 ///   own delivery. It is complete, so no preview follows it.
 struct TaskNews: GateBacklog {
     enum Event {
-        case progress(LoadProgress)
+        case progress(ImageTask.Progress)
         case preview(BoxedPreview)
         case stale(JobResult)
     }

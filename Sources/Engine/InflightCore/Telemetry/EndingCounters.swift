@@ -17,7 +17,7 @@ struct EndingCounters: ~Copyable, Sendable {
     private let named = Guarded(Named())
 
     /// May be called with any lock held.
-    func count(_ outcome: PipelineEvent.Outcome) {
+    func count(_ outcome: ImagePipeline.Event.Outcome) {
         switch outcome {
         case .success(let source):
             if let place = ImagePipeline.Statistics.knownSources.firstIndex(of: source) {

@@ -3,13 +3,13 @@ import InflightConcurrency
 /// The events queued for the observer: bounded, in order, with times that never go back.
 struct EventBuffer: Sendable {
     struct Batch {
-        var events: [PipelineEvent]
-        var leftOut: Int
+        var events: [ImagePipeline.Event]
+        var dropped: Int
     }
 
     private let capacity: Int
-    private var events: [PipelineEvent] = []
-    private var leftOut = 0
+    private var events: [ImagePipeline.Event] = []
+    private var dropped = 0
     private var latest = MonotonicTime.zero
     /// Whether a batch was submitted to the observer's queue, and the observer has not returned from it yet.
     private var isHandedOut = false
@@ -21,7 +21,7 @@ struct EventBuffer: Sendable {
     /// Appends an event. When the buffer is full, new events are dropped until the observer has taken the queued ones.
     ///
     /// - Parameter isPast: whether the event's time may be before that of earlier events.
-    mutating func append(_ event: PipelineEvent, isPast: Bool = false) {
+    mutating func append(_ event: ImagePipeline.Event, isPast: Bool = false) {
         var event = event
         if !isPast {
             // Threads read the clock before they get here, so the first to read it may arrive last.
@@ -29,8 +29,8 @@ struct EventBuffer: Sendable {
             latest = event.time
         }
         // After the first dropped event all are dropped, so that the gap is at the end of the batch.
-        guard leftOut == 0, events.count < capacity else {
-            leftOut += 1
+        guard dropped == 0, events.count < capacity else {
+            dropped += 1
             return
         }
         events.append(event)
@@ -44,9 +44,9 @@ struct EventBuffer: Sendable {
     }
 
     mutating func take() -> Batch {
-        let batch = Batch(events: events, leftOut: leftOut)
+        let batch = Batch(events: events, dropped: dropped)
         events = []
-        leftOut = 0
+        dropped = 0
         return batch
     }
 

@@ -8,24 +8,24 @@ internal import Synchronization
 /// of the program, so it must be called with no lock held.
 final class Telemetry: Sendable {
     private let queue: CallbackQueue
-    private let listener: ReleaseBox<any PipelineListener>
+    private let observer: ReleaseBox<any ImagePipeline.Observer>
     private let clock: any EngineClock
     private let buffer: Guarded<EventBuffer>
     private let numbers = Atomic<UInt32>(0)
 
-    init(_ listening: PipelineListening, clock: any EngineClock) {
-        queue = listening.queue
-        listener = ReleaseBox(listening.listener)
+    init(_ observation: ImagePipeline.Observation, clock: any EngineClock) {
+        queue = observation.queue
+        observer = ReleaseBox(observation.observer)
         self.clock = clock
-        buffer = Guarded(EventBuffer(capacity: listening.capacity))
+        buffer = Guarded(EventBuffer(capacity: observation.capacity))
     }
 
     deinit {
-        queue.release(listener)
+        queue.release(observer)
     }
 
     /// Returns the number of the next load, never 0.
-    func nextTask() -> PipelineEvent.TaskNumber {
+    func nextTask() -> ImagePipeline.Event.TaskNumber {
         let number = numbers.wrappingAdd(1, ordering: .relaxed).newValue
         return number == 0 ? nextTask() : number
     }
@@ -34,17 +34,19 @@ final class Telemetry: Sendable {
     var now: MonotonicTime { clock.now() }
 
     func record(
-        _ kind: PipelineEvent.Kind, task: PipelineEvent.TaskNumber? = nil, job: PipelineEvent.JobNumber? = nil,
+        _ kind: ImagePipeline.Event.Kind, task: ImagePipeline.Event.TaskNumber? = nil,
+        job: ImagePipeline.Event.JobNumber? = nil,
         at time: MonotonicTime, isPast: Bool = false
     ) {
         buffer.withLock {
-            $0.append(PipelineEvent(time: time, task: task, job: job, kind: kind), isPast: isPast)
+            $0.append(ImagePipeline.Event(time: time, task: task, job: job, kind: kind), isPast: isPast)
         }
     }
 
     /// Records an event now, and submits it. Call with no lock held.
     func tell(
-        _ kind: PipelineEvent.Kind, task: PipelineEvent.TaskNumber? = nil, job: PipelineEvent.JobNumber? = nil
+        _ kind: ImagePipeline.Event.Kind, task: ImagePipeline.Event.TaskNumber? = nil,
+        job: ImagePipeline.Event.JobNumber? = nil
     ) {
         record(kind, task: task, job: job, at: clock.now())
         handOut()
@@ -67,7 +69,7 @@ final class Telemetry: Sendable {
 
     private func deliver() {
         let batch = buffer.withLock { $0.take() }
-        listener.content?.didHear(batch.events, leftOut: batch.leftOut)
+        observer.content?.didObserve(batch.events, dropped: batch.dropped)
         if buffer.withLock({ $0.didReturn() }) { submit() }
     }
 }
@@ -81,7 +83,7 @@ extension Telemetry {
             switch entry {
             case .made(let id, let position, let after):
                 guard let plan else { preconditionFailure("a job without a request") }
-                let kind = PipelineEvent.Kind.made(
+                let kind = ImagePipeline.Event.Kind.made(
                     plan.jobKind(position), subject: plan.subject(position), after: after?.number)
                 record(kind, job: id.number, at: now)
             case .waits(let task, let id): record(.waits, task: task.number, job: id.number, at: now)
@@ -106,7 +108,7 @@ extension Telemetry {
 }
 
 extension RequestPlan {
-    fileprivate func jobKind(_ position: Int) -> PipelineEvent.JobKind {
+    fileprivate func jobKind(_ position: Int) -> ImagePipeline.Event.JobKind {
         switch position {
         case 0 where isProcessedLookUp: .lookUp
         case 0 where request.source != nil: .source
@@ -123,11 +125,11 @@ extension RequestPlan {
 
 extension EngineMachine.JobID {
     /// The job's number in events.
-    var number: PipelineEvent.JobNumber { UInt64(generation) << 32 | UInt64(UInt32(bitPattern: index)) }
+    var number: ImagePipeline.Event.JobNumber { UInt64(generation) << 32 | UInt64(UInt32(bitPattern: index)) }
 }
 
 extension EngineMachine.LaneName {
-    var lane: PipelineEvent.Lane {
+    var lane: ImagePipeline.Event.Lane {
         switch self {
         case .store: .store
         case .fetch: .fetch

@@ -31,11 +31,11 @@ public protocol Transfer: AnyObject, Sendable {
     /// A hint: a transport that cannot act on it ignores it, as the default implementation does. May be called from any
     /// thread, at any time until the transfer is released, its end included. Does not block, and does not call the
     /// receiver. If two calls overlap, either may take effect; the engine makes the right one last.
-    func setPriority(_ priority: LoadPriority)
+    func setPriority(_ priority: ImageRequest.Priority)
 }
 
 extension Transfer {
-    public func setPriority(_ priority: LoadPriority) {}
+    public func setPriority(_ priority: ImageRequest.Priority) {}
 }
 
 /// A receiver's decision on how the exchange continues.
@@ -117,7 +117,7 @@ public struct TransportRequest: Sendable {
     public var fields: HTTPFields
     public var body: Bytes?
     public var limits: Limits
-    public var priority: LoadPriority
+    public var priority: ImageRequest.Priority
     /// Whether the receiver wants ``TransportTimings``.
     public var wantsTimings = false
     /// Whether the exchange must open a new connection, because the last attempt was lost with a reused one.
@@ -141,7 +141,7 @@ public struct TransportRequest: Sendable {
 
     public init(
         url: ResourceURL, method: String = "GET", fields: HTTPFields = HTTPFields(), body: Bytes? = nil,
-        limits: Limits = Limits(), priority: LoadPriority = .normal
+        limits: Limits = Limits(), priority: ImageRequest.Priority = .normal
     ) {
         self.url = url
         self.method = method

@@ -35,7 +35,7 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
 
     private struct State: Sendable {
         var phase = Phase.pending
-        var priority: LoadPriority
+        var priority: ImageRequest.Priority
         var task: ImageTask?
         var result: Result<Output, LoadError>?
     }
@@ -64,7 +64,7 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
     public var result: Result<Output, LoadError>? { state.withLock { $0.result } }
 
     /// The priority of the task in the engine, also while it executes. `queuePriority` is its place in the queue.
-    public var priority: LoadPriority {
+    public var priority: ImageRequest.Priority {
         get { state.withLock { $0.priority } }
         set {
             let task = state.withLock { state in

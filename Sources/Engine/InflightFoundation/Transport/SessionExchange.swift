@@ -247,7 +247,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
     }
 }
 
-extension LoadPriority {
+extension ImageRequest.Priority {
     /// The priority between 0 and 1, for `URLSessionTask`.
     fileprivate var weight: Float {
         switch self {

@@ -12,7 +12,7 @@ extension Caller {
         return (record, begin(record, wantsPicture: random.below(2) == 0, priority: random.priority()))
     }
 
-    private func begin(_ record: Record, wantsPicture: Bool, priority: LoadPriority) -> ImageTask {
+    private func begin(_ record: Record, wantsPicture: Bool, priority: ImageRequest.Priority) -> ImageTask {
         record.asks()
         let task = ask(record, wantsPicture: wantsPicture, priority: priority)
         record.asked(task)
@@ -22,7 +22,7 @@ extension Caller {
 
     /// A separate function, so that nothing retains its closures after it has returned.
     @inline(never)
-    private func ask(_ record: Record, wantsPicture: Bool, priority: LoadPriority) -> ImageTask {
+    private func ask(_ record: Record, wantsPicture: Bool, priority: ImageRequest.Priority) -> ImageTask {
         guard let place = record.place else { preconditionFailure("callbacks need a place") }
         let pipeline = record.generation.pipeline
         let request = record.wish.request(record.generation.supply, priority: priority)

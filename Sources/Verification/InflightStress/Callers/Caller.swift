@@ -253,7 +253,7 @@ struct Hands {
 }
 
 extension SeededGenerator {
-    mutating func priority() -> LoadPriority {
-        LoadPriority.allCases[below(LoadPriority.allCases.count)]
+    mutating func priority() -> ImageRequest.Priority {
+        ImageRequest.Priority.allCases[below(ImageRequest.Priority.allCases.count)]
     }
 }

@@ -28,7 +28,7 @@ final class Cell: Sendable {
         }
     }
 
-    func bind(_ wish: Wish?, _ priority: LoadPriority) {
+    func bind(_ wish: Wish?, _ priority: ImageRequest.Priority) {
         submit { cell, loader in
             cell.state.withLock { $0 = State(wish: wish, isSilent: wish == nil) }
             loader.request = wish?.request(cell.generation.supply, priority: priority)

@@ -24,7 +24,7 @@ final class Generation: Sendable {
         configuration.maximumConcurrentFetches = Self.maximumConcurrentFetches
         configuration.maximumConcurrentFetchesPerOrigin = 6
         configuration.decodeConcurrency = Self.decodeConcurrency
-        configuration.harmlessFields = [Item.field]
+        configuration.fieldsExcludedFromKey = [Item.field]
         // About thirty images of 256 bytes each, so that stored images are often requested and often evicted.
         configuration.memoryCache = MemoryCacheConfiguration(limit: 30 * 256, reactsToMemoryPressure: false)
         // Most repeated requests find a stale response, which is then revalidated.

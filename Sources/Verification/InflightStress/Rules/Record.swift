@@ -75,7 +75,7 @@ final class Record: Sendable {
 
     private var task: ImageTask? { state.withLock { $0.task } }
 
-    func setPriority(_ priority: LoadPriority) { task?.priority = priority }
+    func setPriority(_ priority: ImageRequest.Priority) { task?.priority = priority }
 
     // MARK: Cancelling
 
@@ -112,7 +112,7 @@ final class Record: Sendable {
 
     // MARK: Events
 
-    func progressed(_ task: ImageTask?, _ progress: LoadProgress) {
+    func progressed(_ task: ImageTask?, _ progress: ImageTask.Progress) {
         enters(task)
         state.withLock { state in
             if state.endings > 0 { violation(5, "progress came after the ending") }

@@ -32,7 +32,7 @@ struct Wish: Sendable {
         return wish
     }
 
-    func request(_ supply: Supply, priority: LoadPriority = .normal) -> ImageRequest {
+    func request(_ supply: Supply, priority: ImageRequest.Priority = .normal) -> ImageRequest {
         var request = ImageRequest(
             supply.url(item), resize: size > 0 ? Resize(width: size, height: 1) : nil, priority: priority)
         if !marks.isEmpty { request.processors = marks.map { ImageProcessor(Mark(number: $0)) } }

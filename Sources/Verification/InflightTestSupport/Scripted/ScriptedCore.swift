@@ -122,7 +122,7 @@ final class ScriptedCore: Sendable {
         tellWaiters()
     }
 
-    func setPriority(of exchange: ScriptedExchange, to priority: LoadPriority) {
+    func setPriority(of exchange: ScriptedExchange, to priority: ImageRequest.Priority) {
         state.withLock { state in
             guard records, exchange.place >= 0 else { return }
             state.log.append(.prioritized(exchange.request.url.string, priority))

@@ -41,5 +41,5 @@ final class ScriptedExchange: Transfer, @unchecked Sendable {
 
     func cancel() { core.cancel(self) }
     func resume() { core.resume(self) }
-    func setPriority(_ priority: LoadPriority) { core.setPriority(of: self, to: priority) }
+    func setPriority(_ priority: ImageRequest.Priority) { core.setPriority(of: self, to: priority) }
 }

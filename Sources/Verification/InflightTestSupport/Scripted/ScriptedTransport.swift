@@ -26,13 +26,13 @@ public final class ScriptedTransport: Transport {
 
     /// A call of the engine, or the end of an exchange.
     public enum Event: Sendable, Hashable {
-        case started(String, LoadPriority)
+        case started(String, ImageRequest.Priority)
         /// By ``Transfer/cancel()`` or by the receiver's disposition. Only the first cancellation is recorded.
         case cancelled(String)
         case paused(String)
         case resumed(String)
         /// By ``Transfer/setPriority(_:)``, before its end.
-        case prioritized(String, LoadPriority)
+        case prioritized(String, ImageRequest.Priority)
         /// With the error's code if it failed.
         case ended(String, LoadError.Code?)
     }

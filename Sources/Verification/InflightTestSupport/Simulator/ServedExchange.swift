@@ -59,7 +59,7 @@ final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         isResumed = true
     }
 
-    func setPriority(_ priority: LoadPriority) {
+    func setPriority(_ priority: ImageRequest.Priority) {
         world.note(83, UInt64(serial), "exchange \(serial) is worth \(priority)")
         world.model.exchangeIsPrioritized(serial, to: priority)
     }
@@ -170,7 +170,7 @@ extension SimulatedServer.Question {
     }
 
     /// Returns the cache policy of a request, which the simulator's callers send as a field.
-    func policy(_ request: TransportRequest) -> CachePolicy {
-        request.fields["x-policy"].flatMap { CachePolicy(rawValue: $0) } ?? .obey
+    func policy(_ request: TransportRequest) -> ImageRequest.CachePolicy {
+        request.fields["x-policy"].flatMap { ImageRequest.CachePolicy(rawValue: $0) } ?? .obey
     }
 }

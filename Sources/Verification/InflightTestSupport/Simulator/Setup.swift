@@ -128,7 +128,7 @@ struct Setup {
     }
 
     /// Returns the cache policy of a caller in a world with a store.
-    static func policy(_ draws: inout Draws) -> CachePolicy {
+    static func policy(_ draws: inout Draws) -> ImageRequest.CachePolicy {
         switch draws.below(12) {
         case 0: .refresh
         case 1: .onlyCached
@@ -171,9 +171,9 @@ struct Setup {
         configuration.decodeExecutor = world.threads
         if let limit = bounds.bodyBytes { configuration.maximumBodyBytesInFlight = limit }
         configuration.order = bounds.isLastInFirstOut ? .lastInFirstOut : .firstInFirstOut
-        if hasHarmless { configuration.harmlessFields = ["Accept-Language"] }
+        if hasHarmless { configuration.fieldsExcludedFromKey = ["Accept-Language"] }
         configuration.taskExecutor = world.executor
-        if hasStore { configuration.harmlessFields = ["X-Policy"] }
+        if hasStore { configuration.fieldsExcludedFromKey = ["X-Policy"] }
         if let store = world.store { configuration.store = ownsTransport ? .owned { _ in store } : .shared(store) }
         if bounds.failuresToOpen > 0 {
             var breaker = ImagePipeline.CircuitBreaker()
@@ -196,7 +196,7 @@ struct Setup {
         if hasWillSend { configuration.willSend = { [unowned world] in try await world.willSend(&$0) } }
         if hasDidReceive { configuration.didReceive = { [unowned world] in try await world.didReceive($0) } }
         if hasLog { configuration.log = { [unowned world] in world.log($0) } }
-        if let listener = world.listener { configuration.listening = listener.listening }
+        if let listener = world.listener { configuration.observer = listener.observer }
         return configuration
     }
 }

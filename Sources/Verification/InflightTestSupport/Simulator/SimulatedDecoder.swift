@@ -121,7 +121,7 @@ final class SimulatedCodec: ImageCodec, @unchecked Sendable {
     func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
-    ) throws(LoadError) -> PartialPicture? {
+    ) throws(LoadError) -> PartialImage? {
         world.place.isPreviewing = true
         world.model.previewBegins()
         defer { world.model.previewEnds() }
@@ -131,7 +131,7 @@ final class SimulatedCodec: ImageCodec, @unchecked Sendable {
         guard bytes.count > detail, !world.draws.once(in: 8) else { return nil }
         var content = SimulatedBody(bytes).content
         content.size = UInt8(options.resize?.width ?? 0)
-        return PartialPicture(
+        return PartialImage(
             pixels: content.pixels, detail: bytes.count, coversAll: true, isFinal: world.draws.once(in: 8))
     }
 
@@ -146,7 +146,7 @@ struct SimulatedProcessor: ImageProcessing {
     unowned let world: World
     let number: UInt8
     /// The cache policy of its request.
-    let policy: CachePolicy
+    let policy: ImageRequest.CachePolicy
 
     var identity: String {
         world.poke()
@@ -201,7 +201,7 @@ final class SimulatedThreads: WorkExecutor, @unchecked Sendable {
 extension World {
     /// Simulates work on pixels, which takes a while, may ignore its cancellation, and may fail.
     func work(
-        on content: Content, of policy: CachePolicy?, isDamaged: Bool, _ cancellation: CancellationFlag
+        on content: Content, of policy: ImageRequest.CachePolicy?, isDamaged: Bool, _ cancellation: CancellationFlag
     ) throws(LoadError) {
         if place.isPreviewing { return interleave(in: 4) }
         note(5, UInt64(content.exchange), "work on the pixels of exchange \(content.exchange) begins")

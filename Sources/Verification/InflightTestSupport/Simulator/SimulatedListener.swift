@@ -4,7 +4,7 @@ internal import InflightCore
 
 /// An observer of a world's pipeline, with its own queue, which runs after every step. It draws nothing.
 // Unchecked: everything in a simulation happens on one thread.
-final class SimulatedListener: PipelineListener, @unchecked Sendable {
+final class SimulatedListener: ImagePipeline.Observer, @unchecked Sendable {
     private let queue = Queue()
     private var model = EventModel()
     private var wasCalledElsewhere = false
@@ -12,7 +12,7 @@ final class SimulatedListener: PipelineListener, @unchecked Sendable {
     private var latest = MonotonicTime.zero
     private var timeGoesBack = false
 
-    var listening: PipelineListening { PipelineListening(self, on: .executor(queue)) }
+    var observer: ImagePipeline.Observation { ImagePipeline.Observation(self, on: .executor(queue)) }
 
     // Unchecked: as above.
     private final class Queue: CallbackExecutor, @unchecked Sendable {
@@ -41,7 +41,7 @@ final class SimulatedListener: PipelineListener, @unchecked Sendable {
     /// Closes the queue, which is no longer run. Its pending work would retain the pipeline's end, and that the queue.
     func close() { queue.close() }
 
-    func didHear(_ events: [PipelineEvent], leftOut: Int) {
+    func didObserve(_ events: [ImagePipeline.Event], dropped: Int) {
         if !queue.isCurrent { wasCalledElsewhere = true }
         for event in events {
             if event.time < latest { timeGoesBack = true }

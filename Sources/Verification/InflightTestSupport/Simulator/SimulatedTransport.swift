@@ -193,7 +193,7 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         isResumed = true
     }
 
-    func setPriority(_ priority: LoadPriority) {
+    func setPriority(_ priority: ImageRequest.Priority) {
         world.note(83, UInt64(serial), "exchange \(serial) is worth \(priority)")
         world.model.exchangeIsPrioritized(serial, to: priority)
     }

@@ -34,7 +34,7 @@ private final class Captured: @unchecked Sendable {
 // The calls of callers, each at a time and in a place that the seed decides.
 
 extension World {
-    static let priorities: [LoadPriority] = [.veryLow, .low, .normal, .normal, .high, .veryHigh]
+    static let priorities: [ImageRequest.Priority] = [.veryLow, .low, .normal, .normal, .high, .veryHigh]
 
     func act() {
         switch draws.below(40) {
@@ -106,7 +106,7 @@ extension World {
         return wish
     }
 
-    func request(_ wish: Wish, _ priority: LoadPriority) -> ImageRequest {
+    func request(_ wish: Wish, _ priority: ImageRequest.Priority) -> ImageRequest {
         var request: ImageRequest
         if let made = requests[wish] {
             request = made
@@ -144,7 +144,7 @@ extension World {
     private func showing(_ request: ImageRequest) -> ImageRequest {
         guard setup.hasPreviews, draws.once(in: 2) else { return request }
         var request = request
-        request.previews = PreviewOptions(interval: .milliseconds(draws.below(3) * 5))
+        request.previews = ImageRequest.PreviewOptions(interval: .milliseconds(draws.below(3) * 5))
         request.previews?.minimumBytes = 1
         return request
     }
@@ -168,7 +168,7 @@ extension World {
         _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest, id: Int, queue: Int
     ) -> ImageTask {
         let captured = Captured(self, id)
-        var progress: (@Sendable (ImageTask, LoadProgress) -> Void)?
+        var progress: (@Sendable (ImageTask, ImageTask.Progress) -> Void)?
         if draws.once(in: 2) {
             progress = { [unowned self] task, progress in
                 captured.touch()

@@ -62,7 +62,7 @@ extension World {
 
     // MARK: willSend
 
-    func willSend(_ request: inout OutgoingRequest) async throws {
+    func willSend(_ request: inout ImagePipeline.OutgoingRequest) async throws {
         let sent = Resources.Sent(request.url, method: request.method, fields: request.fields, setup: setup)
         var isAgain = false
         if case .unauthorized(let head, let fields) = request.reason {
@@ -130,7 +130,7 @@ extension World {
 
     // MARK: didReceive
 
-    func didReceive(_ received: ReceivedHead) async throws -> HeadDecision {
+    func didReceive(_ received: ImagePipeline.ReceivedHead) async throws -> ImagePipeline.HeadDecision {
         guard let serial = received.head.fields["X-Serial"].flatMap({ Int($0) }), let exchange = asked[serial] else {
             preconditionFailure("the simulator's own answers are numbered")
         }
@@ -156,7 +156,7 @@ extension World {
         return decision
     }
 
-    private func decide(on exchange: SimulatedExchange, _ head: ResponseHead) -> HeadDecision {
+    private func decide(on exchange: SimulatedExchange, _ head: ResponseHead) -> ImagePipeline.HeadDecision {
         switch draws.below(12) {
         case 0:
             fault(\.hooks)
@@ -183,11 +183,11 @@ extension World {
 
     // MARK: Sources
 
-    func source(_ resource: UInt8) -> ImageSource {
-        ImageSource("\(resource)") { [unowned self] in try await load(resource) }
+    func source(_ resource: UInt8) -> ImageRequest.Source {
+        ImageRequest.Source("\(resource)") { [unowned self] in try await load(resource) }
     }
 
-    private func load(_ resource: UInt8) async throws -> ImageSource.Output {
+    private func load(_ resource: UInt8) async throws -> ImageRequest.Source.Output {
         let call = model.sourceBegins(resource, isCancelled: Task.isCancelled, isOutermost: depth == 0)
         note(40, UInt64(call), "source \(resource) is asked, call \(call)")
         do {
@@ -215,7 +215,7 @@ extension World {
 
     // MARK: The log
 
-    func log(_ entry: LogEntry) {
+    func log(_ entry: ImagePipeline.LogEntry) {
         switch entry.message {
         case "exchange started":
             model.logsExchange()

@@ -113,7 +113,8 @@ private final class TimelineCaller: @unchecked Sendable {
 
     func act(at moment: Int, _ pipeline: ImagePipeline) {
         guard moment < row.moments.count, row.moments[moment] != "-" else { return }
-        guard let digit = row.moments[moment].wholeNumberValue, let priority = LoadPriority(rawValue: UInt8(digit))
+        guard let digit = row.moments[moment].wholeNumberValue,
+            let priority = ImageRequest.Priority(rawValue: UInt8(digit))
         else {
             task?.cancel()
             isWaiting = false
@@ -182,7 +183,7 @@ private final class TimelineExchange: Transfer, @unchecked Sendable {
 
     func resume() {}
 
-    func setPriority(_ priority: LoadPriority) {
+    func setPriority(_ priority: ImageRequest.Priority) {
         drawn[moment] = Character("\(priority.rawValue)")
     }
 

@@ -87,7 +87,7 @@ struct Contract7FormsTests {
 struct Contract8FormsTests {
     @Test("Requests that differ in a Vary field each receive their own image", arguments: Form.allCases)
     func varies(form: Form) async throws {
-        let stage = try makeStage { $0.harmlessFields = ["X-Theme"] }
+        let stage = try makeStage { $0.fieldsExcludedFromKey = ["X-Theme"] }
         stage.transport.serve(Stage.url) { request in
             let width: UInt8 = request.fields["x-theme"] == "dark" ? 7 : 9
             return .ok(FakeCodec.picture(width: width), fields: HTTPFields([("Vary", "X-Theme")])).stalled("head")

@@ -57,7 +57,7 @@ protocol FormDriver: AnyObject, Sendable {
     /// Cancels the load by the means of this form.
     func cancel()
     /// Changes the priority. It has no effect in a form without a handle.
-    func setPriority(_ priority: LoadPriority)
+    func setPriority(_ priority: ImageRequest.Priority)
     /// Waits until the caller's queue or task has no work left.
     func settle() async
 }
@@ -79,7 +79,7 @@ final class Heard: Sendable {
         get async { await ended.value() }
     }
 
-    func progress(_ progress: LoadProgress) { add("\(progress.receivedBytes)") }
+    func progress(_ progress: ImageTask.Progress) { add("\(progress.receivedBytes)") }
 
     func end(_ result: Result<LoadedImage, LoadError>) {
         let line =
@@ -128,7 +128,7 @@ private final class CallbackDriver: FormDriver {
     }
 
     func cancel() { queue.sync { task.withLock { $0 }?.cancel() } }
-    func setPriority(_ priority: LoadPriority) { task.withLock { $0 }?.priority = priority }
+    func setPriority(_ priority: ImageRequest.Priority) { task.withLock { $0 }?.priority = priority }
     func settle() async { await queue.passed() }
 }
 
@@ -154,7 +154,7 @@ private final class AwaitedDriver: FormDriver {
     }
 
     func cancel() { task.withLock { $0 }?.cancel() }
-    func setPriority(_ priority: LoadPriority) {}
+    func setPriority(_ priority: ImageRequest.Priority) {}
     func settle() async { await task.withLock { $0 }?.value }
 }
 
@@ -186,7 +186,7 @@ private final class StreamDriver: FormDriver {
     }
 
     func cancel() { handles.withLock { $0 }?.0.cancel() }
-    func setPriority(_ priority: LoadPriority) { handles.withLock { $0 }?.0.priority = priority }
+    func setPriority(_ priority: ImageRequest.Priority) { handles.withLock { $0 }?.0.priority = priority }
     func settle() async { await handles.withLock { $0 }?.1.value }
 }
 
@@ -208,7 +208,7 @@ private final class OperationDriver: FormDriver {
     }
 
     func cancel() { operation.withLock { $0 }?.cancel() }
-    func setPriority(_ priority: LoadPriority) { operation.withLock { $0 }?.priority = priority }
+    func setPriority(_ priority: ImageRequest.Priority) { operation.withLock { $0 }?.priority = priority }
     func settle() async { _ = await heard.ending }
 }
 
@@ -241,7 +241,7 @@ private final class LoaderDriver: FormDriver {
 
     func cancel() { queue.sync { loader.object.cancel() } }
 
-    func setPriority(_ priority: LoadPriority) {
+    func setPriority(_ priority: ImageRequest.Priority) {
         queue.sync {
             var request = loader.object.request
             request?.priority = priority

@@ -52,7 +52,7 @@ struct CachingPropertyTests {
             if chance(6) { fields.append(("If-None-Match", "\"a\"")) }
             return Stage.request(
                 fields, method: ["GET", "GET", "GET", "HEAD", "POST"][random.below(5)],
-                policy: chance(2) ? .obey : CachePolicy.allCases[random.below(5)])
+                policy: chance(2) ? .obey : ImageRequest.CachePolicy.allCases[random.below(5)])
         }
     }
 

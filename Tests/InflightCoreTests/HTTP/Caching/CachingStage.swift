@@ -33,7 +33,7 @@ struct CachingStage {
     }
 
     static func request(
-        _ fields: [(String, String)] = [], method: String = "GET", policy: CachePolicy = .obey
+        _ fields: [(String, String)] = [], method: String = "GET", policy: ImageRequest.CachePolicy = .obey
     ) -> CachingRequest {
         CachingRequest(method: method, url: url, fields: InflightCoreTests.fields(fields), policy: policy)
     }

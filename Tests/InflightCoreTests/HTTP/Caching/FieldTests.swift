@@ -140,7 +140,7 @@ struct FieldTests {
             let now = WallTime(milliseconds: Int64(bitPattern: random.next()))
             let asked = CachingRequest(
                 method: ["GET", "HEAD", "POST"][random.below(3)], url: CachingStage.url, fields: request,
-                policy: CachePolicy.allCases[random.below(5)])
+                policy: ImageRequest.CachePolicy.allCases[random.below(5)])
             let stored = StoredResponse(
                 method: "GET", url: asked.url, selectingFields: SelectingFields.of(request, for: head) ?? HTTPFields(),
                 head: head, requestTime: WallTime(milliseconds: Int64(bitPattern: random.next())),

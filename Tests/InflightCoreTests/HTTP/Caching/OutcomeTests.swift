@@ -9,7 +9,8 @@ struct OutcomeTests {
     // MARK: stale-if-error
 
     private func stands(
-        _ control: String, _ request: String = "", status: Int = 503, now: Double = 50, policy: CachePolicy = .obey
+        _ control: String, _ request: String = "", status: Int = 503, now: Double = 50,
+        policy: ImageRequest.CachePolicy = .obey
     ) -> Bool {
         let entry = Stage.entry([("Cache-Control", control), ("ETag", "\"a\"")])
         let request = Stage.request(request.isEmpty ? [] : [("Cache-Control", request)], policy: policy)

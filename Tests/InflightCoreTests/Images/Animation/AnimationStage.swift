@@ -69,7 +69,7 @@ extension AnimatedImage {
         processors: [ImageProcessor] = []
     ) -> AnimatedImage {
         AnimatedImage(
-            AnimationInfo(
+            Info(
                 format: .gif, width: 2, height: 2, loopCount: loopCount,
                 durations: milliseconds.map { .milliseconds($0) }),
             maker: CountedFrames(counts, failing: failing), buffer: buffer, clock: clock, workers: workers,

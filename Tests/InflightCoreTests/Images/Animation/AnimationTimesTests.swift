@@ -45,7 +45,7 @@ struct AnimationTimesTests {
     private func now() -> Int64 { clock.now().nanoseconds / 1_000_000 }
 
     /// Plays `frames`, advances the clock from timer to timer, and returns each frame with its time.
-    private func play(_ frames: AnimationFrames, atMost count: Int = .max) async throws -> [Shown] {
+    private func play(_ frames: AnimatedImage.Frames, atMost count: Int = .max) async throws -> [Shown] {
         let clock = clock
         let player = Task {
             var shown: [Shown] = []
@@ -93,7 +93,7 @@ struct AnimationTimesTests {
 
     @Test("A still image yields one frame whatever the loop count")
     func still() async throws {
-        for loops in [AnimationLoops.asStored, .forever, .times(3)] {
+        for loops in [AnimatedImage.Loops.asStored, .forever, .times(3)] {
             #expect(try await play(image([0]).frames(loops: loops)) == [Shown(0, now())])
         }
     }

@@ -151,7 +151,9 @@ struct GeometryTests {
     @Test("A round border follows the whole edge with nothing outside")
     func roundBorder() throws {
         let pixels = Painted(60, 60) { _, _ in (0, 0, 200, 255) }.pixels()
-        let round = try pixels.processed(by: [.circle(border: Border(width: 4, color: PixelColor("#ff0000")!))])
+        let round = try pixels.processed(by: [
+            .circle(border: ImageProcessor.Border(width: 4, color: PixelColor("#ff0000")!))
+        ])
         for y in 0..<60 {
             for x in 0..<60 {
                 let distance = hypot(Double(x) - 29.5, Double(y) - 29.5)

@@ -50,7 +50,7 @@ struct InterestTests {
         let pixels = scene(400, 100, at: (350, 30), Self.patches[1].1)
         let stage = try Stage(.automatic)
         let resize = Resize(width: 50, height: 50, fit: .cover, gravity: .interest)
-        let request = ImageRequest(source: ImageSource("scene") { .picture(pixels) }, resize: resize)
+        let request = ImageRequest(source: ImageRequest.Source("scene") { .picture(pixels) }, resize: resize)
         let image = try await stage.pipeline.image(for: request)
         #expect(image.width == 50 && image.height == 50)
         #expect(image.pixels[40, 25][0] > 180, "the patch is at the right")

@@ -5,14 +5,16 @@ package struct CachingRequest: Sendable, Hashable {
     package var url: String
     /// The caller's header fields, as they would be sent if nothing were stored.
     package var fields: HTTPFields
-    package var policy: CachePolicy
+    package var policy: ImageRequest.CachePolicy
     /// Whether the request has a body. Only the origin knows the meaning of a body in a `GET` (RFC 9110 section 9.3.1),
     /// so such an exchange bypasses the store.
     package var hasBody = false
     /// Whether a stale response may be served if no origin can be reached.
     package var servesStaleOnDisconnect = false
 
-    package init(method: String = "GET", url: String, fields: HTTPFields = HTTPFields(), policy: CachePolicy = .obey) {
+    package init(
+        method: String = "GET", url: String, fields: HTTPFields = HTTPFields(), policy: ImageRequest.CachePolicy = .obey
+    ) {
         self.method = method
         self.url = url
         self.fields = fields

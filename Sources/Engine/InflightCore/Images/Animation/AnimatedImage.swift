@@ -1,17 +1,19 @@
 public import InflightConcurrency
 
-/// One composed frame of an animation, as displayed at its time, at the requested size.
-public struct AnimationFrame: Sendable {
-    /// The frame's index, from 0.
-    public var index: Int
-    public var pixels: PixelBuffer
-    /// The time for which the frame is shown.
-    public var duration: Duration
+extension AnimatedImage {
+    /// One composed frame of an animation, as displayed at its time, at the requested size.
+    public struct Frame: Sendable {
+        /// The frame's index, from 0.
+        public var index: Int
+        public var pixels: PixelBuffer
+        /// The time for which the frame is shown.
+        public var duration: Duration
 
-    public init(index: Int, pixels: PixelBuffer, duration: Duration) {
-        self.index = index
-        self.pixels = pixels
-        self.duration = duration
+        public init(index: Int, pixels: PixelBuffer, duration: Duration) {
+            self.index = index
+            self.pixels = pixels
+            self.duration = duration
+        }
     }
 }
 
@@ -47,10 +49,10 @@ public final class AnimatedImage: Sendable, AsyncSequence {
         }
     }
 
-    public typealias Element = AnimationFrame
+    public typealias Element = Frame
     public typealias Failure = LoadError
 
-    public let info: AnimationInfo
+    public let info: Info
     let clock: any EngineClock
     let workshop: FrameWorkshop
     private let bufferFrames: Int
@@ -60,7 +62,7 @@ public final class AnimatedImage: Sendable, AsyncSequence {
         count: MachineSize.processors, name: "inflight-frames")
 
     init(
-        _ info: AnimationInfo, maker: sending any FrameMaking, buffer: Buffer, clock: any EngineClock,
+        _ info: Info, maker: sending any FrameMaking, buffer: Buffer, clock: any EngineClock,
         workers: any WorkExecutor, processors: [ImageProcessor], options: DecodeOptions, url: String?
     ) {
         self.info = info
@@ -81,7 +83,7 @@ public final class AnimatedImage: Sendable, AsyncSequence {
     ///
     /// Throws ``LoadError/Code/invalidRequest`` if the frame does not exist, ``LoadError/Code/cancelled`` as soon as
     /// the surrounding task is cancelled, and the errors of decoding the frame.
-    public func frame(at index: Int) async throws(LoadError) -> AnimationFrame {
+    public func frame(at index: Int) async throws(LoadError) -> Frame {
         guard (0..<frameCount).contains(index) else {
             throw LoadError(
                 .invalidRequest, stage: .decode,
@@ -111,7 +113,7 @@ public final class AnimatedImage: Sendable, AsyncSequence {
 
     /// Returns an iterator that delivers each frame at its time on the pipeline's clock, as often as the file says:
     /// ``frames(on:loops:skipsLate:)``.
-    public func makeAsyncIterator() -> AnimationFrames.AsyncIterator {
+    public func makeAsyncIterator() -> Frames.AsyncIterator {
         frames().makeAsyncIterator()
     }
 }

@@ -32,13 +32,13 @@ extension CodecRegistry {
             try info.checkPixels(maximum: options.maximumPixels)
             _ = try options.storedPlan(for: info)
             return AnimatedImage(
-                AnimationInfo(
+                AnimatedImage.Info(
                     format: format, width: info.width, height: info.height, loopCount: 1, durations: [.zero]),
                 maker: StillFrame(bytes, codecs: self, options: options), buffer: buffer, clock: clock,
                 workers: workers, processors: processors, options: options, url: url)
         }
         let maker = try FrameComposer(source, options: options)
-        let animation = AnimationInfo(
+        let animation = AnimatedImage.Info(
             format: format, width: source.info.width, height: source.info.height, loopCount: source.loopCount,
             durations: source.frames.map(\.duration), isCutShort: source.isCutShort)
         return AnimatedImage(

@@ -3,15 +3,15 @@ import InflightConcurrency
 /// The shell around a ``FrameMachine``. It guards the machine with a lock, makes frames on an executor, and resumes
 /// waiters after releasing the lock.
 final class FrameWorkshop: Sendable {
-    typealias Waiter = ValueBridge<Result<AnimationFrame, LoadError>>
+    typealias Waiter = ValueBridge<Result<AnimatedImage.Frame, LoadError>>
 
     // Unchecked: accessed only while the lock around it is held.
     private final class State: @unchecked Sendable {
-        var machine: FrameMachine<AnimationFrame, Waiter>
+        var machine: FrameMachine<AnimatedImage.Frame, Waiter>
         /// The cancellation flag of the frame being made.
         var flag = CancellationFlag()
 
-        init(_ machine: FrameMachine<AnimationFrame, Waiter>) {
+        init(_ machine: FrameMachine<AnimatedImage.Frame, Waiter>) {
             self.machine = machine
         }
     }
@@ -39,7 +39,7 @@ final class FrameWorkshop: Sendable {
     }
 
     func ask(_ index: Int, _ waiter: Waiter) {
-        let frame = state.withLock { state -> AnimationFrame? in
+        let frame = state.withLock { state -> AnimatedImage.Frame? in
             guard case .frame(let frame) = state.machine.asked(index, by: waiter) else { return nil }
             return frame
         }
@@ -79,7 +79,7 @@ final class FrameWorkshop: Sendable {
     }
 
     /// Releases the evicted frames here, with no lock held, before waiters are resumed and request more.
-    private func hold(_ frame: AnimationFrame, cost: Int) -> [Waiter] {
+    private func hold(_ frame: AnimatedImage.Frame, cost: Int) -> [Waiter] {
         let (told, released) = state.withLock { $0.machine.made(frame, cost: cost) }
         withExtendedLifetime(released) {}
         return told
@@ -91,7 +91,7 @@ final class FrameWorkshop: Sendable {
             if !processors.isEmpty {
                 pixels = try pixels.processed(by: processors, cancellation: flag).inForm(of: options)
             }
-            let frame = AnimationFrame(index: index, pixels: pixels, duration: durations[index])
+            let frame = AnimatedImage.Frame(index: index, pixels: pixels, duration: durations[index])
             for waiter in hold(frame, cost: pixels.byteCount) { waiter.open(with: .success(frame)) }
         } catch {
             let named = url.map { error.about(url: $0) } ?? error

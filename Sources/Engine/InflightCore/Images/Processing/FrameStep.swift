@@ -8,7 +8,7 @@ struct FrameStep: ImageProcessing {
     }
 
     let shape: Shape
-    let border: Border?
+    let border: ImageProcessor.Border?
 
     var identity: String {
         let line = border.map { "border: \($0)" } ?? ""
@@ -48,7 +48,7 @@ private struct Frame {
     private let halfWidth: Float
     private let halfHeight: Float
 
-    init(_ pixels: PixelBuffer, radius: Double, border: Border?) {
+    init(_ pixels: PixelBuffer, radius: Double, border: ImageProcessor.Border?) {
         self.pixels = pixels
         self.radius = Float(radius)
         halfWidth = Float(pixels.width) / 2

@@ -124,20 +124,20 @@ extension ImageProcessor {
     ) -> ImageProcessor {
         Self(CustomStep(name: name, change: change))
     }
-}
 
-/// A line along an edge of an image.
-public struct Border: Sendable, Hashable, CustomStringConvertible {
-    /// The width in pixels, which may be fractional.
-    public var width: Double
-    public var color: PixelColor
+    /// A line along an edge of an image.
+    public struct Border: Sendable, Hashable, CustomStringConvertible {
+        /// The width in pixels, which may be fractional.
+        public var width: Double
+        public var color: PixelColor
 
-    public init(width: Double, color: PixelColor) {
-        self.width = width
-        self.color = color
+        public init(width: Double, color: PixelColor) {
+            self.width = width
+            self.color = color
+        }
+
+        public var description: String { "\(width) \(color)" }
     }
-
-    public var description: String { "\(width) \(color)" }
 }
 
 extension PixelBuffer {

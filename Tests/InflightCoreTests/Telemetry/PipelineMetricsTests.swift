@@ -5,13 +5,13 @@ import Testing
 @testable import InflightCore
 
 @Suite("Pipeline metrics", .timeLimit(.minutes(10)))
-struct PipelineMeterTests {
+struct PipelineMetricsTests {
     private let book = EarsBook()
 
-    private func meter(_ ears: Ears) -> PipelineMeter {
-        var meter = PipelineMeter()
-        for event in ears.events { meter.hear(event) }
-        return meter
+    private func metrics(_ ears: Ears) -> ImagePipeline.Metrics {
+        var metrics = ImagePipeline.Metrics()
+        for event in ears.events { metrics.record(event) }
+        return metrics
     }
 
     @Test("Metrics count results by source, bytes saved by coalescing, and queued and running jobs")
@@ -19,14 +19,14 @@ struct PipelineMeterTests {
         let ears = book.ears()
         let stage = try Stage {
             $0.maximumConcurrentFetches = 1
-            $0.listening = PipelineListening(ears, on: ears.queue.callbackQueue)
+            $0.observer = ImagePipeline.Observation(ears, on: ears.queue.callbackQueue)
         }
         stage.transport.serve(Stage.url, .ok(Bytes("abcd")))
         stage.transport.serveOthers(.status(404))
         for _ in 0..<3 { stage.load() }
         stage.load("http://b.example/1")
         stage.load("http://b.example/2").cancel()
-        let before = meter(ears)
+        let before = metrics(ears)
         #expect(before.loadsUnderWay == 4)
         #expect(before.running == [.fetch: 1])
         #expect(before.waiting[.fetch] == 1)
@@ -39,7 +39,7 @@ struct PipelineMeterTests {
         stage.transport.finishAll()
         stage.clock.advance(by: .seconds(1))
         stage.queue.runAll()
-        let after = meter(ears)
+        let after = metrics(ears)
         #expect(after.loadsUnderWay == 0)
         #expect(after.running[.fetch] == 0 && after.waiting[.fetch] == 0)
         #expect(after.successes == [.network: 1, .shared: 2])

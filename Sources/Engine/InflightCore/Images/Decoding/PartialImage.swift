@@ -1,7 +1,7 @@
 package import InflightConcurrency
 
 /// The displayable part of a truncated or damaged image.
-public struct PartialPicture: Sendable {
+public struct PartialImage: Sendable {
     /// The pixels, at the requested size. Unless ``coversAll``, missing pixels are transparent, and an image without
     /// alpha gets an alpha channel.
     public var pixels: PixelBuffer
@@ -21,7 +21,7 @@ public struct PartialPicture: Sendable {
     }
 }
 
-extension PartialPicture {
+extension PartialImage {
     /// The extent to which an image has been decoded.
     package struct Filled {
         package var detail: Int
@@ -42,11 +42,11 @@ extension ImageInfo {
     ///   - fill: writes all of the memory; returns `nil` if there is nothing to show.
     package func makePart(
         _ options: DecodeOptions, coversAll: Bool, cancellation: CancellationFlag,
-        filledBy fill: (Resize.Plan, UnsafeMutableRawBufferPointer) throws(LoadError) -> PartialPicture.Filled?
-    ) throws(LoadError) -> PartialPicture? {
+        filledBy fill: (Resize.Plan, UnsafeMutableRawBufferPointer) throws(LoadError) -> PartialImage.Filled?
+    ) throws(LoadError) -> PartialImage? {
         var info = self
         if !coversAll { info.hasAlpha = true }
-        var filled: PartialPicture.Filled?
+        var filled: PartialImage.Filled?
         let pixels = try unsafe info.makePixels(options, cancellation: cancellation) {
             (plan, memory) throws(LoadError) in
             filled = try unsafe fill(plan, memory)
@@ -54,7 +54,7 @@ extension ImageInfo {
             if filled == nil { unsafe memory.initializeMemory(as: UInt8.self, repeating: 0) }
         }
         return filled.map {
-            PartialPicture(pixels: pixels, detail: $0.detail, coversAll: coversAll, isFinal: $0.isFinal)
+            PartialImage(pixels: pixels, detail: $0.detail, coversAll: coversAll, isFinal: $0.isFinal)
         }
     }
 }

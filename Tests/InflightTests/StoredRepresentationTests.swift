@@ -5,13 +5,14 @@ import InflightTestSupport
 import Testing
 
 @Suite("Processed images in the disk cache", .timeLimit(.minutes(10)))
-struct StoredFormTests {
+struct StoredRepresentationTests {
     private func load(
-        _ folder: String, _ url: String, _ form: StoredForm, _ change: (inout ImageRequest) -> Void = { _ in }
+        _ folder: String, _ url: String, _ form: ImageRequest.StoredRepresentation,
+        _ change: (inout ImageRequest) -> Void = { _ in }
     ) async throws -> LoadedImage {
         let pipeline = try ImagePipeline(configuration: .init(cache: .init(folder: folder)))
         var request = ImageRequest(url, resize: Resize(width: 16))
-        request.storedForm = form
+        request.storedRepresentation = form
         change(&request)
         let image = try await pipeline.image(for: request)
         await pipeline.shutdown(.finish)
@@ -22,8 +23,11 @@ struct StoredFormTests {
 
     @Test(
         "A stored processed image is found in the next run: PNG exact, JPEG nearly so, alpha kept",
-        arguments: [("/a.jpg", StoredForm.processed), ("/a.jpg", .both(jpeg)), ("/a.png", .processed(jpeg))])
-    func nextRun(path: String, form: StoredForm) async throws {
+        arguments: [
+            ("/a.jpg", ImageRequest.StoredRepresentation.processed), ("/a.jpg", .both(jpeg)),
+            ("/a.png", .processed(jpeg)),
+        ])
+    func nextRun(path: String, form: ImageRequest.StoredRepresentation) async throws {
         let server = try LoopbackServer()
         defer { server.stop() }
         server.serve("/a.jpg", .ok(try Pictures.jpeg(), type: "image/jpeg").field("Cache-Control", "max-age=1000"))
@@ -57,11 +61,11 @@ struct StoredFormTests {
         let folder = NSTemporaryDirectory() + "inflight-" + UUID().uuidString
         defer { try? FileManager.default.removeItem(atPath: folder) }
 
-        func load(_ keeps: Bool, _ form: StoredForm) async throws -> LoadedImage {
+        func load(_ keeps: Bool, _ form: ImageRequest.StoredRepresentation) async throws -> LoadedImage {
             try await self.load(folder, server.url("/a.jpg"), form) { $0.keepsMetadata = keeps }
         }
         #expect(try await load(false, .processed(Self.jpeg)).metadata == nil)
-        for form in [StoredForm.processed(Self.jpeg), .processed] {
+        for form in [ImageRequest.StoredRepresentation.processed(Self.jpeg), .processed] {
             let first = try await load(true, form)
             #expect(first.source == .network && first.metadata?.xmp == "<where I live/>")
             let second = try await load(true, form)

@@ -1,0 +1,191 @@
+public import InflightConcurrency
+
+extension ImagePipeline {
+    /// An event in a pipeline, for a ``Observer``.
+    ///
+    /// Events are delivered in the order in which they happened. Their times never go back, except for
+    /// ``Kind/nameResolved``, ``Kind/connected(reused:)``, ``Kind/secured`` and ``Kind/firstByte``: a transport reports
+    /// those together, with the head of the response, each with its own time.
+    ///
+    /// URLs have no credentials. They and other texts are untrusted input from servers and programs. Escape them for
+    /// the place where they are displayed.
+    public struct Event: Sendable, Hashable {
+        /// The number of a load, equal to its ``ImageTask/number``: from 1, in the order in which the tasks were
+        /// created.
+        public typealias TaskNumber = UInt32
+        /// The number of a job, unique in the pipeline.
+        public typealias JobNumber = UInt64
+
+        /// The time by the pipeline's clock.
+        public var time: MonotonicTime
+        /// The load concerned; nil if the event concerns a job alone.
+        public var task: TaskNumber?
+        /// The job concerned; nil if the event concerns a load alone.
+        public var job: JobNumber?
+        public var kind: Kind
+
+        public init(time: MonotonicTime, task: TaskNumber? = nil, job: JobNumber? = nil, kind: Kind) {
+            self.time = time
+            self.task = task
+            self.job = job
+            self.kind = kind
+        }
+
+        /// The lanes in which jobs are queued.
+        public enum Lane: String, Sendable, Hashable, CaseIterable {
+            /// Lookups in the store.
+            case store
+            /// Exchanges, and the program's own sources.
+            case fetch
+            /// Decodes and processors.
+            case decode
+        }
+
+        public enum JobKind: String, Sendable, Hashable, CaseIterable {
+            case fetch
+            /// Gets bytes or an image from the program's own code.
+            case source
+            /// Looks up the processed image in the store.
+            case lookUp
+            case decode
+            case process
+        }
+
+        /// The result of a lookup in the store.
+        public enum LookUp: String, Sendable, Hashable, CaseIterable {
+            /// No response under this key.
+            case nothing
+            /// A fresh response.
+            case fresh
+            /// A stale response that may be used nevertheless.
+            case stale
+            /// A response that may be used if its origin confirms it.
+            case validator
+            /// A partial response: the first part of a body.
+            case part
+            /// A response that must not be used.
+            case useless
+        }
+
+        /// Whether the pipeline connects to an origin: ``ImagePipeline/CircuitBreaker``.
+        public enum CircuitState: Sendable, Hashable {
+            /// Loads connect.
+            case closed
+            /// No load connects until a probe is due.
+            case open(after: Duration)
+            /// One load connects as a probe.
+            case halfOpen
+        }
+
+        public enum Kind: Sendable, Hashable {
+            // MARK: Loads
+
+            /// The load began.
+            case asked(url: String)
+            /// The image was found in memory.
+            case foundInMemory
+            /// The load waits for the result of this job.
+            case waits
+            /// The job was already in flight for another load.
+            case joined
+            /// The load continues elsewhere: with a fallback, or with its origin because the stored data is unusable.
+            case goesElsewhere(why: String)
+            /// The outcome is known.
+            case finished(Outcome)
+            /// The result was delivered. Nothing follows.
+            case delivered
+            /// The callback queue has dropped the result, so it is never delivered. Nothing follows.
+            case dropped
+            /// The load's owner cancelled it. Nothing follows.
+            case cancelled
+
+            // MARK: Jobs
+
+            /// The job was created.
+            ///
+            /// - subject: the URL, and for a processor its number.
+            /// - after: the job whose result is this job's input.
+            case made(JobKind, subject: String, after: JobNumber?)
+            /// The job waits for a slot in a lane.
+            case queued(Lane)
+            /// The job has a slot in the lane, and runs.
+            case started(Lane)
+            /// The job's priority: the highest of its subscribers.
+            case prioritized(ImageRequest.Priority)
+            /// The job waits, without a slot, for its next attempt.
+            case retries(after: Duration, why: String)
+            /// The job has changed the state of an origin's circuit.
+            case circuitChanged(origin: String, CircuitState)
+            /// The last subscriber has left.
+            case abandoned
+            /// The job succeeded. Only events about the store follow.
+            case succeeded
+            /// The job failed. Nothing follows.
+            case failed(LoadError.Code, why: String)
+            /// The job never ran, or was not running at the time. Nothing follows.
+            case discarded
+            /// The job had no subscribers, and its work has stopped. Nothing follows.
+            case stopped
+
+            // MARK: Fetches
+
+            case lookedUp(LookUp)
+            /// An entry's body was read from the store.
+            case readFromStore(bytes: Int64)
+            /// A request was handed to a transport.
+            ///
+            /// - resumesAt: the first byte of the body that is requested; 0 for the whole body.
+            case sent(method: String, url: String, resumesAt: Int64)
+            case nameResolved
+            /// - reused: whether the connection was already open.
+            case connected(reused: Bool)
+            /// The TLS handshake has finished.
+            case secured
+            case firstByte
+            /// The head of a response was received.
+            case answered(status: Int)
+            /// The number of body bytes received so far. Reported about every 64 KiB, and at the end of the exchange.
+            case received(bytes: Int64)
+            /// The exchange has ended.
+            ///
+            /// - wireBytes: the bytes of the body on the wire; nil if the exchange broke or was cancelled.
+            case exchangeEnded(wireBytes: Int64?)
+            case redirected(to: String)
+            /// The origin confirmed the stored response.
+            case revalidated
+            /// The rest of a partial body is being received.
+            case resumed(at: Int64)
+            /// The request is repeated at once.
+            case sentAgain(why: String)
+            /// Bytes were handed to the store.
+            case storing(bytes: Int64)
+            /// The store has finished a write. May follow the job's end.
+            case stored(bytes: Int64)
+
+            // MARK: Decodes and processors
+
+            /// The job waits until other jobs release memory.
+            case waitsForMemory(bytes: Int)
+            case decoded(width: Int, height: Int)
+            case processed(width: Int, height: Int)
+            /// A preview was delivered to the subscribers.
+            case previewed(detail: Int)
+        }
+
+        /// The outcome of a load.
+        public enum Outcome: Sendable, Hashable {
+            case success(LoadSource)
+            case failure(LoadError.Code)
+        }
+    }
+}
+
+extension ImagePipeline.Event.Kind {
+    /// Whether this is the last event of a job, exactly one of which occurs.
+    public var endsJob: Bool {
+        switch self {
+        case .succeeded, .failed, .discarded, .stopped: true
+        default: false
+        }
+    }
+}
