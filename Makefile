@@ -68,13 +68,15 @@ install: build ## install the command: PREFIX=/usr/local DESTDIR=
 	@echo "==> install into $(DESTDIR)$(PREFIX)"
 	@Scripts/install.sh "$$($(RELEASE) --show-bin-path)" "$(DESTDIR)$(PREFIX)"
 
-lint: deps ## check format, files, imports and mutants; build with warnings as errors
+lint: deps ## check format, files, imports, public names and mutants; build with warnings as errors
 	@echo "==> format"
 	@$(SWIFT) format lint --strict --parallel --recursive $(SWIFT_SOURCES)
 	@echo "==> files"
 	@Scripts/check-files.py
 	@echo "==> imports"
 	@Scripts/check-imports.py
+	@echo "==> public names"
+	@Scripts/public-names.py --check
 	@echo "==> mutants: every text that they replace occurs once"
 	@Scripts/mutants.py --check
 	@echo "==> build, warnings are errors"

@@ -31,13 +31,11 @@
 @_exported public import struct InflightCore.LoadedImage
 @_exported public import struct InflightCore.LoadedResponse
 @_exported public import struct InflightCore.MemoryCacheConfiguration
-@_exported public import struct InflightCore.MemoryCacheStatistics
 @_exported public import struct InflightCore.PixelBuffer
 @_exported public import struct InflightCore.PixelColor
 @_exported public import class InflightCore.Prefetcher
 @_exported public import struct InflightCore.RemoteImageInfo
 @_exported public import struct InflightCore.Resize
-@_exported public import struct InflightCore.ResourceURL
 @_exported public import struct InflightCore.ResponseHead
 @_exported public import struct InflightCore.RetryPolicy
 @_exported public import struct InflightCore.ThumbHash

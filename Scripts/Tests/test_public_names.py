@@ -1,0 +1,94 @@
+"""The list of public names holds what a user of the libraries sees."""
+
+import importlib.util
+import pathlib
+import tempfile
+import unittest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parent.parent
+spec = importlib.util.spec_from_file_location("public_names", SCRIPTS / "public-names.py")
+names = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(names)
+
+
+class Declarations(unittest.TestCase):
+    def names(self, text):
+        return [name for name, _ in names.public_names(text)]
+
+    def test_types_are_listed_with_their_owners(self):
+        text = """
+            public struct A: Sendable {
+                public enum B { case c }
+                struct Hidden { public struct E {} }
+            }
+            extension A.B {
+                @frozen public struct D {}
+            }
+            package final class P { public func f() {} }
+        """
+        self.assertEqual(self.names(text), ["A", "A.B", "A.Hidden.E", "A.B.D"])
+
+    def test_members_and_bodies_are_not_listed(self):
+        text = """
+            public final class A {
+                public static let shared = A()
+                public func f(_ type: Any.Type) { struct Local {}; if true { enum Inner {} } }
+                public var x: Int { 1 }
+            }
+        """
+        self.assertEqual(self.names(text), ["A"])
+
+    def test_functions_and_variables_at_top_level_are_listed(self):
+        text = "public func f() {}\npublic let x = 1\nlet y = 2\n@inlinable public func g() { let z = 1 }\n"
+        self.assertEqual(self.names(text), ["f", "x", "g"])
+
+    def test_comments_and_strings_are_ignored(self):
+        text = '''
+            // public struct A {
+            /* public struct B { /* nested { */ } { */
+            let text = "public struct C { \\(f("}")) {"
+            let raw = #"{ "quoted" \\ {"#
+            let lines = """
+                public struct D {
+                "quoted"
+                """
+            public struct E {}
+        '''
+        self.assertEqual(self.names(text), ["E"])
+
+
+class Libraries(unittest.TestCase):
+    def sections(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, text in files.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text)
+            return names.sections(root)
+
+    def test_inflight_has_what_it_exports(self):
+        sections = self.sections({
+            "Package.swift": '.library(name: "Inflight", …)\n.library(name: "InflightCore", …)\n',
+            "Sources/Engine/Inflight/Inflight.swift": (
+                "@_exported public import struct InflightCore.A\npublic import InflightCore\npublic struct Own {}\n"),
+            "Sources/Engine/InflightCore/A.swift": (
+                "public struct A {}\npublic struct B {}\nstruct C {}\n"
+                "extension A { public struct D: AsyncSequence { public typealias Element = Int } }\n"
+                "extension B { public struct E {} }\nextension C { public struct F {} }\n"),
+        })
+        self.assertEqual(sorted(sections["Inflight"]), ["A", "A.D", "Own"])
+        self.assertEqual(sorted(sections["InflightCore"]), ["A", "A.D", "B", "B.E"])
+        self.assertEqual(names.counts(sections["Inflight"]), (2, 3))
+
+    def test_a_change_and_a_limit_are_reported(self):
+        sections = {"Inflight": {f"T{number}": "struct" for number in range(45)}}
+        listed = names.rendered(sections)
+        self.assertEqual(list(names.problems(sections, listed)), [])
+        sections["Inflight"]["More"] = "enum"
+        problems = list(names.problems(sections, listed))
+        self.assertIn("the limit is 45", problems[0])
+        self.assertIn("+    More", problems[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
