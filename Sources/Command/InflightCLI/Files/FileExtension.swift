@@ -1,13 +1,5 @@
-import Inflight
-
-/// The extensions of file names and their meanings.
+/// The file name extensions of media types.
 enum FileExtension {
-    private static let formats: [String: ImageFormat] = [
-        "jpg": .jpeg, "jpeg": .jpeg, "jpe": .jpeg, "jfif": .jpeg, "png": .png, "apng": .png, "webp": .webp, "gif": .gif,
-        "bmp": .bmp, "ico": .ico, "avif": .avif, "heic": .heic, "heif": .heic, "jxl": .jpegXL, "tif": .tiff,
-        "tiff": .tiff, "svg": .svg, "jp2": .jpeg2000, "psd": .psd, "pdf": .pdf,
-    ]
-
     private static let mediaTypes: [String: String] = [
         "image/jpeg": "jpg", "image/png": "png", "image/webp": "webp", "image/gif": "gif", "image/bmp": "bmp",
         "image/avif": "avif", "image/heic": "heic", "image/heif": "heic", "image/jxl": "jxl", "image/tiff": "tiff",
@@ -17,11 +9,6 @@ enum FileExtension {
         "application/javascript": "js", "text/javascript": "js", "application/xml": "xml", "text/xml": "xml",
         "video/mp4": "mp4", "video/webm": "webm", "video/quicktime": "mov", "audio/mpeg": "mp3", "audio/ogg": "ogg",
     ]
-
-    /// Returns the image format for an extension, ignoring case.
-    static func format(of ending: String) -> ImageFormat? {
-        formats[ending.lowercased()]
-    }
 
     /// Returns the extension for the value of a `Content-Type` field.
     static func of(mediaType: String) -> String? {

@@ -34,7 +34,7 @@ struct WantedName: Hashable, Sendable {
             return
         }
         let ending = String(name[name.utf8.index(after: dot)...])
-        if let format = FileExtension.format(of: ending) {
+        if let format = ImageFormat(fileExtension: ending) {
             self.init(stem: String(name[..<dot]), pictureExtension: ending, pictureFormat: format)
         } else if (1...8).contains(ending.utf8.count), ending.utf8.allSatisfy({ Self.isLetterOrDigit($0) }) {
             self.init(stem: String(name[..<dot]), otherExtension: ending)

@@ -67,6 +67,9 @@ public struct LoadError: Error, Sendable {
     }
 
     public var code: Code { storage.code }
+    /// Whether the load was cancelled: by ``ImageTask/cancel()``, with its surrounding Swift task, or by its loader.
+    /// Such an error is not a `CancellationError`, and is usually not shown to people.
+    public var isCancellation: Bool { code == .cancelled }
     public var stage: Stage { storage.stage }
     /// The requested URL, without user name and password.
     public var url: String? { storage.url }

@@ -85,8 +85,14 @@ public struct HTTPFields: Sendable, Hashable {
     }
 
     /// The first value with this name. Bytes that are not UTF-8 are decoded as Latin-1.
+    ///
+    /// Setting a value replaces all fields with this name by one at the end, as ``set(_:_:)`` does. Setting nil removes
+    /// them. To send several fields with one name, use ``append(_:_:)``.
     public subscript(name: String) -> String? {
-        first(name).map { Self.decoded(text[$0.value..<$0.end]) }
+        get { first(name).map { Self.decoded(text[$0.value..<$0.end]) } }
+        set {
+            if let newValue { set(name, newValue) } else { remove(name) }
+        }
     }
 
     /// Returns all values with this name, in order.

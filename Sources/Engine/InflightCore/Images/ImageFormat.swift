@@ -29,6 +29,18 @@ public struct ImageFormat: RawRepresentable, Hashable, Sendable, CustomStringCon
         self == .jpeg ? "jpg" : rawValue
     }
 
+    /// Creates the format for a file name extension without a dot, ignoring case. Returns nil if it is unknown.
+    public init?(fileExtension: String) {
+        guard let format = Self.byExtension[fileExtension.lowercased()] else { return nil }
+        self = format
+    }
+
+    private static let byExtension: [String: ImageFormat] = [
+        "jpg": .jpeg, "jpeg": .jpeg, "jpe": .jpeg, "jfif": .jpeg, "png": .png, "apng": .png, "webp": .webp, "gif": .gif,
+        "bmp": .bmp, "ico": .ico, "avif": .avif, "heic": .heic, "heif": .heic, "jxl": .jpegXL, "tif": .tiff,
+        "tiff": .tiff, "svg": .svg, "jp2": .jpeg2000, "psd": .psd, "pdf": .pdf,
+    ]
+
     /// The registered media type.
     public var mediaType: String {
         switch self {

@@ -1,0 +1,60 @@
+public import InflightCore
+
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+extension LoadedImage {
+    private static let codecs = CodecRegistry.standard()
+
+    /// Returns the image as an image file, without metadata, encoded by the standard codecs on the caller's thread.
+    ///
+    /// ```swift
+    /// let data = try image.encoded(as: .png)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - format: JPEG, PNG, WebP, or AVIF if `inflight-decoder-vips` is installed. JPEG has no transparency; the
+    ///     background becomes white. For more options, and metadata, see
+    ///     ``/InflightCore/CodecRegistry/encode(_:options:)``.
+    ///   - quality: the quality, 1 … 100; if nil, the format's default. PNG ignores it.
+    /// - Throws: ``/InflightCore/LoadError/Code/unsupportedFormat`` or ``/InflightCore/LoadError/Code/cannotEncode``.
+    public func encoded(as format: ImageFormat, quality: Int? = nil) throws(LoadError) -> Data {
+        Data(try Self.codecs.encode(pixels, options: EncodeOptions(format: format, quality: quality)))
+    }
+
+    /// Encodes the image and writes it to a local file, which is replaced atomically if it exists. Blocks the caller's
+    /// thread meanwhile.
+    ///
+    /// ```swift
+    /// try image.write(to: URL(filePath: "thumbnail.webp"), quality: 70)
+    /// ```
+    ///
+    /// To save the bytes as received, write the result of ``/InflightCore/ImagePipeline/data(for:)-(ImageRequest)``.
+    ///
+    /// - Parameters:
+    ///   - url: a `file` URL. The folder must exist.
+    ///   - format: the format of the file; if nil, that of the URL's extension. See ``encoded(as:quality:)``.
+    ///   - quality: the quality, 1 … 100; if nil, the format's default. PNG ignores it.
+    /// - Throws: the errors of ``encoded(as:quality:)``, also for an unknown extension;
+    ///   ``/InflightCore/LoadError/Code/cannotWrite``.
+    public func write(to url: URL, as format: ImageFormat? = nil, quality: Int? = nil) throws(LoadError) {
+        guard let format = format ?? ImageFormat(fileExtension: url.pathExtension) else {
+            throw LoadError(
+                .unsupportedFormat, stage: .encode,
+                message: "The file name '\(url.lastPathComponent)' does not end with the extension of an image format. "
+                    + "Use .jpg, .png, .webp or .avif, or pass a format.")
+        }
+        let data = try encoded(as: format, quality: quality)
+        do {
+            try data.write(to: url, options: .atomic)
+        } catch {
+            throw LoadError(
+                .cannotWrite, stage: .store,
+                message: "Cannot write \(url.path): \(error). Check the folder and the disk.",
+                underlying: error)
+        }
+    }
+}

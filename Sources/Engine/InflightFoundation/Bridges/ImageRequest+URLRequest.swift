@@ -1,0 +1,43 @@
+public import Foundation
+public import InflightCore
+
+#if canImport(FoundationNetworking)
+    public import FoundationNetworking
+#endif
+
+extension ImageRequest {
+    /// Creates a request from one of Foundation.
+    ///
+    /// Uses its URL, method, header fields, body, cache policy and, if it is not the default of 60 s, its
+    /// `timeoutInterval`, which becomes ``/InflightCore/ImageRequest/Limits/stallTimeout``. Streamed bodies and other
+    /// properties are ignored. If the request has no URL, the load fails with
+    /// ``/InflightCore/LoadError/Code/invalidURL``.
+    ///
+    /// | cache policy of Foundation | cache policy here |
+    /// |---|---|
+    /// | `useProtocolCachePolicy` | `obey` |
+    /// | `reloadRevalidatingCacheData` | `refresh` |
+    /// | `reloadIgnoringLocalCacheData`, `reloadIgnoringLocalAndRemoteCacheData` | `reload` |
+    /// | `returnCacheDataElseLoad` | `preferCached` |
+    /// | `returnCacheDataDontLoad` | `onlyCached` |
+    public init(_ request: URLRequest, resize: Resize? = nil, priority: Priority = .normal) {
+        self.init(request.url?.absoluteString ?? "", resize: resize, priority: priority)
+        if let method = request.httpMethod { self.method = method }
+        for (name, value) in (request.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key }) {
+            fields.append(name, value)
+        }
+        if let body = request.httpBody { self.body = Bytes([UInt8](body)) }
+        if request.timeoutInterval != 60 { limits.stallTimeout = .seconds(request.timeoutInterval) }
+        cachePolicy = Self.policy(request.cachePolicy)
+    }
+
+    private static func policy(_ policy: URLRequest.CachePolicy) -> CachePolicy {
+        switch policy {
+        case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData: .reload
+        case .returnCacheDataElseLoad: .preferCached
+        case .returnCacheDataDontLoad: .onlyCached
+        case .reloadRevalidatingCacheData: .refresh
+        default: .obey
+        }
+    }
+}
