@@ -71,7 +71,7 @@ def run_listener(bench, table):
     samples = in_turns(bench.rounds, ours=lambda: sample(command))["ours"]
     for kind, what in [("memory", "a load from memory"), ("whole", "a whole load")]:
         alone = [one[f"{kind}_none"] for one in samples]
-        for key, name in [("idle", "a listener that does nothing"), ("meter", "a `PipelineMeter`")]:
+        for key, name in [("idle", "a listener that does nothing"), ("meter", "`ImagePipeline.Metrics`")]:
             table.compare(
                 f"{what} with {name}: CPU time", "µs", [one[f"{kind}_{key}"] for one in samples], alone, "nobody listens")
 

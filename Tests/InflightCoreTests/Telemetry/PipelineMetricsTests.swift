@@ -27,7 +27,7 @@ struct PipelineMetricsTests {
         stage.load("http://b.example/1")
         stage.load("http://b.example/2").cancel()
         let before = metrics(ears)
-        #expect(before.loadsUnderWay == 4)
+        #expect(before.loadsInFlight == 4)
         #expect(before.running == [.fetch: 1])
         #expect(before.waiting[.fetch] == 1)
         let now = stage.pipeline.statistics
@@ -40,7 +40,7 @@ struct PipelineMetricsTests {
         stage.clock.advance(by: .seconds(1))
         stage.queue.runAll()
         let after = metrics(ears)
-        #expect(after.loadsUnderWay == 0)
+        #expect(after.loadsInFlight == 0)
         #expect(after.running[.fetch] == 0 && after.waiting[.fetch] == 0)
         #expect(after.successes == [.network: 1, .shared: 2])
         #expect(after.failures == [.badStatus: 1])

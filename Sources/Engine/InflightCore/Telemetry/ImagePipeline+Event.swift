@@ -1,7 +1,7 @@
 public import InflightConcurrency
 
 extension ImagePipeline {
-    /// An event in a pipeline, for a ``Observer``.
+    /// An event in a pipeline, for an ``Observer``.
     ///
     /// Events are delivered in the order in which they happened. Their times never go back, except for
     /// ``Kind/nameResolved``, ``Kind/connected(reused:)``, ``Kind/secured`` and ``Kind/firstByte``: a transport reports

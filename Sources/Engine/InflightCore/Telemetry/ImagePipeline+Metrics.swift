@@ -3,20 +3,20 @@ internal import InflightConcurrency
 extension ImagePipeline {
     /// Metrics computed from events: work in progress, sources of results, savings by coalescing, and durations.
     ///
-    /// A value type: a ``Observer`` holds one under a lock or on its queue, and copies it for readers. It keeps
-    /// state of what is in progress, and none of what has ended. Durations are in nanoseconds.
+    /// A value type: an ``Observer`` holds one under a lock or on its queue, and copies it for readers. It keeps state
+    /// of loads and jobs in flight, and none of those that have ended. Durations are in nanoseconds.
     ///
-    /// It counts neither events before its listener was registered nor dropped ones. ``ImagePipeline/statistics``
-    /// counts everything without a listener, but has no histograms.
+    /// It counts neither events before its observer was registered nor dropped ones. ``ImagePipeline/statistics``
+    /// counts everything without an observer, but has no histograms.
     ///
     /// ```swift
-    /// func didObserve(_ events: [Event], dropped: Int) {
+    /// func didObserve(_ events: [ImagePipeline.Event], dropped: Int) {
     ///     for event in events { metrics.record(event) }
     /// }
     /// ```
     public struct Metrics: Sendable {
         /// The number of loads whose result has not been delivered.
-        public var loadsUnderWay: Int { tasks.count }
+        public var loadsInFlight: Int { tasks.count }
         /// The number of jobs that wait for a slot, by lane.
         public private(set) var waiting: [Event.Lane: Int] = [:]
         /// The number of jobs that have a slot, by lane.
