@@ -1,5 +1,6 @@
 import Dispatch
 import Inflight
+import InflightConcurrency
 import InflightCore
 
 /// The end of a run: complete or early.

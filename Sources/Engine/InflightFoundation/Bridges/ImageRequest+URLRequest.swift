@@ -1,8 +1,10 @@
-public import Foundation
 public import InflightCore
 
 #if canImport(FoundationNetworking)
+    import Foundation
     public import FoundationNetworking
+#else
+    public import Foundation
 #endif
 
 extension ImageRequest {
