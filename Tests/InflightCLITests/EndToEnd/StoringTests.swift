@@ -129,7 +129,8 @@ final class StoringTests: EndToEndSuite {
         #expect(lines.map(\.from) == ["network"] + Array(repeating: "shared", count: 99))
         #expect(server.requestCount == 1)
         #expect(TemporaryDirectory.names(place.appending("out")) == ["a.jpg"])
-        #expect(result.errors.contains("requests sent"))
+        #expect(result.errors.contains(" (requests sent 1, coalesced 99, received "))
+        #expect(result.errors.count { $0 == "\n" } == 1)
     }
 
     @Test("A repeated URL is not requested again after its load has ended or failed")
