@@ -28,13 +28,13 @@ struct CommandTests {
     func order() throws {
         let options = try get("http://a/1 -o out http://a/2 -i list -- -o http://a/3")
         #expect(options.urls == ["http://a/1", "http://a/2", "-o", "http://a/3"])
-        #expect(options.directory == "out")
+        #expect(options.output == "out")
         #expect(options.list == "list")
     }
 
     @Test("The value of a short option may be attached or be the next argument", arguments: ["-oout", "-o out"])
     func attachedShort(_ form: String) throws {
-        #expect(try get("http://a \(form)").directory == "out")
+        #expect(try get("http://a \(form)").output == "out")
     }
 
     @Test(

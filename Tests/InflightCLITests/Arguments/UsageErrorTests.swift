@@ -10,8 +10,8 @@ struct UsageErrorTests {
     @Test(
         "A usage error is a single line that names the offending argument",
         arguments: [
-            ("", "get, info, show, cache and lab"), ("fetch", "\"fetch\". Commands: get,"), ("gte", "Commands: get,"),
-            ("chace", "Did you mean cache?"), ("--vresion", "Did you mean --version"),
+            ("", "get, info, show, cache and lab"), ("fetch", "\"fetch\". Commands: get,"),
+            ("chace", "Did you mean cache?"), ("gte", "Did you mean get?"), ("--vresion", "Did you mean --version"),
             ("http://a/b", "inflight get"),
             ("get", "at least one URL"), ("get http://a http://b", "-o DIR"), ("get -i list", "-o DIR"),
             ("get http://a --json", "--json"), ("get http://a --skip-existing", "--skip-existing"),

@@ -222,9 +222,9 @@ final class BadInputTests: EndToEndSuite {
     func unwritable() throws {
         place.write("file", "x")
         for directory in ["file", "file/out", "/proc/nowhere"] {
-            let result = place.run("get", server.url("/good.jpg"), "-o", directory, "--json")
+            let result = place.run("get", server.url("/good.jpg"), server.url("/x.jpg"), "-o", directory, "--json")
             #expect(result.status == 1)
-            #expect(try result.lines.map(\.error?.code) == ["cannotWrite"])
+            #expect(try result.lines.map(\.error?.code) == ["cannotWrite", "cannotWrite"])
             #expect(try result.lines.first?.error?.stage == "store")
         }
         #expect(server.requestCount == 0)

@@ -29,7 +29,7 @@ final class EndingTests: EndToEndSuite {
         #expect(result.status == 128 + signal)
         #expect(TemporaryDirectory.names(place.appending("out")) == ["good.jpg"])
         #expect(place.holds("out/good.jpg", jpeg.array))
-        #expect(result.errors.contains("Finished files are kept."))
+        #expect(result.errors.contains("Finished files are kept"))
     }
 
     @Test("The run after a SIGKILL removes temporary files, also of reports and traces")

@@ -17,12 +17,13 @@ struct ManyLinesTests {
         return result.peakKilobytes
     }
 
-    @Test("50,000 different lines take no more memory than 5,000")
+    @Test("80,000 different lines take no more memory than 5,000")
     func different() {
         let few = peak(5_000, ["--json"]) { "data:,\($0)" }
-        let many = peak(50_000, ["--json"]) { "data:,\($0)" }
-        // Remembering each line would take 20 MB and more; the rest is the allocator's.
-        #expect(many - few < 12_000, "\(few) kB and \(many) kB")
+        let many = peak(80_000, ["--json"]) { "data:,\($0)" }
+        // Remembering each line would take 30 MB and more. The 4,096 lines that may be outstanding, fewer if the machine
+        // is fast, and the allocator take up to 13 MB.
+        #expect(many - few < 20_000, "\(few) kB and \(many) kB")
     }
 
     @Test("100,000 equal lines take no more memory than 1,000")

@@ -66,7 +66,31 @@ final class StoringTests: EndToEndSuite {
         let result = place.run("get", server.url("/b.png"))
         #expect(result.status == 0)
         #expect(result.output == png.array)
+        #expect(result.errors.isEmpty, "nothing is printed if all is well")
         #expect(place.names.isEmpty)
+        let failed = place.run("get", server.url("/none.png"))
+        #expect(failed.status == 1)
+        #expect(failed.errors.hasPrefix("failed ") && failed.errors.count { $0 == "\n" } == 1)
+    }
+
+    @Test("For a single URL, -o names a file if one is there or the name has an extension")
+    func fileOutput() throws {
+        func stored(_ arguments: String...) throws -> [String?] {
+            try place.run(["get"] + arguments + ["--json"]).lines.map(\.file)
+        }
+        let (jpg, other) = (server.url("/a.jpg"), server.url("/b.png"))
+        #expect(try stored(jpg, "-o", "new/cat of mine.jpeg") == ["new/cat of mine.jpeg"])
+        #expect(place.holds("new/cat of mine.jpeg", jpeg.array))
+        #expect(try stored(jpg, "-o", "cat.png", "--size", "8x") == ["cat.png"])
+        #expect(try stored(other, "-o", "cat.png") == ["cat.png"])
+        #expect(place.holds("cat.png", png.array))
+        #expect(try stored(jpg, "-o", "folder") == ["folder/a.jpg"])
+        #expect(try stored(jpg, "-o", "thumbs.d/") == ["thumbs.d/a.jpg"])
+        #expect(try stored(jpg, "-o", "thumbs.d") == ["thumbs.d/a.jpg"])
+        #expect(try stored(jpg, other, "-o", "both.d") == ["both.d/a.jpg", "both.d/b.png"])
+        place.write("plain", "1")
+        #expect(try stored(jpg, "-o", "plain") == ["plain"])
+        #expect(place.holds("plain", jpeg.array))
     }
 
     @Test("URLs of the command line precede those of the list; blank lines and comments are skipped")
@@ -105,7 +129,8 @@ final class StoringTests: EndToEndSuite {
         #expect(lines.map(\.from) == ["network"] + Array(repeating: "shared", count: 99))
         #expect(server.requestCount == 1)
         #expect(TemporaryDirectory.names(place.appending("out")) == ["a.jpg"])
-        #expect(result.errors.contains("requests sent"))
+        #expect(result.errors.contains(" (requests sent 1, coalesced 99, received "))
+        #expect(result.errors.count { $0 == "\n" } == 1)
     }
 
     @Test("A repeated URL is not requested again after its load has ended or failed")

@@ -209,6 +209,9 @@ struct SummaryTests {
         }
         #expect(!text.contains("http://h/3"))
         #expect(!text.unicodeScalars.contains { TerminalText.isUnsafe($0) && $0 != "\n" })
+        let line = Summary(totals: totals, elapsed: .seconds(2), directory: "out").line
+        #expect(line.hasPrefix("175 of 180 images stored, 5 failed, in 2.0 s (requests sent 61, coalesced 120, "))
+        #expect(line.hasSuffix(").") && !line.contains("\n"))
     }
 
     @Test("The summary fits the terminal width", arguments: [40, 60, 80])

@@ -8,7 +8,7 @@ struct ResourceURLTests {
         "A resource URL is normalised and drops its fragment and credentials",
         arguments: [
             ("https://example.org/a/b.jpg?x=1", "https://example.org/a/b.jpg?x=1"),
-            ("HTTP://Example.ORG", "http://example.org/"),
+            ("HTTP://Example.ORG", "http://example.org/"), ("ftp://Example.org", "ftp://example.org/"),
             ("http://example.org:80/a", "http://example.org/a"),
             ("https://example.org:8443/a", "https://example.org:8443/a"),
             ("https://user:pass@example.org/a#part", "https://example.org/a"),

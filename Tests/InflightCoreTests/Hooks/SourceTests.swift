@@ -204,10 +204,17 @@ struct SourceTests {
         #expect(pipeline.cached(ImageRequest("photo 7")) == nil)
         let stage = try Stage()
         stage.transport.serveOthers(.ok(FakeCodec.picture()))
+        let ended = Guarded(0)
         for signature in ["e", "f"] {
-            stage.pipeline.load(request(signature), on: stage.queue.callbackQueue) { _, _ in }
+            stage.pipeline.load(request(signature), on: stage.queue.callbackQueue) { _, _ in ended.withLock { $0 += 1 }
+            }
         }
         #expect(stage.transport.startedURLs == ["http://a.example/7?signature=e"])
+        stage.transport.finishAll()
+        try await eventually("both callbacks") {
+            stage.queue.runAll()
+            return ended.withLock { $0 } == 2
+        }
     }
 
     // MARK: Fallbacks

@@ -65,20 +65,23 @@ struct ArgumentReader {
         return nearest.flatMap { $0.distance <= tolerance ? $0.name : nil }
     }
 
-    /// Returns the number of letters to change, add or remove (Levenshtein), for the first 40 bytes of each name.
+    /// Returns the number of letters to change, add, remove or swap (optimal string alignment), for the first 40 bytes
+    /// of each name.
     private static func distance(_ left: String, _ right: String) -> Int {
         let (left, right) = (Array(left.utf8.prefix(40)), Array(right.utf8.prefix(40)))
-        var row = Array(0...right.count)
-        for (i, letter) in left.enumerated() {
-            var diagonal = row[0]
-            row[0] = i + 1
-            for (j, other) in right.enumerated() {
-                let substituted = diagonal + (letter == other ? 0 : 1)
-                diagonal = row[j + 1]
-                row[j + 1] = min(substituted, row[j] + 1, row[j + 1] + 1)
+        var rows = [Array(0...right.count)]
+        for i in left.indices {
+            var row = [i + 1]
+            for j in right.indices {
+                var least = min(rows[i][j] + (left[i] == right[j] ? 0 : 1), rows[i][j + 1] + 1, row[j] + 1)
+                if i > 0, j > 0, left[i] == right[j - 1], left[i - 1] == right[j] {
+                    least = min(least, rows[i - 1][j - 1] + 1)
+                }
+                row.append(least)
             }
+            rows.append(row)
         }
-        return row[right.count]
+        return rows[left.count][right.count]
     }
 }
 

@@ -26,9 +26,9 @@ extension GetOptions {
     private static var files: [Option<Self>] {
         [
             Option(
-                "-o DIR",
-                "write files to this folder, created if it does not exist (default: standard output, for one URL)"
-            ) { $0.directory = try $1.path("a folder") },
+                "-o PATH",
+                "write to this folder, created if missing, or for one URL to this file (default: standard output)"
+            ) { $0.output = try $1.path("a folder or a file") },
             Option(
                 "--previews",
                 "also store progressive previews (NAME.preview-1.png …)",

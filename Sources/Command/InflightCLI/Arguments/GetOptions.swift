@@ -28,7 +28,8 @@ struct GetOptions: CommandOptions {
     var urls: [String] = []
     /// The file with the list of URLs; `-` is standard input.
     var list: String?
-    var directory: String?
+    /// The folder for the files, or the file of a single URL.
+    var output: String?
     var given = Given()
     /// The treatment, derived from the given options.
     private(set) var treatment = Treatment.asItCame(verified: false)
@@ -69,7 +70,10 @@ struct GetOptions: CommandOptions {
     var wantsThumbnails: Bool { report != nil }
 
     /// Whether the bytes of the only URL go to standard output.
-    var writesToStandardOutput: Bool { directory == nil && !discards }
+    var writesToStandardOutput: Bool { output == nil && !discards }
+
+    /// Whether there is a single URL, and no list.
+    var hasOneURL: Bool { urls.count == 1 && list == nil }
 
     static let name = "get"
 
@@ -161,7 +165,7 @@ struct GetOptions: CommandOptions {
             throw UsageError(
                 "--incomplete requires an option that re-encodes the image, such as --format, --size or --process.")
         }
-        if showsPreviews, directory == nil || discards {
+        if showsPreviews, output == nil || discards {
             throw UsageError("--previews requires -o DIR, without --discard.")
         }
         if showsPreviews, treatment == .anything {

@@ -47,7 +47,7 @@ final class FileStore: Sendable {
             if descriptor < 0 { throw .last }
             if unsafe faccessat(descriptor, ".", W_OK | X_OK, 0) != 0 { throw .last }
         } catch {
-            throw Self.cannotWrite("Cannot write to the directory \(directory): \(error.text).", error)
+            throw Self.cannotWrite("Cannot write to the folder \(directory): \(error.text).", error)
         }
         shownPath = Self.relative(directory)
     }
@@ -139,8 +139,8 @@ final class FileStore: Sendable {
         let remedy =
             switch error.code {
             case ENOSPC, EDQUOT: " Free disk space, then run again with --skip-existing."
-            case EACCES, EPERM, EROFS: " Choose another directory with -o, or change its permissions."
-            case ENOTDIR, EEXIST: " Part of the path is not a directory. Choose another with -o."
+            case EACCES, EPERM, EROFS: " Choose another folder with -o, or change its permissions."
+            case ENOTDIR, EEXIST: " Part of the path is not a folder. Choose another with -o."
             default: ""
             }
         return LoadError(.cannotWrite, stage: .store, message: message + remedy, underlying: error)

@@ -1,7 +1,7 @@
 import Inflight
 import InflightCore
 
-/// The file name that a URL suggests.
+/// The file name that a URL suggests, or that the user chose.
 struct WantedName: Hashable, Sendable {
     /// The maximum length of a file name in bytes of UTF-8, including its number and its extension.
     static let limit = 120
@@ -14,6 +14,8 @@ struct WantedName: Hashable, Sendable {
     private let pictureFormat: ImageFormat?
     /// The extension, if it does not belong to an image format.
     let otherExtension: String?
+    /// The name as the user chose it, which no format changes.
+    private let chosen: NameParts?
 
     /// Creates a name from the last component of the URL's path, percent-decoded and made safe.
     init(_ url: ResourceURL) {
@@ -24,6 +26,14 @@ struct WantedName: Hashable, Sendable {
             let start = path.utf8.lastIndex(of: slash).map { path.utf8.index(after: $0) } ?? path.startIndex
             self.init(lastPart: path[start...])
         }
+    }
+
+    /// Creates a name that the user chose: it is used as it is.
+    init(chosen: String) {
+        let dot = chosen.utf8.lastIndex(of: UInt8(ascii: ".")).flatMap { $0 == chosen.startIndex ? nil : $0 }
+        stem = String(chosen[..<(dot ?? chosen.endIndex)])
+        self.chosen = NameParts(stem: stem, fileExtension: dot.map { String(chosen[chosen.utf8.index(after: $0)...]) })
+        (pictureExtension, pictureFormat, otherExtension) = (nil, nil, nil)
     }
 
     init(lastPart: Substring) {
@@ -52,6 +62,7 @@ struct WantedName: Hashable, Sendable {
         self.pictureExtension = pictureExtension
         self.pictureFormat = pictureFormat
         self.otherExtension = otherExtension
+        chosen = nil
     }
 
     /// Returns the stem of the file's name, which is fixed before any bytes arrive.
@@ -63,6 +74,7 @@ struct WantedName: Hashable, Sendable {
     /// Returns the name parts of an image in a known format. The extension is spelled as in the URL if that is correct,
     /// and in the usual way otherwise. An extension of another kind stays in the stem.
     func parts(for format: ImageFormat) -> NameParts {
+        if let chosen { return chosen }
         if let pictureExtension, pictureFormat == format {
             return NameParts(stem: stem, fileExtension: pictureExtension)
         }
@@ -71,12 +83,14 @@ struct WantedName: Hashable, Sendable {
 
     /// Returns the name parts of bytes stored without inspection: the URL's extension, or that of their media type.
     func parts(forMediaType mediaType: String?) -> NameParts {
+        if let chosen { return chosen }
         if let own = pictureExtension ?? otherExtension { return NameParts(stem: stem, fileExtension: own) }
         return NameParts(stem: stem, fileExtension: mediaType.flatMap(FileExtension.of(mediaType:)))
     }
 
     /// Returns the name parts expected before any bytes arrive. `format` is the output format, if it is fixed.
     func expectedParts(format: ImageFormat?, looksAtBytes: Bool) -> NameParts {
+        if let chosen { return chosen }
         if let format { return parts(for: format) }
         if !looksAtBytes { return parts(forMediaType: nil) }
         if let pictureFormat { return parts(for: pictureFormat) }

@@ -59,7 +59,8 @@ final class WholeFile: Sendable {
         throw SystemError(code: ELOOP)
     }
 
-    private static func split(_ path: String) -> (directory: String, name: String) {
+    /// Returns the folder of a path, and the name in it.
+    static func split(_ path: String) -> (directory: String, name: String) {
         guard let slash = path.lastIndex(of: "/") else { return (".", path) }
         return (slash == path.startIndex ? "/" : String(path[..<slash]), String(path[path.index(after: slash)...]))
     }

@@ -46,6 +46,10 @@ extension GetRun {
         tellStories()
         if status != CommandLineTool.ExitStatus.closedOutput {
             reporter.flush()
+        }
+        // With the image on standard output, what failed has been printed, and nothing else is news.
+        let isNews = !options.writesToStandardOutput || options.network.isVerbose || interruption != nil
+        if status != CommandLineTool.ExitStatus.closedOutput, isNews {
             reporter.totals.requests = max(0, pipeline.statistics.exchanges - localLoads)
             var summary = Summary(totals: reporter.totals, elapsed: clock.now() - start)
             summary.directory = try? store?.get().shownPath

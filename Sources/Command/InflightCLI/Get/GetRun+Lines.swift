@@ -94,9 +94,9 @@ extension GetRun {
             digest.failure.map { reporter.totals.note($0, url: Narrator.shown(text), message: "") }
         } else {
             nextID += 1
+            let wanted = fileName.map { WantedName(chosen: $0) } ?? WantedName(url)
             let item = ListItem(
-                id: nextID, url: url, key: key, wanted: WantedName(url), first: waiter, machine: .init(looksUp: looksUp)
-            )
+                id: nextID, url: url, key: key, wanted: wanted, first: waiter, machine: .init(looksUp: looksUp))
             live[key] = item
             begin(item)
         }

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import Inflight
 import InflightConcurrency
 import InflightCore
@@ -26,6 +27,8 @@ final class GetRun: @unchecked Sendable {
     let recorder: RunRecorder?
     /// The output directory; if `nil`, nothing is stored. A failure applies to every URL.
     let store: Result<FileStore, LoadError>?
+    /// The name of the only file, if `-o` names one.
+    let fileName: String?
     let work: PictureWork
     let requests: RequestMaker
     let clock = SystemClock()
@@ -75,11 +78,9 @@ final class GetRun: @unchecked Sendable {
         reporter = Reporter(isJSON: options.network.json, isOrdered: !options.isUnordered, narrator: narrator)
         arguments = options.urls[...]
         requests = RequestMaker(options)
-        if let directory = options.directory, !options.discards {
-            store = Result { () throws(LoadError) in try FileStore(directory: directory) }
-        } else {
-            store = nil
-        }
+        let place = options.discards ? nil : options.output.map { Self.place(of: $0, isOfOneURL: options.hasOneURL) }
+        fileName = place?.name
+        store = place.map { place in Result { () throws(LoadError) in try FileStore(directory: place.directory) } }
         work = PictureWork(
             options: options, codecs: pipeline.codecs, store: try? store?.get(), cancellation: cancellation,
             isRecorded: recorder != nil)
@@ -87,6 +88,18 @@ final class GetRun: @unchecked Sendable {
         if let descriptor {
             list = ListSource(descriptor: descriptor, queue: queue) { [unowned self] in pump() }
         }
+    }
+
+    /// Returns the folder, and the file's name if there is one, that a path after `-o` stands for.
+    ///
+    /// For a single URL it is a file's path if a file is there, or nothing is there and the name has an extension.
+    private static func place(of path: String, isOfOneURL: Bool) -> (directory: String, name: String?) {
+        let (directory, name) = WholeFile.split(path)
+        var status = stat()
+        let exists = unsafe stat(path, &status) == 0
+        let hasExtension = name.dropFirst().contains(".") && !name.hasSuffix(".")
+        let isFile = exists ? status.st_mode & S_IFMT != S_IFDIR : hasExtension
+        return isOfOneURL && isFile && !name.isEmpty ? (directory, name) : (path, nil)
     }
 
     /// Starts the run. It calls `onEnd` with the exit status when everything is done.

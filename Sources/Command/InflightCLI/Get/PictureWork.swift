@@ -227,7 +227,7 @@ final class PictureWork: Sendable {
             throw LoadError(
                 .cannotWrite, stage: .store,
                 message: "Cannot write to standard output: \(error.system.text). Redirect it, or write to a "
-                    + "directory with -o DIR.", underlying: error.system)
+                    + "folder with -o DIR.", underlying: error.system)
         }
     }
 

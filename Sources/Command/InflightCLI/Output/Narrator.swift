@@ -86,8 +86,10 @@ final class Narrator {
         say("\(shown): \(TerminalText.safe(text))")
     }
 
+    /// Prints a summary: on a terminal as a table with all failures, which a log has had already, elsewhere as a line.
     func summarize(_ summary: Summary) {
         guard !isQuiet else { return }
+        guard stream.isTerminal else { return say(summary.line) }
         clear()
         stream.say(summary.lines(columns: stream.columns ?? 80, style: style).joined(separator: "\n") + "\n")
     }

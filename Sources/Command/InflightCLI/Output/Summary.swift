@@ -27,6 +27,12 @@ struct Summary {
         return lines
     }
 
+    /// The summary in one line, for a log.
+    var line: String {
+        let counts = rows.dropFirst().map { "\($0.name) \($0.value)" }.joined(separator: ", ")
+        return "\(headline.dropLast()) (\(counts))."
+    }
+
     private var noun: String { isOfAnything ? "file" : "image" }
 
     private var headline: String {
@@ -43,8 +49,8 @@ struct Summary {
             + "\(Quantity.grouped(totals.failed)) failed, in \(time)."
     }
 
-    private func table(columns: Int) -> [String] {
-        var rows: [(String, String, String)] = []
+    private var rows: [(name: String, value: String, remark: String)] {
+        var rows: [(name: String, value: String, remark: String)] = []
         func add(_ name: String, _ value: String, _ remark: String = "") { rows.append((name, value, remark)) }
         let different = Quantity.grouped(totals.asked - totals.shared)
         add("requested", Quantity.grouped(totals.asked), totals.shared > 0 ? "\(different) unique" : "")
@@ -65,7 +71,12 @@ struct Summary {
             let files = Quantity.count(totals.storedFiles, "file")
             add("stored", Quantity.bytes(totals.storedBytes), "\(files) in \(TerminalText.safe(directory))")
         }
-        let widest = rows.map { TerminalText.width($0.1) }.max() ?? 0
+        return rows
+    }
+
+    private func table(columns: Int) -> [String] {
+        let rows = rows
+        let widest = rows.map { TerminalText.width($0.value) }.max() ?? 0
         return rows.map { name, value, remark in
             let padded = String(repeating: " ", count: widest - TerminalText.width(value)) + value
             let line = "  " + name + String(repeating: " ", count: 15 - name.count) + padded

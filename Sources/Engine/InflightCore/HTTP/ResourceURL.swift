@@ -136,7 +136,7 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         }
         let origin = Origin(scheme: scheme, host: host, port: port)
         var shown = host.contains(":") ? "[\(host)]" : host
-        if port != URLParts.defaultPort(scheme) { shown += ":\(port)" }
+        if port != URLParts.defaultPort(scheme) ?? 0 { shown += ":\(port)" }
         self.init(scheme: scheme, authority: shown, origin: origin, userInfo: info, parts: parts)
     }
 

@@ -37,7 +37,7 @@ final class FileReader: LocalReader {
         }
         guard status.st_mode & S_IFMT == S_IFREG else {
             close(opened)
-            let what = status.st_mode & S_IFMT == S_IFDIR ? "This is a directory" : "This is not a regular file"
+            let what = status.st_mode & S_IFMT == S_IFDIR ? "This is a folder" : "This is not a regular file"
             throw .local(.cannotRead, request, "\(what). Specify a file.")
         }
         self.request = request
