@@ -1,4 +1,3 @@
-public import Inflight
 public import InflightConcurrency
 
 /// Work that the one thread of this measurement runs: callbacks, and decodes.
