@@ -46,17 +46,19 @@ extension GetRun {
         tellStories()
         if status != CommandLineTool.ExitStatus.closedOutput {
             reporter.flush()
-        }
-        // With the image on standard output, what failed has been printed, and nothing else is news.
-        let isNews = !options.writesToStandardOutput || options.network.isVerbose || interruption != nil
-        if status != CommandLineTool.ExitStatus.closedOutput, isNews {
-            reporter.totals.requests = max(0, pipeline.statistics.exchanges - localLoads)
-            var summary = Summary(totals: reporter.totals, elapsed: clock.now() - start)
-            summary.directory = try? store?.get().shownPath
-            summary.isOfAnything = options.treatment == .anything
-            summary.interruption = interruption
-            narrator.summarize(summary)
+            summarize()
         }
         onEnd(status)
+    }
+
+    private func summarize() {
+        // With the image on standard output, what failed has been printed, and nothing else is news.
+        guard !options.writesToStandardOutput || options.network.isVerbose || interruption != nil else { return }
+        reporter.totals.requests = max(0, pipeline.statistics.exchanges - localLoads)
+        var summary = Summary(totals: reporter.totals, elapsed: clock.now() - start)
+        summary.directory = try? store?.get().shownPath
+        summary.isOfAnything = options.treatment == .anything
+        summary.interruption = interruption
+        narrator.summarize(summary)
     }
 }
