@@ -4,15 +4,19 @@
     Scripts/public-names.py            print the list
     Scripts/public-names.py --check    compare it with the file, and its counts with the limits
     Scripts/public-names.py --update   write it to the file
+    Scripts/public-names.py --undocumented [FOLDER…]
+                                       print the public declarations of the libraries, or of folders, without a comment
 
 The list is read from the sources, without a build: for each library product, its public types with their nested types,
 and its public functions and variables at top level. `Inflight` has those that it exports from other modules, too.
 """
 
+import collections
 import difflib
 import pathlib
 import re
 import sys
+import typing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIST = "Scripts/public-names.txt"
@@ -22,11 +26,16 @@ LIMITS = {"Inflight": (45, 120)}
 TYPES = {"struct", "class", "enum", "protocol", "actor", "typealias"}
 # Aliases that only state the types of a conformance are not listed.
 WITNESSES = {"Element", "Failure"}
+# Members that protocols of the standard library and of Foundation require, and document.
+INHERITED = WITNESSES | {
+    "==", "<", "hash", "encode", "description", "debugDescription", "errorDescription", "failureReason",
+    "recoverySuggestion", "makeAsyncIterator", "AsyncIterator", "makeIterator", "next", "allCases", "rawValue", "id",
+}
 OPENING = re.compile(r'//|/\*|(?P<hashes>#*)(?P<quotes>"""|")')
 DECLARATION = re.compile(
-    r"(?P<before>(?:@\w+(?:\([^()]*\))?\s+|[a-z]+(?:\([a-z]+\))?\s+)*)"
-    r"(?P<kind>struct|class|enum|protocol|actor|typealias|extension|func|var|let)\s+"
-    r"(?P<name>[\w.`]+|[-+*/<>=!&|^~?%]+)"
+    r"(?P<before>(?:@\w+(?:\([^()]*\))?\s+|[a-z]+(?:\([a-z]+\))?[ \t]+)*)"
+    r"(?:(?P<kind>struct|class|enum|protocol|actor|typealias|extension|func|var|let|case|associatedtype)\s+"
+    r"(?P<name>[\w.`]+|[-+*/<>=!&|^~?%]+)|(?P<unnamed>init|subscript)\b)"
 )
 EXPORT = re.compile(
     r"^@_exported\s+public\s+import\s+(?:(?:struct|class|enum|protocol|typealias|func|var|let|actor)\s+)?"
@@ -36,7 +45,7 @@ EXPORT = re.compile(
 
 
 def skeleton(text):
-    """The text without comments and without the contents of strings: its braces are those of the code."""
+    """The text without comments and without the contents of strings, on the same lines: its braces are those of the code."""
     kept, position = [], 0
     while found := OPENING.search(text, position):
         kept.append(text[position : found.start()])
@@ -45,9 +54,10 @@ def skeleton(text):
             position = len(text) if end < 0 else end
         elif found[0] == "/*":
             position = past_comment(text, found.end())
+            kept.append("\n" * text.count("\n", found.start(), position))
         else:
-            kept.append('""')
             position = past_string(text, found)
+            kept.append('""' + "\n" * text.count("\n", found.start(), position))
     kept.append(text[position:])
     return "".join(kept)
 
@@ -83,23 +93,58 @@ def past_string(text, opening):
     return position
 
 
-def public_names(text):
-    """The names of the public declarations in a file, with those of their owners, and the kind of each."""
-    # The name of what each open brace belongs to; None for a function's body and the like.
+class Declaration(typing.NamedTuple):
+    # The names of the types around it, and the kind of the innermost, or None.
+    owners: tuple
+    owner_kind: str | None
+    kind: str
+    name: str
+    is_public: bool
+    line: int
+    # The types after the colon, of a type or an extension.
+    inherited: frozenset
+    # Whether a documentation comment stands above.
+    is_documented: bool
+
+    @property
+    def path(self):
+        return ".".join([*self.owners, self.name])
+
+
+def declarations(text):
+    """The declarations in a file that are not in a function's body. A requirement or a case is as public as its type."""
+    # The type of each open brace; None for a function's body and the like.
     scopes, pending = [], None
-    for token in re.compile(r"[{}]|(?:^|(?<=[{;]))[ \t]*" + DECLARATION.pattern, re.MULTILINE).finditer(skeleton(text)):
+    code, lines = skeleton(text), text.splitlines()
+    for token in re.compile(r"[{}]|(?:^|(?<=[{;]))[ \t]*" + DECLARATION.pattern, re.MULTILINE).finditer(code):
         if token[0] == "{":
             scopes.append(pending)
             pending = None
         elif token[0] == "}":
             scopes.pop()
-        elif None not in scopes:
-            kind, name = token["kind"], token["name"].strip("`")
-            is_type = kind in TYPES or kind == "extension"
-            pending = name if is_type and kind != "typealias" else None
-            is_public = {"public", "open"} & set(token["before"].split())
-            if is_public and kind != "extension" and (is_type or not scopes):
-                yield ".".join([*scopes, name]), kind
+        elif None not in scopes and "import" not in token["before"].split():
+            kind = token["kind"] or token["unnamed"]
+            owner = scopes[-1] if scopes else None
+            is_public = bool({"public", "open"} & set(token["before"].split()))
+            if owner and (owner.kind == "protocol" or kind == "case"):
+                is_public = owner.is_public
+            line = code.count("\n", 0, token.start() + len(token[0]) - len(token[0].lstrip())) + 1
+            opens = kind in TYPES - {"typealias"} or kind == "extension"
+            clause = code[token.end() : code.find("{", token.end())] if opens else ""
+            found = Declaration(
+                tuple(scope.name for scope in scopes), owner and owner.kind, kind,
+                (token["name"] or token["unnamed"]).strip("`"), is_public, line,
+                frozenset(re.findall(r"\w+", clause.partition(" where ")[0])),
+                line > 1 and lines[line - 2].lstrip().startswith("///"))
+            pending = found if opens else None
+            yield found
+
+
+def public_names(text):
+    """The names of the public types in a file, with those of their owners, and of the functions and variables at top level."""
+    for found in declarations(text):
+        if found.is_public and (found.kind in TYPES or not found.owners and found.kind != "extension"):
+            yield found.path, found.kind
 
 
 def names_by_module(root, folders):
@@ -143,6 +188,42 @@ def products(root):
     return {name: next(iter(sorted((root / "Sources").glob(f"*/{name}")))) for name in names}
 
 
+def without_comment(root, folders):
+    """The public declarations without a documentation comment, as lines of `file:line: name`.
+
+    A member that a protocol requires and documents needs none of its own.
+    """
+    found = [
+        (path, declaration) for folder in folders for path in sorted(folder.rglob("*.swift"))
+        for declaration in declarations(path.read_text(encoding="utf-8"))
+    ]
+    types = [declaration for _, declaration in found if declaration.kind in TYPES]
+    hidden = {kind.path for kind in types if not kind.is_public} - {kind.path for kind in types if kind.is_public}
+    protocols, required = collections.defaultdict(set), collections.defaultdict(set)
+    for _, declaration in found:
+        if declaration.inherited:
+            protocols[declaration.path] |= declaration.inherited
+        if declaration.owner_kind == "protocol" and declaration.is_documented:
+            required[declaration.owners[-1]].add(declaration.name)
+
+    def inherits(owner, name, seen=frozenset()):
+        return name in required[owner] or any(
+            inherits(other, name, seen | {owner}) for other in protocols[owner] if other not in seen)
+
+    for path, declaration in found:
+        owners = [".".join(declaration.owners[: count + 1]) for count in range(len(declaration.owners))]
+        if (
+            declaration.is_public and not declaration.is_documented and declaration.kind != "extension"
+            and declaration.name not in INHERITED and hidden.isdisjoint(owners)
+            and not (owners and inherits(owners[-1], declaration.name))
+        ):
+            yield f"{path.relative_to(root)}:{declaration.line}: {declaration.path} has no documentation comment"
+
+
+def documented_folders(root):
+    return [*products(root).values(), root / "GTK/Sources/InflightGTK"]
+
+
 def counts(names):
     types = [name for name, kind in names.items() if kind in TYPES]
     return sum("." not in name for name in types), len(types)
@@ -180,8 +261,12 @@ def main(arguments, root=ROOT):
     found = sections(root)
     if arguments == ["--update"]:
         (root / LIST).write_text(rendered(found), encoding="utf-8")
+    elif arguments[:1] == ["--undocumented"]:
+        folders = [pathlib.Path(name).resolve() for name in arguments[1:]] or documented_folders(root)
+        print(*without_comment(root, folders), sep="\n")
     elif arguments == ["--check"]:
-        failed = list(problems(found, (root / LIST).read_text(encoding="utf-8")))
+        failed = [
+            *problems(found, (root / LIST).read_text(encoding="utf-8")), *without_comment(root, documented_folders(root))]
         print(*failed, sep="\n", end="\n" if failed else "", file=sys.stderr)
         return 1 if failed else 0
     elif not arguments:

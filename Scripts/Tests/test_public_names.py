@@ -57,6 +57,70 @@ class Declarations(unittest.TestCase):
         self.assertEqual(self.names(text), ["E"])
 
 
+class Documentation(unittest.TestCase):
+    def undocumented(self, *texts):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for index, text in enumerate(texts):
+                (root / f"{index}.swift").write_text(text)
+            return [line.split(" ")[1] for line in names.without_comment(root, [root])]
+
+    def test_members_cases_and_requirements_need_a_comment(self):
+        self.assertEqual(self.undocumented("""
+            @_exported public import struct Core.Struct
+            /// A.
+            public struct A {
+                public init(
+                    _ x: Int) {}
+                public var x: Int { 1 }
+                /// Known.
+                @inlinable
+                public func f() { func local() {} }
+                var hidden = 1
+                public subscript(_ x: Int) -> Int { x }
+            }
+            /// P.
+            public protocol P {
+                func f()
+                associatedtype T
+            }
+            /// E.
+            public enum E {
+                case a(Int), b
+                /// Known.
+                case c
+                case d // E.
+            }
+        """), ["A.init", "A.x", "A.subscript", "P.f", "P.T", "E.a", "E.d"])
+
+    def test_members_of_hidden_types_need_none(self):
+        self.assertEqual(self.undocumented("""
+            struct A: Hashable { public func f() {} }
+            extension A { public static func g() {} }
+            extension Array { public func h() {} }
+        """, "extension A { public func i() {} }"), ["Array.h"])
+
+    def test_members_that_a_protocol_documents_need_none(self):
+        self.assertEqual(self.undocumented("""
+            extension A: Hashable { public static func == (a: A, b: A) -> Bool { true } }
+            extension A: @unchecked Sendable, Q {
+                public func f() {}
+                public func g() {}
+            }
+            /// P.
+            public protocol P {
+                /// F.
+                func f()
+            }
+            /// Q.
+            public protocol Q: P {}
+        """), ["A.g"])
+
+    def test_lines_after_comments_and_long_strings_are_counted(self):
+        text = '/// A.\nlet a = """\n  {\n  """\n/* { \n*/\npublic let b = 1\n'
+        self.assertEqual([found.line for found in names.declarations(text)], [2, 7])
+
+
 class Libraries(unittest.TestCase):
     def sections(self, files):
         with tempfile.TemporaryDirectory() as folder:

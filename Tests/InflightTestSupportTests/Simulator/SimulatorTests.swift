@@ -1,5 +1,5 @@
 import InflightContract
-import InflightTestSupport
+@testable import InflightTestSupport
 import Testing
 
 @Suite("Simulator", .timeLimit(.minutes(10)))
@@ -16,6 +16,22 @@ struct SimulatorTests {
             "seed \(script?.seed ?? 0): \(script?.violation?.description ?? "")\n\(script?.lines.joined(separator: "\n") ?? "")"
         )
         #expect(summary.schedules == 200)
+    }
+
+    @Test("A thread that waits for a processor does not stand still; a blocked or endless one does")
+    func standstill() {
+        func checks(of schedules: [Int], milliseconds: [Int]) -> [Bool] {
+            var watch = SimulationRun.Watch()
+            return zip(schedules, milliseconds).map {
+                watch.check(schedule: $0, time: .milliseconds($1), standstill: .seconds(10))
+            }
+        }
+        #expect(checks(of: [0, 0, 0, 0], milliseconds: [5, 5, 5, 5]).allSatisfy { !$0 })
+        #expect(checks(of: [7, 7, 7, 7], milliseconds: [5, 6, 7, 8]).allSatisfy { !$0 })
+        #expect(checks(of: [7, 7, 7, 7], milliseconds: [5, 5, 6, 6]).allSatisfy { !$0 })
+        #expect(checks(of: [7, 7, 8, 8], milliseconds: [5, 5, 5, 5]).allSatisfy { !$0 })
+        #expect(checks(of: [7, 7, 7], milliseconds: [5, 5, 5]) == [false, false, true])
+        #expect(checks(of: [7, 7, 7], milliseconds: [5, 5_005, 10_005]) == [false, false, true])
     }
 
     @Test("A seed replays the same schedule, and another seed gives another", arguments: [3, 17, 4711] as [UInt64])

@@ -1,16 +1,19 @@
+internal import Glibc
 internal import InflightConcurrency
 internal import InflightContract
 internal import Synchronization
 
 /// Many schedules on several threads, each schedule on one.
 ///
-/// A schedule that makes no progress for ten seconds has met a lock that is held while a caller's code runs (contract
-/// 6). Its thread cannot be recovered, so its seed is passed to `onStandstill`, which ends the process.
+/// A schedule stands still if its thread is blocked (it has met a lock that is held while a caller's code runs, contract
+/// 6) or computes without end. The thread cannot be recovered, so the seed is passed to `onStandstill`, which ends the
+/// process. The thread's processor time tells a blocked thread from one that waits for a processor.
 public struct SimulationRun: Sendable {
     /// The first seed.
     public var start: UInt64 = 1
     public var count = 200
     public var threads = MachineSize.processors
+    /// How long a thread must be blocked, or compute, within one schedule.
     public var standstill = Duration.seconds(10)
     public var onStandstill: @Sendable (UInt64) -> Void = { seed in
         fatalError("The schedule of seed \(seed) stands still: contract 6: a lock is held while a caller's code runs.")
@@ -44,7 +47,33 @@ public struct SimulationRun: Sendable {
     private final class Lane: Sendable {
         /// The number of the running schedule from 1, or 0.
         let current = Atomic<Int>(0)
-        let seen = Atomic<Int>(0)
+        let clock = Guarded<clockid_t?>(nil)
+        /// What the last checks saw.
+        let watch = Guarded(Watch())
+    }
+
+    struct Watch {
+        /// The number of the schedule from 1, or 0.
+        var schedule = 0
+        /// The thread's processor time at the first check that saw this schedule, and at the last one.
+        var first = Duration.zero
+        var last = Duration.zero
+        /// The number of checks in a row that found the thread without progress.
+        var blocked = 0
+
+        /// Returns whether the schedule stands still. Called twice in each period of `standstill`.
+        ///
+        /// - Parameter time: The processor time that the thread has used since its start.
+        mutating func check(schedule current: Int, time: Duration, standstill: Duration) -> Bool {
+            if current == 0 || current != schedule {
+                self = Watch(schedule: current, first: time, last: time)
+                return false
+            }
+            // A thread that waits for a processor gets some of it in such a time; a blocked one gets none.
+            blocked = time - last < .microseconds(100) ? blocked + 1 : 0
+            last = time
+            return blocked >= 2 || time - first >= standstill
+        }
     }
 
     /// Runs until all schedules are done, or one breaks a rule. Blocks the calling thread.
@@ -66,6 +95,7 @@ public struct SimulationRun: Sendable {
     }
 
     private func work(_ lane: Lane, _ shared: Shared) {
+        lane.clock.withLock { $0 = JoinableThread.currentClock() }
         let batch = 32
         while !shared.isOver.load(ordering: .relaxed) {
             let first = shared.next.add(batch, ordering: .relaxed).oldValue
@@ -101,10 +131,11 @@ public struct SimulationRun: Sendable {
         let timer = clock.schedule(at: clock.now() + standstill / 2) {
             for lane in lanes {
                 let current = lane.current.load(ordering: .relaxed)
-                let before = lane.seen.load(ordering: .relaxed)
-                // A negative number marks a schedule that was seen once before.
-                if current != 0, before == -current { onStandstill(start &+ UInt64(current - 1)) }
-                lane.seen.store(before == current ? -current : current, ordering: .relaxed)
+                guard let clock = lane.clock.withLock({ $0 }), let time = JoinableThread.time(of: clock) else { continue }
+                let standsStill = lane.watch.withLock {
+                    $0.check(schedule: current, time: time, standstill: standstill)
+                }
+                if standsStill { onStandstill(start &+ UInt64(current - 1)) }
             }
             if !shared.isOver.load(ordering: .relaxed) { watch(lanes, shared) }
         }

@@ -40,6 +40,21 @@ package final class JoinableThread: Sendable {
     /// Whether the caller runs on this thread.
     var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 }
 
+    /// Returns the clock of the calling thread's processor time, which every thread may read.
+    static func currentClock() -> clockid_t {
+        var clock = clockid_t()
+        let status = unsafe pthread_getcpuclockid(pthread_self(), &clock)
+        precondition(status == 0, "pthread_getcpuclockid failed with status \(status)")
+        return clock
+    }
+
+    /// Returns the processor time that a thread has used, or nil once it has ended.
+    static func time(of clock: clockid_t) -> Duration? {
+        var time = timespec()
+        guard unsafe clock_gettime(clock, &time) == 0 else { return nil }
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+
     /// Waits for the end. Must be called once, and never on the thread itself.
     package func join() {
         pthread_join(handle, nil)
