@@ -1,5 +1,9 @@
 #pragma once
 
+#if !__has_include(<openssl/ssl.h>)
+#error "OpenSSL 3 is missing: install the Debian package libssl-dev"
+#endif
+
 #include "tls.h"
 
 #include <openssl/evp.h>

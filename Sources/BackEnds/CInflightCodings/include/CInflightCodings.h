@@ -1,5 +1,15 @@
 #pragma once
 
+#if !__has_include(<zlib.h>)
+#error "zlib is missing: install the Debian package zlib1g-dev"
+#endif
+#if !__has_include(<brotli/decode.h>)
+#error "Brotli is missing: install the Debian package libbrotli-dev"
+#endif
+#if !__has_include(<zstd.h>)
+#error "Zstandard is missing: install the Debian package libzstd-dev"
+#endif
+
 // One narrow door to the libraries that undo content codings: bytes go in as they come, and come out in pieces.
 
 #include <stddef.h>

@@ -1,5 +1,15 @@
 #pragma once
 
+#if !__has_include(<curl/curl.h>)
+#error "libcurl 7.84 or later is missing: install the Debian package libcurl4-openssl-dev"
+#endif
+#if !__has_include(<ares.h>)
+#error "c-ares is missing: install the Debian package libc-ares-dev"
+#endif
+#if !__has_include(<idn2.h>)
+#error "libidn2 is missing: install the Debian package libidn2-dev"
+#endif
+
 #include <ares.h>
 #include <curl/curl.h>
 #include <idn2.h>

@@ -1,5 +1,9 @@
 #pragma once
 
+#if !__has_include(<sqlite3.h>)
+#error "SQLite 3.35 or later is missing: install the Debian package libsqlite3-dev"
+#endif
+
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>

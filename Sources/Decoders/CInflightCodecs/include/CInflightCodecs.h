@@ -1,5 +1,24 @@
 #pragma once
 
+#if !__has_include(<jpeglib.h>)
+#error "libjpeg-turbo is missing: install the Debian package libjpeg-dev"
+#endif
+#if !__has_include(<png.h>)
+#error "libpng 1.6 is missing: install the Debian package libpng-dev"
+#endif
+#if !__has_include(<webp/decode.h>)
+#error "libwebp is missing: install the Debian package libwebp-dev"
+#endif
+#if !__has_include(<gif_lib.h>)
+#error "giflib 5 is missing: install the Debian package libgif-dev"
+#endif
+#if !__has_include(<lcms2.h>)
+#error "Little CMS 2 is missing: install the Debian package liblcms2-dev"
+#endif
+#if !__has_include(<zlib.h>)
+#error "zlib is missing: install the Debian package zlib1g-dev"
+#endif
+
 // One narrow, row-wise door to each library. Errors of libjpeg and libpng, which jump, are caught here and come out as
 // a status and a text; nothing ever jumps over a caller's frame.
 

@@ -1,5 +1,9 @@
 #pragma once
 
+#if !__has_include(<seccomp.h>)
+#error "libseccomp 2.5 or later is missing: install the Debian package libseccomp-dev"
+#endif
+
 #include <stddef.h>
 
 // What a process gives up before it decodes a stranger's bytes. Each part tells 0, or a negative error number.

@@ -1,5 +1,15 @@
 #pragma once
 
+#if !__has_include(<vips/vips.h>)
+#error "libvips 8.14 or later is missing: install the Debian package libvips-dev"
+#endif
+#if !__has_include(<tiffio.h>)
+#error "libtiff 4 is missing: install the Debian package libtiff-dev"
+#endif
+#if !__has_include(<jxl/decode.h>)
+#error "libjxl 0.7 or later is missing: install the Debian package libjxl-dev"
+#endif
+
 // One narrow door to libvips, where things are variadic or macros, and to libjxl. Nothing is kept between calls but what the library
 // itself keeps; each picture is confined to one thread.
 
