@@ -1,4 +1,4 @@
-public import InflightCore
+public import InflightImages
 
 /// The codecs of this module.
 public enum Codecs {

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// Rewrites an SVG document so that it renders at an exact size in pixels.
 ///

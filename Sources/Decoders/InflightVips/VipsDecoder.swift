@@ -1,6 +1,6 @@
 internal import CInflightVips
 public import InflightConcurrency
-public import InflightCore
+public import InflightImages
 
 /// Decodes AVIF, HEIC, TIFF and SVG with libvips and JPEG XL with libjxl, and encodes AVIF.
 ///

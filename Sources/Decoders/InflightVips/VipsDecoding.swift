@@ -1,5 +1,5 @@
 import InflightConcurrency
-import InflightCore
+import InflightImages
 
 /// A decode of one image into the output buffer of a resize plan.
 // Safe: it writes only to `target`, whose size the resizer checks against the plan.

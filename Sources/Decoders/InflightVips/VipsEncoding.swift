@@ -1,5 +1,5 @@
 internal import CInflightVips
-public import InflightCore
+public import InflightImages
 
 extension VipsDecoder {
     /// The longest side that can be encoded.

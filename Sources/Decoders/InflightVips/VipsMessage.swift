@@ -1,5 +1,5 @@
 internal import CInflightVips
-import InflightCore
+import InflightImages
 
 /// The error message of a library call.
 struct VipsMessage {

@@ -1,5 +1,5 @@
 internal import CInflightVips
-public import InflightCore
+public import InflightImages
 
 /// An optional component of libvips, or of a library that it uses, which not every build has.
 public enum VipsPart: String, Sendable, Hashable, CaseIterable {

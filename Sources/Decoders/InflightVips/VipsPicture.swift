@@ -1,6 +1,6 @@
 internal import CInflightVips
 import InflightConcurrency
-import InflightCore
+import InflightImages
 
 /// The library's handle of one image, with its failures as errors. Confined to one call.
 // Safe: the handle is valid for the duration of `with`, which is the lifetime of the value.

@@ -1,5 +1,5 @@
 public import InflightConcurrency
-public import InflightCore
+public import InflightImages
 
 /// Reads BMP of 1 to 32 bits, with palettes, run lengths, bit fields with alpha, in either row order.
 ///

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// Decodes run-length encoded pixels (Microsoft: Bitmap Compression, `BI_RLE8` and `BI_RLE4`) to indices with
 /// positions, row by row as stored. Like browsers, it ignores pixels beyond the end of a row or of the image. It omits

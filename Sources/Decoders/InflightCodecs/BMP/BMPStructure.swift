@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// The headers of a BMP file (Microsoft: Bitmap Storage, `BITMAPCOREHEADER` to `BITMAPV5HEADER`; that of OS/2 2.x
 /// without its own compressions), and of the bitmaps in icons, which lack the file header.

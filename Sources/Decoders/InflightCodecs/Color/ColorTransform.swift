@@ -1,6 +1,6 @@
 internal import CInflightCodecs
 import InflightConcurrency
-import InflightCore
+import InflightImages
 
 /// Converts the colours of a profile to sRGB, in place, on pixels of four bytes.
 // Safe: the handle is not passed on and lives as long as the object.

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// The properties of a colour profile read without the library: name, and equality with sRGB (ICC.1 section 7).
 struct ICCProfile {

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// Resizes rows and converts their colours from a profile to sRGB.
 ///

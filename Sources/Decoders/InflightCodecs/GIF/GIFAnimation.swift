@@ -1,6 +1,6 @@
 internal import CInflightCodecs
 import InflightConcurrency
-import InflightCore
+import InflightImages
 
 /// All frames of a GIF file. Each frame has its own decoder, because frames depend only on the canvas.
 struct GIFAnimation: AnimationSource {

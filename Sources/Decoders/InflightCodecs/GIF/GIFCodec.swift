@@ -1,5 +1,5 @@
 public import InflightConcurrency
-public import InflightCore
+public import InflightImages
 
 /// Reads GIF with giflib: the first frame on a canvas that holds it, transparent outside the frame, or all frames of an
 /// animation. Encoding is not supported.

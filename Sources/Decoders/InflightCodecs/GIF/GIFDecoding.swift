@@ -1,6 +1,6 @@
 internal import CInflightCodecs
 import InflightConcurrency
-import InflightCore
+import InflightImages
 
 /// A decode of a GIF's first frame into the output buffer of a resize plan.
 // Safe: it writes only to `target`, whose size the resizer checks against the plan.

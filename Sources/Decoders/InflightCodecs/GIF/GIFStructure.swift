@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// The blocks of a GIF file (GIF89a specification, sections 15 to 27), parsed without decoding.
 struct GIFStructure: FileStructure {

@@ -1,5 +1,5 @@
 public import InflightConcurrency
-public import InflightCore
+public import InflightImages
 
 /// Reads the largest image of Windows icons and cursors, a bitmap with its mask or a PNG. Encoding is not supported.
 public struct ICOCodec: ImageCodec {

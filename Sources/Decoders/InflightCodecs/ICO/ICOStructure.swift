@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// The directory of an icon file (Microsoft: Icons, `ICONDIR`), and the header of its largest image: a whole PNG, or a
 /// bitmap without a file header and of twice the height, because a mask of transparent pixels follows it.

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// A box of an ISO base media file (ISO/IEC 14496-12 section 4.2). Its content may extend beyond the available bytes.
 struct HEIFBox {

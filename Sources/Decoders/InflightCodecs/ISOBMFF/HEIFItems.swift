@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// The items of an image's `meta` box (ISO/IEC 14496-12 section 8.11, ISO/IEC 23008-12 sections 6 and 9): the primary
 /// item, and the properties, references and locations of items.

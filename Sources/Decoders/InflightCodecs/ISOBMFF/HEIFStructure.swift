@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// A format whose files are HEIF.
 protocol HEIFBrand {

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// Combines the `irot` and `imir` properties (ISO/IEC 23008-12 section 6.5) in the order of EXIF: an optional mirroring
 /// from left to right, then a clockwise rotation.

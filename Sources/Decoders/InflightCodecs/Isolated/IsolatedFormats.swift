@@ -1,4 +1,4 @@
-public import InflightCore
+public import InflightImages
 
 /// The formats that are decoded outside the program, in a decoder process: AVIF, HEIC, JPEG XL, TIFF and SVG.
 ///

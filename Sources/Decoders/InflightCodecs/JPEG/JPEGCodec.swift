@@ -1,5 +1,5 @@
 public import InflightConcurrency
-public import InflightCore
+public import InflightImages
 
 /// Reads and writes JPEG with libjpeg-turbo: baseline, progressive and arithmetic coding; grey, colour and CMYK.
 ///

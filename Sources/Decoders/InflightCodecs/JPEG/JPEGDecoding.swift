@@ -1,5 +1,5 @@
 internal import CInflightCodecs
-import InflightCore
+import InflightImages
 
 /// A decode of one JPEG image into the output buffer of a resize plan.
 // Safe: it writes only to `target`, whose size `init` checks against the plan.

@@ -1,5 +1,5 @@
 internal import CInflightCodecs
-import InflightCore
+import InflightImages
 
 /// Writes JPEG, baseline or progressive, with chroma at half the resolution. Baseline files use the standard's Huffman
 /// codes, progressive files use codes made for the image.

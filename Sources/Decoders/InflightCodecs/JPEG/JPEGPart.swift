@@ -1,6 +1,6 @@
 internal import CInflightCodecs
 import InflightConcurrency
-import InflightCore
+import InflightImages
 
 /// Decodes a JPEG image of which only a part was received.
 struct JPEGPart {

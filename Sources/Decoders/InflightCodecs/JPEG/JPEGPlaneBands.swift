@@ -1,5 +1,5 @@
 internal import CInflightCodecs
-import InflightCore
+import InflightImages
 
 /// The buffers for one band of each plane, between the decoder and the resizer.
 // Safe: only the decoder uses the pointers, and their sizes are those it requests.

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 #if canImport(Darwin)
     import Darwin

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// A JPEG XL file: a bare codestream or one in boxes (ISO/IEC 18181-2), parsed without decoding.
 ///

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 extension Bytes {
     /// Returns a copy, which does not retain the file, or `nil` if the range is empty or too long for metadata.

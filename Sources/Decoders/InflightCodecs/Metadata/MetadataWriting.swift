@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 extension EncodeOptions {
     /// Returns the metadata to write with pixels of that size, or `nil` if there is none.

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 extension PNGStructure {
     /// Returns the content of `eXIf` and of XMP's `iTXt`, at any position (PNG specification, third edition, section

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 extension WebPStructure {
     /// Returns the content of the chunks `EXIF` and `XMP `, which follow the pixels (RFC 9649 section 2.7.1.5).

@@ -1,5 +1,5 @@
 import InflightConcurrency
-import InflightCore
+import InflightImages
 
 /// All frames of an animated PNG (PNG specification, third edition, sections 4.9 and 11.3.6). Each is rewritten in
 /// memory as a separate PNG and decoded like any other.

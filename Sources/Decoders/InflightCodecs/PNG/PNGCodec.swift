@@ -1,5 +1,5 @@
 public import InflightConcurrency
-public import InflightCore
+public import InflightImages
 
 /// Reads and writes PNG with libpng: all colour types, with 16 bits reduced to 8; animations as a still or all frames.
 ///

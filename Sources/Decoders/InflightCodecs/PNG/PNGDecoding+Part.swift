@@ -1,5 +1,5 @@
 import InflightConcurrency
-import InflightCore
+import InflightImages
 
 // Decoding of partial images.
 

@@ -1,5 +1,5 @@
 internal import CInflightCodecs
-import InflightCore
+import InflightImages
 
 /// Writes PNG of eight bits, with alpha unless the pixel format is opaque.
 enum PNGEncoding {

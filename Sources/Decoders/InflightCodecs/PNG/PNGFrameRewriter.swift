@@ -1,5 +1,5 @@
 internal import CInflightCodecs
-import InflightCore
+import InflightImages
 
 /// Writes a frame of an animated PNG as a separate PNG: the header with the frame's size, the chunks that determine the
 /// meaning of the pixels, and the frame's data as `IDAT`.

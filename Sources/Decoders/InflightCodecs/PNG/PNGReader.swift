@@ -1,5 +1,5 @@
 internal import CInflightCodecs
-import InflightCore
+import InflightImages
 
 /// The library's decoder, with its failures as errors. Confined to one call.
 // Safe: the handle is valid for the duration of `with`, which is the lifetime of the value.

@@ -1,5 +1,5 @@
 internal import CInflightCodecs
-import InflightCore
+import InflightImages
 
 /// The chunks of a PNG file (PNG specification, third edition, section 5), parsed without decoding.
 struct PNGStructure: FileStructure {

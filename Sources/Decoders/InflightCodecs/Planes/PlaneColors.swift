@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// Converts planes of the resizer's intermediate samples (scaled by ``RowResampler/one``, not clamped) to red, green,
 /// blue and 255. Up to sixteen samples beyond each row may be read.

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// Resizes the planes of an image, each from its own resolution, and retains the results until all planes are complete.
 // Safe: the pointers are passed on only for the duration of a call, and their sizes follow from the plan.

@@ -1,5 +1,5 @@
 internal import CInflightCodecs
-public import InflightCore
+public import InflightImages
 
 /// SVG documents compressed with gzip (SVG 2, section "Conforming SVG Interpreters"; RFC 1952), mostly named `.svgz`.
 ///

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// An SVG document: the size that its root element requests, and whether its elements are closed.
 struct SVGStructure: FileStructure {

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// Numbers in files, or `nil` if they are outside the bytes.
 extension Bytes {

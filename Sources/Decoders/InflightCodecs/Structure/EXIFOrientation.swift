@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// Finds the orientation in EXIF metadata, which is a small TIFF file (TIFF 6.0 section 2, CIPA DC-008).
 enum EXIFOrientation {

@@ -1,5 +1,5 @@
 import InflightConcurrency
-import InflightCore
+import InflightImages
 
 /// The parser of one format, which reads headers and checks files without decoding.
 ///

@@ -1,5 +1,5 @@
 import InflightConcurrency
-import InflightCore
+import InflightImages
 
 /// Resizes the available rows of an image with alpha, from top to bottom. Missing rows are transparent.
 // Safe: the row is used for the duration of a call, and all writes are within the resizer's target.

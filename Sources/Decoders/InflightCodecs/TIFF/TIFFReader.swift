@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// Reads the numbers and directories of a TIFF or BigTIFF file in either byte order.
 struct TIFFReader {

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 extension TIFFStructure {
     /// Parses the directory of one page of a complete file, from 1: page 0 is ``readHeader(_:)``'s.

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// The directories of a TIFF file (TIFF 6.0 section 2; BigTIFF as libtiff writes it), parsed without decoding.
 struct TIFFStructure: FileStructure {

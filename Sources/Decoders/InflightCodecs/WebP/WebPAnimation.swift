@@ -1,6 +1,6 @@
 internal import CInflightCodecs
 import InflightConcurrency
-import InflightCore
+import InflightImages
 
 /// All frames of an animated WebP (RFC 9649 section 2.7): the chunks `ANIM` and `ANMF`.
 ///

@@ -1,5 +1,5 @@
 public import InflightConcurrency
-public import InflightCore
+public import InflightImages
 
 /// Reads and writes WebP with libwebp: lossy and lossless, with and without alpha.
 ///

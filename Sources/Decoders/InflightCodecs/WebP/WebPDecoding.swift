@@ -1,6 +1,6 @@
 internal import CInflightCodecs
 import InflightConcurrency
-import InflightCore
+import InflightImages
 
 /// A decode of one WebP image into the output buffer of a resize plan.
 // Safe: it writes only to `target`, whose size is checked against the plan.

@@ -1,5 +1,5 @@
 internal import CInflightCodecs
-import InflightCore
+import InflightImages
 
 /// Writes WebP, lossy or lossless, with alpha unless the pixel format is opaque.
 enum WebPEncoding {

@@ -1,6 +1,6 @@
 internal import CInflightCodecs
 import InflightConcurrency
-import InflightCore
+import InflightImages
 
 /// The library's incremental decoder for one frame. Confined to one call.
 // Safe: the handle lives as long as the object, and the rows are passed on only for the duration of a call.

@@ -1,4 +1,4 @@
-import InflightCore
+import InflightImages
 
 /// The chunks of a WebP file (RFC 9649 section 2), parsed without decoding.
 struct WebPStructure: FileStructure {

@@ -121,9 +121,3 @@ final class ProcessJob: PixelJob, @unchecked Sendable {
         return image
     }
 }
-
-extension LoadError {
-    static func cancelled(url: String?, stage: Stage) -> LoadError {
-        LoadError(.cancelled, stage: stage, url: url, message: "The load was cancelled.")
-    }
-}

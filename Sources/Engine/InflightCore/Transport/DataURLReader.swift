@@ -79,3 +79,13 @@ extension PercentEncoding {
         return count - skipped
     }
 }
+
+extension Base64 {
+    /// Returns the minimum number of bytes that `text` decodes to, after percent-decoding, without allocating memory.
+    static func leastDecodedCount(_ text: Substring) -> Int {
+        // Percent-encoded characters may be padding or white space, so they do not count.
+        let unused = text.utf8.count { isIgnored($0) || $0 == pad }
+        let encoded = text.utf8.count { $0 == UInt8(ascii: "%") }
+        return max(0, PercentEncoding.decodedCount(text) - unused - encoded) / 4 * 3
+    }
+}

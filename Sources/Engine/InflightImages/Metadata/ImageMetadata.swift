@@ -1,0 +1,28 @@
+/// An image file's metadata beside its pixels.
+///
+/// It reveals where and when images were taken, and by whom, so it is read only on request and never kept
+/// automatically. `codecs.metadata(of:)` reads it; ``EncodeOptions/metadata`` writes it into another file.
+public struct ImageMetadata: Sendable, Hashable {
+    /// The camera's record (EXIF, CIPA DC-008), as in the file: a small TIFF file, starting at its byte order mark.
+    public var exifBytes: Bytes?
+    /// The extensible record (XMP, ISO 16684-1), as in the file: XML in UTF-8.
+    public var xmpBytes: Bytes?
+
+    public init(exifBytes: Bytes? = nil, xmpBytes: Bytes? = nil) {
+        self.exifBytes = exifBytes
+        self.xmpBytes = xmpBytes
+    }
+
+    /// The maximum bytes read of each kind. A JPEG segment has at most 65,533; in other formats the writer decides.
+    package static let mostBytes = 4 << 20
+
+    package var byteCount: Int { (exifBytes?.count ?? 0) + (xmpBytes?.count ?? 0) }
+
+    public var isEmpty: Bool { exifBytes == nil && xmpBytes == nil }
+
+    /// The parsed camera record; `nil` if there is none, or if it is invalid.
+    public var exif: EXIF? { exifBytes.flatMap { EXIF($0) } }
+
+    /// The extensible record as text; `nil` if there is none, or if it is not UTF-8.
+    public var xmp: String? { xmpBytes.flatMap { String(validating: $0.array, as: UTF8.self) } }
+}

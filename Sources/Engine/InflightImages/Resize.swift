@@ -1,0 +1,194 @@
+/// A target size for an image, and how the image fits into it.
+public struct Resize: Sendable, Hashable {
+    public enum Fit: String, Sendable, Hashable, CaseIterable {
+        /// Fits the whole image inside the box. One side may be smaller than requested.
+        case contain
+        /// Fills the box and crops the overflow as ``Resize/gravity`` specifies.
+        case cover
+        /// Fills the box without preserving the aspect ratio.
+        case fill
+        /// Like ``fill``, but enlarges regardless of ``Resize/enlarges``, so that the result has the box's size.
+        case exact
+    }
+
+    /// The part of an image to keep when cropping.
+    public enum Gravity: String, Sendable, Hashable, CaseIterable {
+        case center
+        case top
+        case bottom
+        case left
+        case right
+        case topLeft = "top-left"
+        case topRight = "top-right"
+        case bottomLeft = "bottom-left"
+        case bottomRight = "bottom-right"
+        /// The most interesting part: see ``PixelBuffer/interestingPart(width:height:)``. The whole scaled image is
+        /// decoded before it is cropped, which takes its memory.
+        case interest
+
+        /// The share of the surplus pixels to the left of the kept part and above it, in halves.
+        fileprivate var halves: (x: Int, y: Int) {
+            switch self {
+            case .center, .interest: (1, 1)
+            case .top: (1, 0)
+            case .bottom: (1, 2)
+            case .left: (0, 1)
+            case .right: (2, 1)
+            case .topLeft: (0, 0)
+            case .topRight: (2, 0)
+            case .bottomLeft: (0, 2)
+            case .bottomRight: (2, 2)
+            }
+        }
+
+        func corner(freeWidth: Int, freeHeight: Int) -> (x: Int, y: Int) {
+            (freeWidth * halves.x / 2, freeHeight * halves.y / 2)
+        }
+    }
+
+    /// The values that are averaged when several pixels become one.
+    public enum Light: String, Sendable, Hashable, CaseIterable {
+        /// Averages samples as stored, as browsers and most programs do. Fine dark and light detail becomes darker than
+        /// it looks from afar.
+        case encoded
+        /// Averages the light that sRGB samples encode: a fine black and white chequer becomes the grey it looks like,
+        /// 188 and not 128. It is slower, and JPEG and WebP are not decoded at reduced size.
+        case linear
+    }
+
+    /// The size in pixels, each side at least 1. If nil, a side follows from the other and the image's aspect ratio.
+    public var width: Int?
+    public var height: Int?
+    public var fit: Fit
+    /// The part to keep when ``Fit/cover`` crops.
+    public var gravity: Gravity
+    /// Whether to upscale an image smaller than the box.
+    public var enlarges: Bool
+    public var light: Light
+
+    public init(
+        width: Int? = nil, height: Int? = nil, fit: Fit = .contain, gravity: Gravity = .center, enlarges: Bool = false,
+        light: Light = .encoded
+    ) {
+        self.width = width
+        self.height = height
+        self.fit = fit
+        self.gravity = gravity
+        self.enlarges = enlarges
+        self.light = light
+    }
+
+    /// Returns a size from points of `scale` pixels each, as on a high-density screen, rounded to pixels.
+    public static func points(
+        width: Double? = nil, height: Double? = nil, scale: Double, fit: Fit = .contain, gravity: Gravity = .center,
+        enlarges: Bool = false, light: Light = .encoded
+    ) -> Resize {
+        // An invalid size becomes one that requests reject.
+        func pixels(_ points: Double) -> Int { Int(max(0, min((points * scale).rounded(), 1e9))) }
+        return Resize(
+            width: width.map(pixels), height: height.map(pixels), fit: fit, gravity: gravity, enlarges: enlarges,
+            light: light)
+    }
+
+    /// A requested side outside the valid range; `nil` if there is none.
+    package var impossibleSide: Int? { [width, height].compactMap(\.self).first { !(1...1_000_000).contains($0) } }
+
+    /// Every property that affects the result, as text.
+    package var identity: String {
+        let sides = [width, height].map { $0.map(String.init) ?? "" }.joined(separator: "x")
+        return "\(sides) \(fit.rawValue) \(enlarges)" + (gravity == .center ? "" : " \(gravity.rawValue)")
+            + (light == .encoded ? "" : " \(light.rawValue)")
+    }
+
+    /// The steps for an image of known size: scale all of it to `scaledWidth` × `scaledHeight`, then keep `width` ×
+    /// `height` of that from `cropX`, `cropY`.
+    public struct Plan: Sendable, Hashable {
+        public var scaledWidth: Int
+        public var scaledHeight: Int
+        public var cropX: Int
+        public var cropY: Int
+        public var width: Int
+        public var height: Int
+        public var light: Light
+
+        public init(
+            scaledWidth: Int, scaledHeight: Int, cropX: Int = 0, cropY: Int = 0, width: Int, height: Int,
+            light: Light = .encoded
+        ) {
+            self.scaledWidth = scaledWidth
+            self.scaledHeight = scaledHeight
+            self.cropX = cropX
+            self.cropY = cropY
+            self.width = width
+            self.height = height
+            self.light = light
+        }
+
+        public var crops: Bool { width != scaledWidth || height != scaledHeight }
+    }
+
+    /// Returns the plan for an image of `sourceWidth` × `sourceHeight` pixels as displayed (orientation applied).
+    ///
+    /// Sizes are rounded to the nearest pixel and are at least 1. Without `enlarges` nothing is scaled up: `contain`
+    /// keeps the image's own size; `cover` and `fill` shrink the box, and `cover` keeps the box's aspect ratio.
+    public func plan(sourceWidth: Int, sourceHeight: Int) -> Plan {
+        var plan = sizes(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
+        plan.light = light
+        return plan
+    }
+
+    private func sizes(sourceWidth: Int, sourceHeight: Int) -> Plan {
+        let source = (width: Double(max(1, sourceWidth)), height: Double(max(1, sourceHeight)))
+        let horizontal = width.map { Double($0) / source.width }
+        let vertical = height.map { Double($0) / source.height }
+        switch fit {
+        case .contain:
+            var scale = min(horizontal ?? .infinity, vertical ?? .infinity)
+            if !scale.isFinite { scale = 1 }
+            if !enlarges { scale = min(scale, 1) }
+            return Self.whole(source.width * scale, source.height * scale)
+        case .fill, .exact:
+            var x = horizontal ?? vertical ?? 1
+            var y = vertical ?? horizontal ?? 1
+            if !enlarges, fit == .fill {
+                x = min(x, 1)
+                y = min(y, 1)
+            }
+            return Self.whole(source.width * x, source.height * y)
+        case .cover:
+            guard let horizontal, let vertical, let boxWidth = width, let boxHeight = height else {
+                return Resize(width: width, height: height, fit: .contain, enlarges: enlarges)
+                    .sizes(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
+            }
+            let scale = max(horizontal, vertical)
+            // If the image cannot fill the box, the box shrinks, keeping its aspect ratio, until it can.
+            let shrink = enlarges ? 1 : 1 / max(scale, 1)
+            let box = Self.whole(Double(boxWidth) * shrink, Double(boxHeight) * shrink)
+            let applied = scale * shrink
+            let scaled = Self.whole(source.width * applied, source.height * applied)
+            let scaledWidth = max(scaled.width, box.width)
+            let scaledHeight = max(scaled.height, box.height)
+            let corner = gravity.corner(freeWidth: scaledWidth - box.width, freeHeight: scaledHeight - box.height)
+            return Plan(
+                scaledWidth: scaledWidth, scaledHeight: scaledHeight, cropX: corner.x, cropY: corner.y,
+                width: box.width, height: box.height)
+        }
+    }
+
+    /// Returns the plan, and the one to run before the crop position is known. They differ only if ``Gravity/interest``
+    /// determines the crop; then the first one does not crop.
+    package func plans(sourceWidth: Int, sourceHeight: Int) -> (plan: Plan, first: Plan) {
+        let plan = plan(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
+        guard gravity == .interest, plan.crops else { return (plan, plan) }
+        let whole = Plan(
+            scaledWidth: plan.scaledWidth, scaledHeight: plan.scaledHeight, width: plan.scaledWidth,
+            height: plan.scaledHeight, light: light)
+        return (plan, whole)
+    }
+
+    private static func whole(_ width: Double, _ height: Double) -> Plan {
+        let wide = max(1, Int(min(width.rounded(), 1e9)))
+        let high = max(1, Int(min(height.rounded(), 1e9)))
+        return Plan(scaledWidth: wide, scaledHeight: high, width: wide, height: high)
+    }
+}
