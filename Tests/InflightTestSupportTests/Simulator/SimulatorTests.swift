@@ -1,6 +1,7 @@
 import InflightContract
-@testable import InflightTestSupport
 import Testing
+
+@testable import InflightTestSupport
 
 @Suite("Simulator", .timeLimit(.minutes(10)))
 struct SimulatorTests {

@@ -131,7 +131,9 @@ public struct SimulationRun: Sendable {
         let timer = clock.schedule(at: clock.now() + standstill / 2) {
             for lane in lanes {
                 let current = lane.current.load(ordering: .relaxed)
-                guard let clock = lane.clock.withLock({ $0 }), let time = JoinableThread.time(of: clock) else { continue }
+                guard let clock = lane.clock.withLock({ $0 }), let time = JoinableThread.time(of: clock) else {
+                    continue
+                }
                 let standsStill = lane.watch.withLock {
                     $0.check(schedule: current, time: time, standstill: standstill)
                 }
