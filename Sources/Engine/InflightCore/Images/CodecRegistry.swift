@@ -79,7 +79,7 @@ public struct CodecRegistry: Sendable {
 
     /// Reads the header of a complete image without examining the rest.
     ///
-    /// - Parameter page: the page of a multi-page image (only TIFF here), from 0.
+    /// - Parameter page: the page of a multi-page image, from 0. Of the standard formats, only TIFF has pages.
     /// - Throws: ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat``, ``LoadError/Code/damaged``;
     ///   ``LoadError/Code/invalidRequest`` if the page does not exist.
     public func info(of bytes: Bytes, page: Int = 0) throws(LoadError) -> ImageInfo {

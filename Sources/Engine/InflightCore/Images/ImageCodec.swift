@@ -169,11 +169,12 @@ public struct DecodeOptions: Sendable, Hashable {
     /// Whether the result's colours are multiplied by alpha. An image without alpha is always
     /// ``PixelBuffer/Format/Alpha/opaque``.
     public var premultiplied = false
-    /// The page of a multi-page image (only TIFF here), from 0. A page that does not exist, or any but the first of a
-    /// format without pages, fails with ``LoadError/Code/invalidRequest``. Frames of animations are not pages.
+    /// The page of a multi-page image, from 0. Of the standard formats, only TIFF has pages. A page that does not
+    /// exist, or any but the first of a format without pages, fails with ``LoadError/Code/invalidRequest``. Frames of
+    /// animations are not pages.
     public var page = 0
-    /// The maximum number of pixels that the header may declare. More fail with ``LoadError/Code/tooManyPixels``, and
-    /// more than 2^32 (four thousand million) always do.
+    /// The maximum number of pixels that the header may declare, and that the result may have. More fail with
+    /// ``LoadError/Code/tooManyPixels``, and more than 2^32 (four thousand million) always do.
     public var maximumPixels: Int = 100_000_000
     /// The maximum memory of decoding, in bytes, as the codec estimates it beforehand
     /// (``ImageCodec/memoryNeeded(_:format:info:options:)``). More fails with ``LoadError/Code/tooMuchMemory``.
@@ -216,7 +217,7 @@ public struct EncodeOptions: Sendable, Hashable {
     public var background: [UInt8] = [255, 255, 255]
     /// The metadata to write to JPEG, PNG and WebP, adapted to the upright pixels by
     /// ``ImageMetadata/fitted(width:height:)``. If nil, none is written, so that a location is not published by
-    /// accident. A format that does not support it here, or lacks the space for it, fails with
+    /// accident. Another format, or a JPEG without enough space for it, fails with
     /// ``LoadError/Code/cannotEncode``.
     public var metadata: ImageMetadata?
 
