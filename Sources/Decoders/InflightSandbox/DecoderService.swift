@@ -5,16 +5,23 @@ internal import InflightWorker
 /// The main loop of a decoder process.
 ///
 /// It enters the sandbox, decodes images on request, one after the other, and ends with the program that started it.
+///
+/// ```swift
+/// DecoderService(codecs: [MyCodec()]).run()      // all of the decoder program's `main.swift`
+/// ```
 public struct DecoderService {
     private let codecs: [any ImageCodec]
     private let missing: () -> [String]
     private let prepare: () throws(LoadError) -> Void
 
+    /// Creates a service, without entering the sandbox.
+    ///
     /// - Parameters:
     ///   - codecs: the first that supports a format is used. Their formats are queried after `prepare`.
     ///   - missing: returns the names, without spaces, of absent components to report to the program: see
     ///     ``/InflightWorker/DecoderCapabilities/missing``. Called after `prepare`.
-    ///   - prepare: loads and opens everything that the codecs will need. No file can be opened afterwards.
+    ///   - prepare: loads and opens everything that the codecs will need. No file can be opened afterwards. If it
+    ///     throws, the process exits, and the program reports the error's message.
     public init(
         codecs: [any ImageCodec], missing: @escaping () -> [String] = { [] },
         prepare: @escaping () throws(LoadError) -> Void = {}
@@ -24,7 +31,11 @@ public struct DecoderService {
         self.prepare = prepare
     }
 
-    /// Serves the program at the other end of descriptors 3 and 4. Call it on the main thread, before any other starts.
+    /// Serves the program at the other end of descriptors 3 and 4, and exits when that program ends.
+    ///
+    /// Call it on the main thread, before any other starts. It closes all descriptors from 5 on. If the process was not
+    /// started by a ``/InflightWorker/DecoderPool``, it prints a message and exits with status 2. If the sandbox cannot
+    /// be closed, it reports that to the program and exits.
     public func run() -> Never {
         Descriptor.closeAll(from: 5)
         // The runtime's handlers would start a backtrace program. By default, a crash ends the process with its signal.

@@ -16,6 +16,7 @@ public struct VipsDecoder: Sendable {
     /// The formats that ``encode(_:options:)`` writes, if the library has all components.
     public static let encodableFormats: Set<ImageFormat> = [.avif]
 
+    /// Creates a decoder. It has no state, so all values are alike. The library starts with the first decode or encode.
     public init() {}
 
     /// Starts libvips. Call it before anything else here, on any thread; later calls return the first call's result.
@@ -41,16 +42,18 @@ public struct VipsDecoder: Sendable {
 
     /// Decodes the first frame, or the page of a TIFF file that `options` select.
     ///
-    /// The result has the size that `options` request and sRGB colours, with the orientation applied.
+    /// Starts libvips if necessary, and blocks while another thread decodes.
     ///
     /// - Parameters:
+    ///   - bytes: the whole file. A compressed SVG document must have been decompressed.
     ///   - format: one of ``decodableFormats``; it selects the loader.
     ///   - info: that page's header. Before pixels are decoded, the size that the library reports is compared with it,
     ///     and `options` are checked against both.
     ///   - cancellation: checked between strips of rows. Formats that decode an image as a whole (AVIF, HEIC, JPEG XL)
     ///     are cancelled only before and after that.
-    /// - Throws: ``LoadError/Code/damaged``, ``LoadError/Code/unsupportedFormat``, ``LoadError/Code/tooManyPixels`` or
-    ///   ``LoadError/Code/cancelled``.
+    /// - Returns: the pixels at the size that `options` request, in sRGB, with the orientation applied.
+    /// - Throws: ``LoadError/Code/damaged``, ``LoadError/Code/unsupportedFormat``, ``LoadError/Code/tooManyPixels``,
+    ///   ``LoadError/Code/cancelled``; ``LoadError/Code/invalidRequest`` for a page of a format other than TIFF.
     public func decode(
         _ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
@@ -84,9 +87,9 @@ public struct VipsDecoder: Sendable {
         }
     }
 
-    /// Checks whether a file is complete and valid, if that needs its decoder, as for JPEG XL alone.
+    /// Checks whether a JPEG XL file is complete and valid, which only its decoder can find out.
     ///
-    /// All frames are decoded, and none is retained.
+    /// All frames are decoded, and none is retained. For any other format, the call returns at once without a check.
     ///
     /// - Throws: ``LoadError/Code/damaged`` if it is truncated or corrupt.
     public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {

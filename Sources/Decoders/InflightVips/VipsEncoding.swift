@@ -8,9 +8,11 @@ extension VipsDecoder {
     /// Encodes an AVIF image of eight bits without metadata, with alpha unless the pixel format is opaque.
     ///
     /// The same pixels and options produce the same bytes. Any thread may call it. It takes some tenths of a second per
-    /// million pixels and cannot be cancelled.
+    /// million pixels and cannot be cancelled. Starts libvips if necessary.
     ///
-    /// - Parameter options: the quality is 60 if nil. Above 90, chroma is not subsampled.
+    /// - Parameters:
+    ///   - pixels: at most 16,384 pixels per side.
+    ///   - options: the quality is 60 if nil. Above 90, chroma is not subsampled.
     /// - Throws: ``LoadError/Code/unsupportedFormat`` for any other format, ``LoadError/Code/cannotEncode`` for an
     ///   invalid quality, an image that is too large, or metadata.
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {

@@ -3,14 +3,19 @@ public import InflightImages
 
 /// An optional component of libvips, or of a library that it uses, which not every build has.
 public enum VipsPart: String, Sendable, Hashable, CaseIterable {
-    // The names of libvips operations.
+    /// The libvips operation that reads AVIF and HEIC with libheif.
     case heifLoader = "heifload_buffer"
+    /// The libvips operation that reads TIFF.
     case tiffLoader = "tiffload_buffer"
+    /// The libvips operation that renders SVG.
     case svgLoader = "svgload_buffer"
+    /// The libvips operation that writes AVIF with libheif.
     case heifSaver = "heifsave_buffer"
-    // Components of libheif.
+    /// A decoder of libheif for AV1, which AVIF needs.
     case av1Decoder = "av1-decoder"
+    /// A decoder of libheif for HEVC, which HEIC needs.
     case hevcDecoder = "hevc-decoder"
+    /// An encoder of libheif for AV1, which writing AVIF needs.
     case av1Encoder = "av1-encoder"
 
     private var ability: UInt32 {
@@ -37,10 +42,10 @@ public enum VipsPart: String, Sendable, Hashable, CaseIterable {
         return Set(allCases.filter { abilities & $0.ability != 0 })
     }()
 
-    /// The components that are absent.
+    /// The components that are not ``present``: all of them if the library cannot start.
     public static var missing: Set<VipsPart> { Set(allCases).subtracting(present) }
 
-    /// Returns the formats of ``VipsDecoder/decodableFormats`` for which these components suffice.
+    /// Returns the formats of ``VipsDecoder/decodableFormats`` for which these components suffice. JPEG XL needs none.
     public static func decodableFormats(with parts: Set<VipsPart>) -> Set<ImageFormat> {
         VipsDecoder.decodableFormats.filter { parts.isSuperset(of: needed[$0] ?? []) }
     }

@@ -1,13 +1,18 @@
 public import InflightConcurrency
 
 /// The codecs of a pipeline, and the choice between them by an image file's first bytes.
+///
+/// A registry is immutable. Any thread may call it. Each call runs to its end on the calling thread.
 public struct CodecRegistry: Sendable {
     private let decoders: [ImageFormat: any ImageCodec]
     private let encoders: [ImageFormat: any ImageCodec]
     private let signatures: [FormatSignature]
     private let codecs: [any ImageCodec]
 
-    /// Creates a registry of codecs. If two codecs serve one format, or recognise one file, the earlier one is used.
+    /// Creates a registry of codecs.
+    ///
+    /// - Parameter codecs: in order of precedence. If two codecs serve one format, or recognise one file, the earlier
+    ///   one is used. Their formats and signatures are read once, in this call.
     public init(_ codecs: [any ImageCodec]) {
         self.codecs = codecs
         signatures = codecs.flatMap { codec in codec.signatures.filter { codec.decodableFormats.contains($0.format) } }
@@ -39,7 +44,9 @@ public struct CodecRegistry: Sendable {
         return ImageFormat.detect(bytes)
     }
 
+    /// The formats that some codec of the registry decodes.
     public var decodableFormats: Set<ImageFormat> { Set(decoders.keys) }
+    /// The formats that some codec of the registry encodes.
     public var encodableFormats: Set<ImageFormat> { Set(encoders.keys) }
 
     /// The number of bytes that detection needs, if the file has as many. Comments may precede markup's first element.
@@ -54,7 +61,8 @@ public struct CodecRegistry: Sendable {
     /// Each call starts from the first byte. A caller that retries with as many bytes as the result requests spends
     /// time linear in the header's length, even if the header has a million parts.
     ///
-    /// Throws ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/damaged``.
+    /// - Parameter isComplete: whether `bytes` are the whole file, so that an unfinished header is damaged.
+    /// - Throws: ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/damaged``.
     public func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
         if !isComplete, detect(bytes) == nil {
             let needed = detectionLength(bytes)
@@ -71,7 +79,7 @@ public struct CodecRegistry: Sendable {
 
     /// Reads the header of a complete image without examining the rest.
     ///
-    /// - Parameter page: the page of a multi-page image (only TIFF here), from 0.
+    /// - Parameter page: the page of a multi-page image, from 0. Of the standard formats, only TIFF has pages.
     /// - Throws: ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat``, ``LoadError/Code/damaged``;
     ///   ``LoadError/Code/invalidRequest`` if the page does not exist.
     public func info(of bytes: Bytes, page: Int = 0) throws(LoadError) -> ImageInfo {
@@ -80,6 +88,11 @@ public struct CodecRegistry: Sendable {
     }
 
     /// Walks the structure of a complete image to its end, without decoding, and returns its header's contents.
+    ///
+    /// The time is linear in the bytes. No limit on pixels applies. Bytes after the image's end are ignored.
+    ///
+    /// - Throws: ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat``; ``LoadError/Code/damaged`` if the
+    ///   image is truncated or its structure is broken.
     public func validate(_ bytes: Bytes) throws(LoadError) -> ImageInfo {
         try validate(bytes, maximumPixels: nil)
     }
@@ -94,10 +107,15 @@ public struct CodecRegistry: Sendable {
         return info
     }
 
-    /// Decodes the first frame of a complete image, or the page that `options` select. Returns pixels and header.
+    /// Decodes the first frame of a complete image, or the page that `options` select.
     ///
-    /// Throws ``LoadError/Code/tooManyPixels`` and ``LoadError/Code/tooMuchMemory`` based on the header, before
-    /// allocating memory.
+    /// Blocks the calling thread until the image is decoded, by a decoder process if its codec uses one.
+    ///
+    /// - Parameter cancellation: when set from another thread, the call throws ``LoadError/Code/cancelled`` soon.
+    /// - Returns: the pixels, upright, in sRGB and as `options` request; and the header's contents.
+    /// - Throws: ``LoadError/Code/tooManyPixels`` and ``LoadError/Code/tooMuchMemory`` based on the header, before
+    ///   allocating memory; ``LoadError/Code/damaged``, the errors of ``info(of:page:)``, and those of decoder
+    ///   processes.
     public func decode(
         _ bytes: Bytes, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> (PixelBuffer, ImageInfo) {
@@ -116,7 +134,9 @@ public struct CodecRegistry: Sendable {
     ///
     /// Takes as long as a decode. For a baseline JPEG or a PNG, only a few rows are in memory at a time.
     ///
-    /// - Parameter options: the limits; the size is ignored.
+    /// - Parameters:
+    ///   - options: the page and the limits; the size is ignored.
+    ///   - cancellation: when set from another thread, the call throws ``LoadError/Code/cancelled`` soon.
     /// - Throws: the errors of ``decode(_:options:cancellation:)``.
     public func verify(
         _ bytes: Bytes, options: DecodeOptions, cancellation: CancellationFlag
@@ -142,8 +162,12 @@ public struct CodecRegistry: Sendable {
 
     /// Returns the memory that decoding takes, in bytes, as the codec estimates it from the header.
     ///
-    /// `bytes` may be the first part of the file. Throws like ``decode(_:options:cancellation:)`` if the estimate
-    /// exceeds the limit of `options`.
+    /// - Parameters:
+    ///   - bytes: the file, of which the first part suffices unless `options` select a further page.
+    ///   - options: the page, the size and the limits.
+    /// - Returns: 0 if `bytes` end before the header does.
+    /// - Throws: ``LoadError/Code/tooManyPixels`` or ``LoadError/Code/tooMuchMemory`` if the header or the estimate
+    ///   exceeds the limits of `options`, and the errors of ``info(of:page:)``.
     public func memoryNeeded(_ bytes: Bytes, options: DecodeOptions) throws(LoadError) -> Int {
         let (codec, format) = try decoder(for: bytes)
         if options.page > 0 {
@@ -184,8 +208,16 @@ public struct CodecRegistry: Sendable {
 
     /// Decodes the displayable part of a truncated or damaged image.
     ///
-    /// Returns `nil` if there is none, or if its ``PartialImage/detail`` is at most `detail`. Throws if the bytes are
-    /// not an image, if the available part of the header is damaged, and if a limit is exceeded.
+    /// - Parameters:
+    ///   - bytes: the available part of the file.
+    ///   - options: the size and the limits. A page other than the first has no displayable part.
+    ///   - detail: the ``PartialImage/detail`` shown so far; 0 if none.
+    ///   - cancellation: when set from another thread, the call throws ``LoadError/Code/cancelled`` soon.
+    /// - Returns: the part and the header's contents; `nil` if the header is incomplete, if nothing can be displayed,
+    ///   or if the part's detail is at most `detail`.
+    /// - Throws: ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat``; ``LoadError/Code/damaged`` if the
+    ///   available part of the header is; ``LoadError/Code/tooManyPixels`` or ``LoadError/Code/tooMuchMemory`` if a
+    ///   limit is exceeded.
     public func decodePart(
         _ bytes: Bytes, options: DecodeOptions, beyond detail: Int = 0, cancellation: CancellationFlag
     ) throws(LoadError) -> (PartialImage, ImageInfo)? {
@@ -203,13 +235,18 @@ public struct CodecRegistry: Sendable {
 
     /// Returns a complete image file's EXIF and XMP metadata (JPEG, PNG and WebP); empty if it has none.
     ///
-    /// Throws ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/damaged``.
+    /// - Throws: ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/damaged``.
     public func metadata(of bytes: Bytes) throws(LoadError) -> ImageMetadata {
         let (codec, format) = try decoder(for: bytes)
         return try codec.metadata(bytes, format: format)
     }
 
-    /// Encodes pixels as an image file. Throws ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/cannotEncode``.
+    /// Encodes pixels as an image file.
+    ///
+    /// Blocks the calling thread and cannot be cancelled. The same pixels and options yield the same bytes.
+    ///
+    /// - Throws: ``LoadError/Code/unsupportedFormat`` if no codec encodes the format of `options`;
+    ///   ``LoadError/Code/cannotEncode`` if the format cannot hold these pixels, or if an option is invalid.
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         guard let codec = encoders[options.format] else {
             let known = encoders.keys.map(\.rawValue).sorted().joined(separator: ", ")

@@ -9,10 +9,11 @@ public struct FormatSignature: Sendable, Hashable {
     /// The maximum offset of a signature's end, in bytes from the start of the file.
     public static let maximumReach = 1024
 
+    /// The format of files that match.
     public let format: ImageFormat
-    /// The bytes to match.
+    /// The bytes to match, at least one.
     public let bytes: [UInt8]
-    /// The offset of the bytes from the start of the file.
+    /// The offset of ``bytes`` from the start of the file, in bytes.
     public let offset: Int
 
     /// Creates a signature.
@@ -21,8 +22,9 @@ public struct FormatSignature: Sendable, Hashable {
     ///   - format: The format of files that match.
     ///   - bytes: At least one byte. Use as many as the format fixes, because signatures of registered codecs are
     ///     compared before the built-in ones.
-    ///   - offset: The offset of the bytes from the start of the file. Traps if the signature begins before the file or
-    ///     reaches beyond ``maximumReach``.
+    ///   - offset: The offset of the bytes from the start of the file.
+    /// - Precondition: there is at least one byte, and the signature neither begins before the file nor reaches beyond
+    ///   ``maximumReach``.
     public init(_ format: ImageFormat, _ bytes: [UInt8], at offset: Int = 0) {
         precondition(
             !bytes.isEmpty && offset >= 0 && offset <= Self.maximumReach - bytes.count,

@@ -2,9 +2,12 @@ public import InflightConcurrency
 
 /// Decodes and encodes image formats.
 ///
-/// The engine calls a codec on threads of its decode lane, several calls at once, with no lock held. Conformers keep no
-/// state between calls. Bytes are untrusted: check limits on the header before allocating memory. Throw errors without
-/// a URL, which the engine adds. `CodecConformance` in the test kit checks any codec.
+/// The engine decodes on threads of its decode lane, and reads headers on threads that receive bodies too: several
+/// calls at once, with no lock held. Conformers keep no state between calls. Bytes are untrusted: check limits on the
+/// header before allocating memory. Throw errors without a URL, which the engine adds. `CodecConformance` in the test
+/// kit checks any codec.
+///
+/// The parameter `format` of each method is one of ``decodableFormats``, which the caller has detected.
 public protocol ImageCodec: Sendable {
     /// The formats that this codec decodes.
     var decodableFormats: Set<ImageFormat> { get }
@@ -16,23 +19,37 @@ public protocol ImageCodec: Sendable {
     var signatures: [FormatSignature] { get }
 
     /// Reads the header at the start of `bytes`, which may be only the first part of an image.
+    ///
+    /// Called again with more bytes as they arrive, each time from the first byte.
+    ///
+    /// - Parameter isComplete: whether `bytes` are the whole file, so that an unfinished header is damaged.
+    /// - Throws: ``LoadError/Code/damaged`` if the header is malformed, or truncated although `bytes` are complete;
+    ///   ``LoadError/Code/unsupportedFormat`` for a kind of image that the codec does not support.
     func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult
 
-    /// Reads the header of one page of a complete image, from 0. ``ImageInfo/frameCount`` counts all pages.
+    /// Reads the header of one page of a complete image. ``ImageInfo/frameCount`` counts all pages.
     ///
-    /// By default a codec supports images of one page and throws ``LoadError/Code/invalidRequest`` for another. A codec
-    /// that supports pages throws it for pages that do not exist.
+    /// By default a codec supports images of one page: calls ``probe(_:format:isComplete:)`` for the first and throws
+    /// for another.
+    ///
+    /// - Parameter page: the page, from 0.
+    /// - Throws: ``LoadError/Code/invalidRequest`` for a page that does not exist, and the errors of
+    ///   ``probe(_:format:isComplete:)``.
     func info(_ bytes: Bytes, format: ImageFormat, page: Int) throws(LoadError) -> ImageInfo
 
     /// Walks the structure of a complete image from its first byte to its end, without decoding pixels.
     ///
-    /// Throws ``LoadError/Code/damaged`` if the image is truncated or its structure is broken. Bytes after the image's
-    /// end are ignored, as every viewer does.
+    /// Bytes after the image's end are ignored, as every viewer does.
+    ///
+    /// - Throws: ``LoadError/Code/damaged`` if the image is truncated or its structure is broken.
     func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError)
 
     /// Decodes the first frame, or the page that `options` select, upright, in sRGB and at the size of `options`.
     ///
-    /// Checks `cancellation` while it runs, and throws ``LoadError/Code/cancelled`` soon after the flag is set.
+    /// Checks `cancellation` while it runs.
+    ///
+    /// - Throws: ``LoadError/Code/cancelled`` soon after the flag is set; ``LoadError/Code/damaged`` if the image is
+    ///   truncated or corrupt; ``LoadError/Code/tooManyPixels`` if the header exceeds the limit of `options`.
     func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer
@@ -47,35 +64,53 @@ public protocol ImageCodec: Sendable {
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError)
 
-    /// Returns an estimate, from the header, of the peak memory of decoding, in bytes, including the result. By
-    /// default, counts all pixels of the image and of the result at four bytes each.
+    /// Returns an estimate, from the header, of the peak memory of decoding, in bytes, including the result.
+    ///
+    /// By default, counts all pixels of the image and of the result at four bytes each. `bytes` may be only the first
+    /// part of the file.
+    ///
+    /// - Parameter info: the header's contents.
     func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int
 
     /// Decodes the displayable part of a truncated or damaged image.
     ///
-    /// Returns `nil` if there is none, or if its ``PartialImage/detail`` is at most `detail`, which is checked
-    /// cheaply where possible. By default always returns `nil`: this codec's images are shown only when complete.
-    /// Throws if the header itself is damaged, and for failures unrelated to these bytes: limits, memory, cancellation.
+    /// By default always returns `nil`: this codec's images are shown only when complete.
+    ///
+    /// - Parameter detail: the ``PartialImage/detail`` shown so far; 0 if none.
+    /// - Returns: `nil` if there is no displayable part, or if its detail is at most `detail`, which is checked cheaply
+    ///   where possible.
+    /// - Throws: ``LoadError/Code/damaged`` if the header itself is damaged, and errors unrelated to these bytes:
+    ///   limits, memory, cancellation.
     func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
     ) throws(LoadError) -> PartialImage?
 
-    /// Returns a complete file's metadata, as far as the codec can locate it; empty by default. Skips damaged parts.
+    /// Returns a complete file's metadata, as far as the codec can locate it. By default it is empty.
+    ///
+    /// Skips damaged parts.
+    ///
+    /// - Throws: ``LoadError/Code/damaged`` if the header cannot be read.
     func metadata(_ bytes: Bytes, format: ImageFormat) throws(LoadError) -> ImageMetadata
 
-    /// Opens a complete image as an animation. Returns `nil` if it is a still, or if this codec decodes only stills.
+    /// Opens a complete image as an animation.
     ///
-    /// Walks the structure and decodes nothing. A truncated file yields its complete frames, at least one. Throws as
-    /// soon as it has counted more frames than ``DecodeOptions/maximumFrames``.
+    /// Walks the structure and decodes nothing. A truncated file yields its complete frames, at least one. By default
+    /// returns `nil`.
+    ///
+    /// - Returns: `nil` if it is a still, or if this codec decodes only stills.
+    /// - Throws: ``LoadError/Code/tooManyFrames`` as soon as it has counted more frames than
+    ///   ``DecodeOptions/maximumFrames``; ``LoadError/Code/damaged`` if not even one frame is complete.
     func animation(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions
     ) throws(LoadError) -> (any AnimationSource)?
 
     /// Encodes pixels as an image file, with the metadata of `options` and no other.
     ///
-    /// The same pixels and options yield the same bytes. Throws ``LoadError/Code/unsupportedFormat`` for a format that
-    /// is not among ``encodableFormats``.
+    /// The same pixels and options yield the same bytes. It cannot be cancelled.
+    ///
+    /// - Throws: ``LoadError/Code/unsupportedFormat`` for a format that is not among ``encodableFormats``;
+    ///   ``LoadError/Code/cannotEncode`` if the format cannot hold these pixels, or if an option is invalid.
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes
 }
 
@@ -119,8 +154,9 @@ extension ImageCodec {
 
 /// The result of reading the header from an image's first bytes.
 public enum ProbeResult: Sendable, Hashable {
+    /// The contents of the complete header.
     case info(ImageInfo)
-    /// The header continues. Call again with at least that many bytes.
+    /// The header continues. Call again with at least that many bytes, counted from the start of the file.
     case needsMoreBytes(Int)
 }
 
@@ -128,15 +164,17 @@ public enum ProbeResult: Sendable, Hashable {
 public struct DecodeOptions: Sendable, Hashable {
     /// The requested size; if nil, the image's own.
     public var resize: Resize?
-    /// The byte order and, with ``premultiplied``, the alpha of the result. An image without alpha is always
-    /// ``PixelBuffer/Format/Alpha/opaque``.
+    /// The byte order of the result.
     public var order: PixelBuffer.Format.Order = .rgba
+    /// Whether the result's colours are multiplied by alpha. An image without alpha is always
+    /// ``PixelBuffer/Format/Alpha/opaque``.
     public var premultiplied = false
-    /// The page of a multi-page image (only TIFF here), from 0. A page that does not exist, or any but the first of a
-    /// format without pages, fails with ``LoadError/Code/invalidRequest``. Frames of animations are not pages.
+    /// The page of a multi-page image, from 0. Of the standard formats, only TIFF has pages. A page that does not
+    /// exist, or any but the first of a format without pages, fails with ``LoadError/Code/invalidRequest``. Frames of
+    /// animations are not pages.
     public var page = 0
-    /// The maximum number of pixels that the header may declare. More fail with ``LoadError/Code/tooManyPixels``, and
-    /// more than 2^32 (four thousand million) always do.
+    /// The maximum number of pixels that the header may declare, and that the result may have. More fail with
+    /// ``LoadError/Code/tooManyPixels``, and more than 2^32 (four thousand million) always do.
     public var maximumPixels: Int = 100_000_000
     /// The maximum memory of decoding, in bytes, as the codec estimates it beforehand
     /// (``ImageCodec/memoryNeeded(_:format:info:options:)``). More fails with ``LoadError/Code/tooMuchMemory``.
@@ -148,6 +186,9 @@ public struct DecodeOptions: Sendable, Hashable {
     /// ``LoadError/Code/tooManyPixels``.
     public var maximumAnimationPixels = 4_000_000_000
 
+    /// Creates options with the default limits, for pixels in the order red, green, blue and straight alpha.
+    ///
+    /// - Parameter resize: the requested size; if nil, the image's own.
     public init(resize: Resize? = nil) {
         self.resize = resize
     }
@@ -160,22 +201,31 @@ public struct DecodeOptions: Sendable, Hashable {
 
 /// The options of encoding an image.
 public struct EncodeOptions: Sendable, Hashable {
+    /// The format of the file, one of the encodable ones.
     public var format: ImageFormat
-    /// The quality, 1 … 100; if nil, the format's default (JPEG 85, WebP 80). PNG has none.
+    /// The quality, 1 … 100; if nil, the format's default (JPEG 85, WebP 80, AVIF 60). PNG has none.
+    ///
+    /// Any other value fails with ``LoadError/Code/cannotEncode``, except for PNG, which ignores it.
     public var quality: Int?
     /// Whether a JPEG is progressive: usually a few percent smaller, and slower to encode and to decode. Other formats
     /// ignore it.
     public var isProgressive = false
-    /// Whether a WebP is lossless. PNG always is; JPEG cannot be, and encoding fails.
+    /// Whether a WebP is lossless. PNG always is; JPEG cannot be, and encoding fails with
+    /// ``LoadError/Code/cannotEncode``.
     public var isLossless = false
-    /// The colour behind transparent pixels in formats without alpha: red, green, blue.
+    /// The colour behind transparent pixels in JPEG, which has no alpha: exactly three bytes, red, green and blue.
     public var background: [UInt8] = [255, 255, 255]
     /// The metadata to write to JPEG, PNG and WebP, adapted to the upright pixels by
     /// ``ImageMetadata/fitted(width:height:)``. If nil, none is written, so that a location is not published by
-    /// accident. A format that does not support it here, or lacks the space for it, fails with
+    /// accident. Another format, or a JPEG without enough space for it, fails with
     /// ``LoadError/Code/cannotEncode``.
     public var metadata: ImageMetadata?
 
+    /// Creates options without metadata.
+    ///
+    /// - Parameters:
+    ///   - format: the format of the file.
+    ///   - quality: the quality, 1 … 100; if nil, the format's default.
     public init(format: ImageFormat, quality: Int? = nil) {
         self.format = format
         self.quality = quality

@@ -1,6 +1,8 @@
 extension ImageFormat {
-    /// Returns the format of an image file from its first bytes alone, regardless of name or media type, or `nil` if it
-    /// is unknown. Needs at most the first 1,024 bytes.
+    /// Returns the format of an image file from its first bytes alone, regardless of name or media type.
+    ///
+    /// - Parameter bytes: the start of a file. At most the first 1,024 bytes are examined.
+    /// - Returns: `nil` if the format is unknown, or if there are too few bytes to recognise it.
     public static func detect(_ bytes: Bytes) -> ImageFormat? {
         for (format, offset, signature) in signatures where bytes.holds(signature, at: offset) {
             return format

@@ -2,7 +2,8 @@ extension PixelBuffer {
     /// Returns the image scaled and cropped as `plan` specifies, in the same format and in the plan's ``Resize/Light``.
     ///
     /// Straight alpha is premultiplied during the resize, so that colours of transparent pixels do not bleed. Time is
-    /// linear in the pixels of source and result. Memory beyond the result's is a few rows.
+    /// linear in the pixels of source and result. Memory beyond the result's is a few rows. A plan that changes nothing
+    /// returns this buffer without copying it.
     ///
     /// - Precondition: the part that the plan keeps lies inside the scaled image.
     public func resized(to plan: Resize.Plan) -> PixelBuffer {
@@ -27,7 +28,7 @@ extension PixelBuffer {
         return resized(to: first).cropped(width: plan.width, height: plan.height, gravity: resize.gravity)
     }
 
-    /// Returns a copy of the part of the image that begins at `x`, `y`.
+    /// Returns a copy of the part of the image that begins at `x`, `y`. All values are in pixels.
     ///
     /// - Precondition: the part lies inside the image.
     public func cropped(x: Int, y: Int, width: Int, height: Int) -> PixelBuffer {
@@ -38,7 +39,7 @@ extension PixelBuffer {
                 scaledWidth: self.width, scaledHeight: self.height, cropX: x, cropY: y, width: width, height: height))
     }
 
-    /// Returns a copy of the part of that size at the position of `gravity`.
+    /// Returns a copy of the part of that size, in pixels, at the position of `gravity`.
     ///
     /// - Precondition: the part is not larger than the image.
     public func cropped(width: Int, height: Int, gravity: Resize.Gravity) -> PixelBuffer {
@@ -55,6 +56,10 @@ extension PixelBuffer {
     ///
     /// In a uniform image it is the middle. It costs about as much as downscaling the image.
     ///
+    /// - Parameters:
+    ///   - width: the width of the part in pixels.
+    ///   - height: the height of the part in pixels.
+    /// - Returns: the left and top edge of the part, in pixels.
     /// - Precondition: the part is not larger than the image.
     public func interestingPart(width: Int, height: Int) -> (x: Int, y: Int) {
         precondition(width <= self.width && height <= self.height, "the part is larger than the image")
@@ -67,6 +72,8 @@ extension PixelBuffer {
     }
 
     /// Returns the image turned upright: pixels stored with `orientation` become pixels as displayed.
+    ///
+    /// ``ImageInfo/Orientation/up`` returns this buffer without copying it.
     public func oriented(_ orientation: ImageInfo.Orientation) -> PixelBuffer {
         if orientation == .up { return self }
         let target = orientation.swapsAxes ? (width: height, height: width) : (width: width, height: height)
@@ -109,7 +116,8 @@ extension PixelBuffer {
     /// Returns the image in another byte order or with another kind of alpha.
     ///
     /// An opaque image stays opaque, whatever alpha is requested. Converting to opaque drops alpha; to composite over a
-    /// colour instead, use ``flattened(onto:_:_:)``.
+    /// colour instead, use ``flattened(onto:_:_:)``. Premultiplying loses precision where pixels are transparent. If
+    /// nothing changes, returns this buffer without copying it.
     public func converted(to wanted: Format) -> PixelBuffer {
         var wanted = wanted
         if format.alpha == .opaque { wanted.alpha = .opaque }
@@ -149,7 +157,14 @@ extension PixelBuffer {
         }
     }
 
-    /// Returns the image composited over a plain colour, opaque.
+    /// Returns the image composited over a plain sRGB colour, opaque, in the same byte order.
+    ///
+    /// An opaque image returns this buffer without copying it.
+    ///
+    /// - Parameters:
+    ///   - red: the red component, 0 … 255.
+    ///   - green: the green component, 0 … 255.
+    ///   - blue: the blue component, 0 … 255.
     public func flattened(onto red: UInt8, _ green: UInt8, _ blue: UInt8) -> PixelBuffer {
         if format.alpha == .opaque { return self }
         let isStraight = format.alpha == .straight

@@ -1,11 +1,17 @@
-/// A target size for an image, and how the image fits into it.
+/// A target size for an image, called its box, and how the image fits into it.
+///
+/// ```swift
+/// request.resize = Resize(width: 320, height: 240, fit: .cover, gravity: .top)
+/// ```
 public struct Resize: Sendable, Hashable {
+    /// The relation between an image and the box.
     public enum Fit: String, Sendable, Hashable, CaseIterable {
-        /// Fits the whole image inside the box. One side may be smaller than requested.
+        /// Fits the whole image inside the box, preserving the aspect ratio. One side may be smaller than requested.
         case contain
-        /// Fills the box and crops the overflow as ``Resize/gravity`` specifies.
+        /// Fills the box, preserving the aspect ratio, and crops the overflow as ``Resize/gravity`` specifies. With one
+        /// side alone, like ``contain``.
         case cover
-        /// Fills the box without preserving the aspect ratio.
+        /// Fills the box without preserving the aspect ratio. Without ``Resize/enlarges``, no axis is scaled up.
         case fill
         /// Like ``fill``, but enlarges regardless of ``Resize/enlarges``, so that the result has the box's size.
         case exact
@@ -13,14 +19,23 @@ public struct Resize: Sendable, Hashable {
 
     /// The part of an image to keep when cropping.
     public enum Gravity: String, Sendable, Hashable, CaseIterable {
+        /// The middle of both axes.
         case center
+        /// The top, horizontally centred.
         case top
+        /// The bottom, horizontally centred.
         case bottom
+        /// The left side, vertically centred.
         case left
+        /// The right side, vertically centred.
         case right
+        /// The top left corner.
         case topLeft = "top-left"
+        /// The top right corner.
         case topRight = "top-right"
+        /// The bottom left corner.
         case bottomLeft = "bottom-left"
+        /// The bottom right corner.
         case bottomRight = "bottom-right"
         /// The most interesting part: see ``PixelBuffer/interestingPart(width:height:)``. The whole scaled image is
         /// decoded before it is cropped, which takes its memory.
@@ -56,16 +71,31 @@ public struct Resize: Sendable, Hashable {
         case linear
     }
 
-    /// The size in pixels, each side at least 1. If nil, a side follows from the other and the image's aspect ratio.
+    /// The width of the box in pixels, 1 … 1,000,000. If nil, it follows from ``height`` and the image's aspect ratio.
+    ///
+    /// If both sides are nil, the image keeps its size. Requests and processors fail with
+    /// ``LoadError/Code/invalidRequest`` if a side is out of range.
     public var width: Int?
+    /// The height of the box in pixels, 1 … 1,000,000. If nil, it follows from ``width`` and the image's aspect ratio.
     public var height: Int?
+    /// The relation between the image and the box.
     public var fit: Fit
     /// The part to keep when ``Fit/cover`` crops.
     public var gravity: Gravity
-    /// Whether to upscale an image smaller than the box.
+    /// Whether to upscale an image smaller than the box. ``Fit/exact`` does so regardless.
     public var enlarges: Bool
+    /// The values that are averaged when the image is scaled.
     public var light: Light
 
+    /// Creates a target size in pixels.
+    ///
+    /// - Parameters:
+    ///   - width: the width of the box. If nil, it follows from `height`.
+    ///   - height: the height of the box. If nil, it follows from `width`.
+    ///   - fit: the relation between the image and the box.
+    ///   - gravity: the part to keep if `fit` crops.
+    ///   - enlarges: whether to upscale an image smaller than the box.
+    ///   - light: the values that are averaged.
     public init(
         width: Int? = nil, height: Int? = nil, fit: Fit = .contain, gravity: Gravity = .center, enlarges: Bool = false,
         light: Light = .encoded
@@ -78,7 +108,16 @@ public struct Resize: Sendable, Hashable {
         self.light = light
     }
 
-    /// Returns a size from points of `scale` pixels each, as on a high-density screen, rounded to pixels.
+    /// Returns a target size from points, as on a high-density screen, each side rounded to the nearest pixel.
+    ///
+    /// - Parameters:
+    ///   - width: the width of the box in points. If nil, it follows from `height`.
+    ///   - height: the height of the box in points. If nil, it follows from `width`.
+    ///   - scale: the number of pixels per point.
+    ///   - fit: the relation between the image and the box.
+    ///   - gravity: the part to keep if `fit` crops.
+    ///   - enlarges: whether to upscale an image smaller than the box.
+    ///   - light: the values that are averaged.
     public static func points(
         width: Double? = nil, height: Double? = nil, scale: Double, fit: Fit = .contain, gravity: Gravity = .center,
         enlarges: Bool = false, light: Light = .encoded
@@ -103,14 +142,22 @@ public struct Resize: Sendable, Hashable {
     /// The steps for an image of known size: scale all of it to `scaledWidth` × `scaledHeight`, then keep `width` ×
     /// `height` of that from `cropX`, `cropY`.
     public struct Plan: Sendable, Hashable {
+        /// The width of the whole scaled image in pixels.
         public var scaledWidth: Int
+        /// The height of the whole scaled image in pixels.
         public var scaledHeight: Int
+        /// The left edge of the kept part, in pixels of the scaled image.
         public var cropX: Int
+        /// The top edge of the kept part, in pixels of the scaled image.
         public var cropY: Int
+        /// The width of the kept part, which is the result, in pixels.
         public var width: Int
+        /// The height of the kept part, which is the result, in pixels.
         public var height: Int
+        /// The values that are averaged when the image is scaled.
         public var light: Light
 
+        /// Creates a plan. The kept part must lie inside the scaled image, which ``PixelBuffer/resized(to:)`` checks.
         public init(
             scaledWidth: Int, scaledHeight: Int, cropX: Int = 0, cropY: Int = 0, width: Int, height: Int,
             light: Light = .encoded
@@ -124,13 +171,16 @@ public struct Resize: Sendable, Hashable {
             self.light = light
         }
 
+        /// Whether the plan keeps only a part of the scaled image.
         public var crops: Bool { width != scaledWidth || height != scaledHeight }
     }
 
     /// Returns the plan for an image of `sourceWidth` × `sourceHeight` pixels as displayed (orientation applied).
     ///
-    /// Sizes are rounded to the nearest pixel and are at least 1. Without `enlarges` nothing is scaled up: `contain`
-    /// keeps the image's own size; `cover` and `fill` shrink the box, and `cover` keeps the box's aspect ratio.
+    /// Sizes are rounded to the nearest pixel and are at least 1. Unless ``enlarges`` is set, nothing is scaled up,
+    /// except by ``Fit/exact``: ``Fit/contain`` keeps the image's own size; ``Fit/cover`` and ``Fit/fill`` shrink the
+    /// box, and ``Fit/cover`` keeps the box's aspect ratio. For ``Gravity/interest``, the plan crops in the middle,
+    /// because the position depends on the pixels.
     public func plan(sourceWidth: Int, sourceHeight: Int) -> Plan {
         var plan = sizes(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
         plan.light = light

@@ -1,13 +1,15 @@
 public import InflightConcurrency
 public import InflightImages
 
-/// Reads BMP of 1 to 32 bits, with palettes, run lengths, bit fields with alpha, in either row order.
+/// A codec that reads BMP of 1 to 32 bits per pixel: palettes, run lengths, and bit fields with alpha, in either row
+/// order.
 ///
 /// All Windows headers and that of OS/2 1.x are supported, with a file header or, as on the clipboard, without.
-/// Embedded profiles are applied. Formats only for printers and fax machines throw a specific error. Encoding is not
-/// supported. Of run-length encoded images all indices are held, of others one row. Pixels that runs skip have the
-/// first colour.
+/// Embedded profiles are applied. Formats only for printers and fax machines throw
+/// ``/InflightCore/LoadError/Code/unsupportedFormat``. Encoding is not supported. A decode holds all indices of a
+/// run-length encoded image, and one row of any other. Pixels that runs skip have the first colour of the palette.
 public struct BMPCodec: ImageCodec {
+    /// Creates a codec. It has no state, so all values are alike.
     public init() {}
 
     public var decodableFormats: Set<ImageFormat> { [.bmp] }
@@ -21,7 +23,7 @@ public struct BMPCodec: ImageCodec {
         try BMPStructure.wholeHeader(bytes).walk(bytes)
     }
 
-    /// Run-length encoded images hold all indices.
+    /// Returns an estimate with one byte per pixel, because a decode of run lengths holds all indices.
     public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
         DecodeMemory.bytes(for: info, options, perPixel: 1)
     }

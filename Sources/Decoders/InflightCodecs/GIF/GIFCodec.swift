@@ -1,9 +1,11 @@
 public import InflightConcurrency
 public import InflightImages
 
-/// Reads GIF with giflib: the first frame on a canvas that holds it, transparent outside the frame, or all frames of an
-/// animation. Encoding is not supported.
+/// A codec that reads GIF with giflib: the first frame, or all frames of an animation.
+///
+/// The canvas is extended to hold the first frame, and transparent outside it. Encoding is not supported.
 public struct GIFCodec: ImageCodec {
+    /// Creates a codec. It has no state, so all values are alike.
     public init() {}
 
     public var decodableFormats: Set<ImageFormat> { [.gif] }

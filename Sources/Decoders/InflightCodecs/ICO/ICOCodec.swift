@@ -1,8 +1,11 @@
 public import InflightConcurrency
 public import InflightImages
 
-/// Reads the largest image of Windows icons and cursors, a bitmap with its mask or a PNG. Encoding is not supported.
+/// A codec that reads Windows icons and cursors: the largest image, which is a bitmap with its mask or a PNG.
+///
+/// Encoding is not supported.
 public struct ICOCodec: ImageCodec {
+    /// Creates a codec. It has no state, so all values are alike.
     public init() {}
 
     public var decodableFormats: Set<ImageFormat> { [.ico] }

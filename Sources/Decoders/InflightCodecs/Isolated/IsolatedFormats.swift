@@ -3,9 +3,10 @@ public import InflightImages
 /// The formats that are decoded outside the program, in a decoder process: AVIF, HEIC, JPEG XL, TIFF and SVG.
 ///
 /// Plain Swift parses their headers in the program, so that an image that is too large or invalid never reaches a
-/// decoder process. Any thread may call a function. It reads only `bytes`, and its memory does not depend on declared
-/// sizes.
+/// decoder process. Any thread may call a function. A function reads only `bytes`, and its memory does not depend on
+/// declared sizes.
 public enum IsolatedFormats {
+    /// The formats whose headers this type parses.
     public static let formats: Set<ImageFormat> = [.avif, .heic, .jpegXL, .tiff, .svg]
 
     /// Parses the header at the start of `bytes`, which may be only the start of an image: see
@@ -15,20 +16,29 @@ public enum IsolatedFormats {
     /// - JPEG XL: some hundred bytes. An animation may have more frames.
     /// - TIFF: up to the end of the first directory, which may be the end of the file. ``ImageInfo/frameCount`` is the
     ///   number of pages. In a complete file, the location of the first page's pixels is checked too.
-    /// - SVG: up to the end of the root element's start tag. The size is the requested one, in CSS pixels.
+    /// - SVG: up to the end of the root element's start tag. The size is the one that the document requests, in CSS
+    ///   pixels.
+    ///
+    /// - Parameters:
+    ///   - bytes: the start of the file.
+    ///   - format: one of ``formats``.
+    ///   - isComplete: whether `bytes` are the whole file, so that an unfinished header is damaged.
+    /// - Throws: ``LoadError/Code/damaged`` if the header is malformed or truncated;
+    ///   ``LoadError/Code/unsupportedFormat`` for another format, or for a kind of image that cannot be decoded.
     public static func probe(
         _ bytes: Bytes, format: ImageFormat, isComplete: Bool
     ) throws(LoadError) -> ProbeResult {
         try structure(of: format).probe(bytes, isComplete: isComplete)
     }
 
-    /// Parses the header of one page of a complete image, from 0. Only TIFF has more than the first.
+    /// Parses the header of one page of a complete image. Only TIFF has more than the first.
     ///
     /// The location of that page's pixels is checked too. The list of pages is followed until it repeats a page, up to
     /// 65,536.
     ///
+    /// - Parameter page: the page, from 0.
     /// - Throws: ``LoadError/Code/invalidRequest`` if the page does not exist, ``LoadError/Code/damaged`` if the list
-    ///   repeats a page or leaves the file before that page.
+    ///   repeats a page or leaves the file before that page, and the errors of ``probe(_:format:isComplete:)``.
     public static func info(_ bytes: Bytes, format: ImageFormat, page: Int) throws(LoadError) -> ImageInfo {
         if page != 0 {
             guard format == .tiff else { throw PictureError.noPages(format) }
@@ -43,6 +53,9 @@ public enum IsolatedFormats {
     /// Checks the structure of a complete image without decoding: see ``InflightCore/ImageCodec/validate(_:format:)``.
     ///
     /// The end of a JPEG XL codestream is found only by decoding it, which the decoder process does.
+    ///
+    /// - Throws: ``LoadError/Code/damaged`` if the image is truncated or its structure is broken, and the errors of
+    ///   ``probe(_:format:isComplete:)``.
     public static func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
         try structure(of: format).walk(bytes)
     }

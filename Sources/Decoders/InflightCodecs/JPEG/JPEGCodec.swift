@@ -1,16 +1,18 @@
 public import InflightConcurrency
 public import InflightImages
 
-/// Reads and writes JPEG with libjpeg-turbo: baseline, progressive and arithmetic coding; grey, colour and CMYK.
+/// A codec that reads and writes JPEG with libjpeg-turbo: baseline, progressive and arithmetic coding; grey, colour and
+/// CMYK.
 ///
-/// To decode at a smaller size, the library scales by 1/2, 1/4 or 1/8 in its inverse transform while at least twice the
-/// requested size is left. Each plane is then resized from its own resolution, and colours are converted at the
-/// requested size. For resizing in linear light, the whole image is decoded to colours instead.
+/// To decode at a smaller size, the library scales the image by 1/2, 1/4 or 1/8 in its inverse transform while at least
+/// twice the requested size is left. Each plane is then resized from its own resolution, and colours are converted at
+/// the requested size. For resizing in linear light, the whole image is decoded to colours instead.
 ///
 /// A truncated or corrupt image is an error, although the library would continue with a warning. Bytes between two
 /// segments and invalid values in JFIF, Adobe and ICC headers are accepted, because they change no pixel. Lossless,
 /// hierarchical and 12-bit files are not supported.
 public struct JPEGCodec: ImageCodec {
+    /// Creates a codec. It has no state, so all values are alike.
     public init() {}
 
     public var decodableFormats: Set<ImageFormat> { [.jpeg] }
@@ -44,7 +46,7 @@ public struct JPEGCodec: ImageCodec {
         }
     }
 
-    /// Decodes all coefficients, but computes only the mean of each block.
+    /// Decodes all coefficients, but computes only the mean of each block. Ignores the size of `options`.
     public func verify(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) {
@@ -62,7 +64,7 @@ public struct JPEGCodec: ImageCodec {
         return structure.coefficientBytes + DecodeMemory.bytes(for: info, options, perPixel: 0)
     }
 
-    /// Decodes a progressive image's finished scans, which cover all of it, or another image's available rows.
+    /// Decodes the complete scans of a progressive image, which cover all of it, or the available rows of any other.
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag

@@ -1,12 +1,17 @@
 public import InflightConcurrency
 public import InflightImages
 
-/// Reads and writes PNG with libpng: all colour types, with 16 bits reduced to 8; animations as a still or all frames.
+/// A codec that reads and writes PNG with libpng: all colour types, with 16 bits reduced to 8; animations as a still or
+/// all frames.
 ///
 /// A non-interlaced image is resized while its rows are read. Of an interlaced image, all pixels are held. Any
-/// incorrect checksum is an error. The orientation is read from an `eXIf` chunk before the pixels. Colours follow an
-/// embedded profile, else `sRGB`, else `gAMA`, with `cHRM` or, unless it is about 1 / 2.2, alone. `cICP` is ignored.
+/// incorrect checksum is an error. The orientation is read from an `eXIf` chunk before the pixels.
+///
+/// Colours follow an embedded profile, else an `sRGB` chunk, else a `gAMA` chunk with the primaries of `cHRM`. Without
+/// `cHRM`, the primaries are those of sRGB, and a `gAMA` of about 1 / 2.2 is ignored, because programs that mean sRGB
+/// write it. `cICP` is ignored.
 public struct PNGCodec: ImageCodec {
+    /// Creates a codec. It has no state, so all values are alike.
     public init() {}
 
     public var decodableFormats: Set<ImageFormat> { [.png] }
@@ -38,7 +43,7 @@ public struct PNGCodec: ImageCodec {
         }
     }
 
-    /// Decodes all rows of all passes into a buffer of one row.
+    /// Decodes all rows of all passes into a buffer of one row. Ignores the size of `options`.
     public func verify(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) {
@@ -64,7 +69,7 @@ public struct PNGCodec: ImageCodec {
         DecodeMemory.bytes(for: info, options, perPixel: info.isProgressive ? 4 : 0)
     }
 
-    /// Decodes an interlaced image's available passes, at least the first, or another image's available rows.
+    /// Decodes the available passes of an interlaced image, at least the first, or the available rows of another image.
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag

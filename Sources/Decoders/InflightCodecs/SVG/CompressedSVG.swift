@@ -3,7 +3,8 @@ public import InflightImages
 
 /// SVG documents compressed with gzip (SVG 2, section "Conforming SVG Interpreters"; RFC 1952), mostly named `.svgz`.
 ///
-/// Memory is bounded: decompression stops at a limit, and a document that exceeds it is refused.
+/// Memory is bounded: decompression stops at a limit, and a document that exceeds it is refused. Any thread may call a
+/// function.
 public enum CompressedSVG {
     /// The maximum size of a decompressed document in bytes.
     public static let maximumCount = 32 << 20
@@ -12,7 +13,13 @@ public enum CompressedSVG {
 
     /// Parses the header of the document in `bytes`, which may be only the start of a file.
     ///
-    /// - Throws: ``LoadError/Code/notAnImage`` if the content is not SVG, ``LoadError/Code/damaged``.
+    /// The start tag of the root element must be in the first 256 KiB of the document.
+    ///
+    /// - Parameters:
+    ///   - bytes: the start of a gzip file.
+    ///   - isComplete: whether `bytes` are the whole file, so that an unfinished header is damaged.
+    /// - Throws: ``LoadError/Code/notAnImage`` if the content is not SVG; ``LoadError/Code/damaged`` if the header or
+    ///   the compressed data are malformed, or truncated although `bytes` are complete.
     public static func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
         let (part, ending) = try expanded(bytes, limit: headerCount)
         let needed = ProbeResult.needsMoreBytes(bytes.count.saturating(plus: 1024))
@@ -28,9 +35,12 @@ public enum CompressedSVG {
         throw PictureError.cutShort(.svg)
     }
 
-    /// Returns the document of a complete file, at most ``maximumCount`` bytes.
+    /// Returns the decompressed document of a complete file.
     ///
-    /// - Throws: ``LoadError/Code/tooLarge`` beyond that, ``LoadError/Code/damaged`` if it is truncated or corrupt.
+    /// Whether it is SVG is not checked.
+    ///
+    /// - Throws: ``LoadError/Code/tooLarge`` if it has more than ``maximumCount`` bytes; ``LoadError/Code/damaged`` if
+    ///   the compressed data are truncated or corrupt.
     public static func document(_ bytes: Bytes) throws(LoadError) -> Bytes {
         let (document, ending) = try expanded(bytes, limit: maximumCount)
         switch ending {

@@ -1,13 +1,14 @@
 public import InflightConcurrency
 public import InflightImages
 
-/// Reads and writes WebP with libwebp: lossy and lossless, with and without alpha.
+/// A codec that reads and writes WebP with libwebp: lossy and lossless, with and without alpha.
 ///
-/// It decodes an animation's first frame, on its canvas, or all frames. A lossy image without alpha is decoded to
-/// planes for a smaller size, each resized from its own resolution. The library's own scaling is not used, because it
-/// averages. For resizing in linear light, it is decoded to colours first. The whole decoded frame is held while it is
-/// resized.
+/// It decodes an animation's first frame, on its canvas, or all frames. To decode a lossy image without alpha at a
+/// smaller size, its luminance and chroma planes are resized, each from its own resolution. The library's own scaling
+/// is not used, because it averages. For resizing in linear light, the image is decoded to colours first. The whole
+/// decoded frame is held while it is resized.
 public struct WebPCodec: ImageCodec {
+    /// Creates a codec. It has no state, so all values are alike.
     public init() {}
 
     public var decodableFormats: Set<ImageFormat> { [.webp] }
@@ -15,7 +16,8 @@ public struct WebPCodec: ImageCodec {
 
     /// Parses the header. In a truncated animation, it counts the frames that start in the available bytes.
     ///
-    /// If the file has EXIF metadata, which has the orientation and is at its end, nearly the whole file is needed.
+    /// If the file has EXIF metadata, nearly the whole file is needed, because the metadata contain the orientation and
+    /// are at the end of the file.
     public func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
         try WebPStructure.probe(bytes, isComplete: isComplete)
     }
@@ -43,7 +45,8 @@ public struct WebPCodec: ImageCodec {
         }
     }
 
-    /// The library holds lossless images twice: while decoding, and as output.
+    /// Returns an estimate in which lossless images count twice, because the library holds them while decoding and as
+    /// output.
     public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
         guard case .header(let structure)? = try? WebPStructure.readHeader(bytes) else { return 0 }
         return DecodeMemory.bytes(for: info, options, perPixel: structure.isLossless ? 8 : info.hasAlpha ? 6 : 4)
@@ -51,7 +54,7 @@ public struct WebPCodec: ImageCodec {
 
     /// Decodes the available rows of the first frame.
     ///
-    /// Returns `nil` if the file has EXIF metadata, because the orientation is at its end.
+    /// Returns `nil` for an incomplete file with EXIF metadata, because the orientation is at the end of the file.
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag

@@ -13,8 +13,12 @@ public final class DecoderPool: Sendable {
     private let protections: ProtectionCheck
     private let idle = Guarded([DecoderProcess]())
 
-    /// - Parameter suffix: the suffix of another decoder program's name, such as `-vips`, beside the default program.
-    ///   The default program is used if there is no such program.
+    /// Creates a pool, without a process. Processes are started on demand.
+    ///
+    /// - Parameters:
+    ///   - configuration: the program, the limits and the required protections.
+    ///   - suffix: the suffix of another decoder program's name, such as `-vips`, beside the default program. The
+    ///     default program is used if there is no such program.
     public convenience init(_ configuration: DecoderConfiguration = DecoderConfiguration(), suffix: String = "") {
         self.init(configuration, suffix: suffix, protections: ProtectionCheck(configuration))
     }
@@ -28,9 +32,17 @@ public final class DecoderPool: Sendable {
 
     /// Decodes an image in a sandboxed process.
     ///
-    /// Throws the codec's errors; ``/InflightCore/LoadError/Code/decoderCrashed`` if the process crashed or was killed,
-    /// ``/InflightCore/LoadError/Code/timedOut`` if it took too long,
-    /// ``/InflightCore/LoadError/Code/decoderUnavailable`` if there is none. A cancel ends the call within 50 ms.
+    /// Blocks the calling thread. Uses an idle process, or starts one. A cancel ends the call within 50 ms.
+    ///
+    /// - Parameters:
+    ///   - bytes: the whole file, which is copied to memory shared with the process.
+    ///   - format: the format of the file, which selects the codec.
+    ///   - options: the page, the size, the pixel format and the limits.
+    ///   - cancellation: may be set from any thread.
+    /// - Throws: the codec's errors; ``/InflightCore/LoadError/Code/decoderCrashed`` if the process crashed or was
+    ///   killed, ``/InflightCore/LoadError/Code/timedOut`` if it took longer than
+    ///   ``DecoderConfiguration/maximumDecodeTime``, ``/InflightCore/LoadError/Code/decoderUnavailable`` if none can be
+    ///   started, ``/InflightCore/LoadError/Code/unsupportedFormat`` if the program does not decode the format.
     public func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
@@ -43,8 +55,13 @@ public final class DecoderPool: Sendable {
         }
     }
 
-    /// Decodes a partial image in a sandboxed process, or returns `nil` if it has no more than `detail`. Throws as
-    /// ``decode(_:format:options:cancellation:)`` does.
+    /// Decodes the displayable part of a truncated or damaged image in a sandboxed process.
+    ///
+    /// Blocks and is cancelled as ``decode(_:format:options:cancellation:)``.
+    ///
+    /// - Parameter detail: the ``/InflightCore/PartialImage/detail`` shown so far; 0 if none.
+    /// - Returns: `nil` if the part has no more than `detail`.
+    /// - Throws: the errors of ``decode(_:format:options:cancellation:)``.
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
@@ -58,8 +75,12 @@ public final class DecoderPool: Sendable {
         }
     }
 
-    /// Checks in a sandboxed process whether a file is valid, for formats that need their decoder for this. Throws as
-    /// ``decode(_:format:options:cancellation:)`` does.
+    /// Checks in a sandboxed process whether a file is valid, for formats that need their decoder for this.
+    ///
+    /// Blocks the calling thread and cannot be cancelled.
+    ///
+    /// - Throws: ``/InflightCore/LoadError/Code/damaged`` if it is truncated or corrupt, and the errors of
+    ///   ``decode(_:format:options:cancellation:)``.
     public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
         try withDecoder { (decoder) throws(LoadError) in
             guard decoder.decodes.contains(format) else { throw Self.notServed(format, stage: .decode) }
@@ -67,8 +88,12 @@ public final class DecoderPool: Sendable {
         }
     }
 
-    /// Encodes pixels in a sandboxed process, for encoders that a program should not link. Metadata is refused, because
-    /// it is not passed to the process.
+    /// Encodes pixels in a sandboxed process, for encoders that a program should not link.
+    ///
+    /// Blocks the calling thread and cannot be cancelled.
+    ///
+    /// - Throws: ``/InflightCore/LoadError/Code/cannotEncode`` if `options` contain metadata, which are not passed to
+    ///   the process; the codec's errors, and those of the process as in ``decode(_:format:options:cancellation:)``.
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         guard options.metadata?.isEmpty ?? true else { throw PictureError.noPlaceForMetadata(options.format) }
         return try withDecoder { (decoder) throws(LoadError) in
@@ -79,7 +104,11 @@ public final class DecoderPool: Sendable {
         }
     }
 
-    /// Returns the formats and protections of this pool's decoders; starts one if none is idle.
+    /// Returns the formats and protections of this pool's decoders.
+    ///
+    /// Asks an idle process. If there is none, starts one, which blocks for some tens of milliseconds.
+    ///
+    /// - Throws: ``/InflightCore/LoadError/Code/decoderUnavailable`` if none can be started.
     public func capabilities() throws(LoadError) -> DecoderCapabilities {
         try withDecoder { (decoder) throws(LoadError) in
             DecoderCapabilities(
@@ -125,7 +154,9 @@ public final class DecoderPool: Sendable {
 
 /// The capabilities of decoder processes.
 public struct DecoderCapabilities: Sendable, Hashable {
+    /// The formats that the processes decode.
     public var decodes: Set<ImageFormat>
+    /// The formats that the processes encode.
     public var encodes: Set<ImageFormat>
     /// The protections that the system enforces.
     public var protections: Set<DecoderConfiguration.Protection>
@@ -133,6 +164,7 @@ public struct DecoderCapabilities: Sendable, Hashable {
     /// `inflight-decoder-vips` they have the names of `VipsPart`.
     public var missing: [String]
 
+    /// Creates a description of decoder processes, for example for a test.
     public init(
         decodes: Set<ImageFormat>, encodes: Set<ImageFormat>, protections: Set<DecoderConfiguration.Protection> = [],
         missing: [String] = []

@@ -1,11 +1,19 @@
 public import InflightConcurrency
 public import InflightCore
 
-/// Decodes another codec's formats in separate processes. That codec still reads the headers, in this program.
+/// A codec that decodes another codec's formats in separate processes.
+///
+/// In this program, the other codec still reads headers and metadata, checks structures, and encodes. Animations are
+/// opened as stills, because a process decodes no further frames. Decodes block as those of ``DecoderPool``.
 public struct WorkerCodec: ImageCodec {
     private let codec: any ImageCodec
     private let pool: DecoderPool
 
+    /// Creates a codec from another codec and a pool.
+    ///
+    /// - Parameters:
+    ///   - codec: the codec whose formats are decoded.
+    ///   - pool: the processes, whose program must decode these formats. Several codecs may share it.
     public init(_ codec: any ImageCodec, pool: DecoderPool) {
         self.codec = codec
         self.pool = pool

@@ -3,18 +3,21 @@ public import InflightConcurrency
 extension AnimatedImage {
     /// The number of times to play an animation.
     public enum Loops: Sendable, Hashable {
-        /// As often as the file says.
+        /// As often as the file says: ``AnimatedImage/Info/loopCount``.
         case asStored
+        /// Without end.
         case forever
-        /// That many times; never for 0.
+        /// That many times; never for 0 or less.
         case times(Int)
     }
 
-    /// Returns a sequence that delivers each frame at its time.
+    /// Returns a sequence that delivers each frame at its time: see ``Frames``.
+    ///
+    /// Each iterator plays from the first frame.
     ///
     /// - Parameters:
-    ///   - clock: the clock for the frame times; if nil, the pipeline's, or the system's.
-    ///   - loops: how often to play. A still, or an animation of one frame, is delivered once.
+    ///   - clock: the clock for the frame times; if nil, that of the pipeline or registry that opened the animation.
+    ///   - loops: how often to play. A still, or an animation of one frame, is delivered at most once.
     ///   - skipsLate: whether to skip frames whose time has passed before they can be delivered.
     public func frames(
         on clock: (any EngineClock)? = nil, loops: Loops = .asStored, skipsLate: Bool = false

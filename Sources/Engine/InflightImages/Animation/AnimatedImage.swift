@@ -5,10 +5,12 @@ extension AnimatedImage {
     public struct Frame: Sendable {
         /// The frame's index, from 0.
         public var index: Int
+        /// The whole canvas with this frame on it, upright, at the requested size, after the processors.
         public var pixels: PixelBuffer
         /// The time for which the frame is shown.
         public var duration: Duration
 
+        /// Creates a frame.
         public init(index: Int, pixels: PixelBuffer, duration: Duration) {
             self.index = index
             self.pixels = pixels
@@ -39,10 +41,12 @@ extension AnimatedImage {
 public final class AnimatedImage: Sendable, AsyncSequence {
     /// The limits on the frames that the animation retains beside those that callers retain.
     public struct Buffer: Sendable, Hashable {
-        /// The maximum number of frames: the one requested last, and others as room for prefetching.
+        /// The maximum number of frames: the one requested last, and others as room for prefetching. 0 retains none.
         public var frames: Int
+        /// The maximum memory of the retained frames' pixels, in bytes. A larger frame is not retained.
         public var bytes: Int
 
+        /// Creates limits: 4 frames and 64 MiB by default.
         public init(frames: Int = 4, bytes: Int = 64 << 20) {
             self.frames = frames
             self.bytes = bytes
@@ -52,6 +56,7 @@ public final class AnimatedImage: Sendable, AsyncSequence {
     public typealias Element = Frame
     public typealias Failure = LoadError
 
+    /// The properties of the whole animation, known without decoding.
     public let info: Info
     let clock: any EngineClock
     let workshop: FrameWorkshop
@@ -77,12 +82,17 @@ public final class AnimatedImage: Sendable, AsyncSequence {
         workshop.close()
     }
 
+    /// The number of frames, at least 1.
     public var frameCount: Int { info.frameCount }
 
     /// Returns one frame, whichever frames were requested before.
     ///
-    /// Throws ``LoadError/Code/invalidRequest`` if the frame does not exist, ``LoadError/Code/cancelled`` as soon as
-    /// the surrounding task is cancelled, and the errors of decoding the frame.
+    /// A retained frame is returned without decoding. Otherwise it is decoded on the executor, after frames that were
+    /// requested earlier, together with earlier frames on which it depends.
+    ///
+    /// - Parameter index: the frame's index, from 0.
+    /// - Throws: ``LoadError/Code/invalidRequest`` if the frame does not exist, ``LoadError/Code/cancelled`` as soon as
+    ///   the surrounding task is cancelled, and the errors of decoding and processing the frame.
     public func frame(at index: Int) async throws(LoadError) -> Frame {
         guard (0..<frameCount).contains(index) else {
             throw LoadError(

@@ -10,15 +10,19 @@ public protocol AnimationSource: Sendable {
     var info: ImageInfo { get }
     /// The number of times to play all frames; `nil` for endless repetition.
     var loopCount: Int? { get }
-    /// The complete frames, at least one.
+    /// The complete frames in the order of display, at least one.
     var frames: [AnimationFramePlan] { get }
-    /// Whether the file is truncated.
+    /// Whether the file is truncated, so that frames may be missing from ``frames``.
     var isCutShort: Bool { get }
 
     /// Decodes one frame by itself, in its own size: red, green, blue and straight alpha, or opaque, in sRGB.
     ///
-    /// Checks `cancellation` while it runs. Throws ``LoadError/Code/cancelled`` soon after the flag is set, and
-    /// ``LoadError/Code/damaged`` if the frame's data are corrupt.
+    /// Checks `cancellation` while it runs.
+    ///
+    /// - Parameter index: a position in ``frames``.
+    /// - Returns: pixels of exactly the size in the frame's plan.
+    /// - Throws: ``LoadError/Code/cancelled`` soon after the flag is set, and ``LoadError/Code/damaged`` if the frame's
+    ///   data are corrupt.
     func pixels(ofFrame index: Int, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer
 }
 
@@ -34,6 +38,7 @@ public struct AnimationFramePlan: Sendable, Hashable {
 
     /// The treatment of a frame's rectangle before the next frame is drawn.
     public enum Disposal: Sendable, Hashable {
+        /// Leave it as it is.
         case keep
         /// Make it transparent. The background colour of some formats is ignored, as in browsers.
         case clear
@@ -41,17 +46,37 @@ public struct AnimationFramePlan: Sendable, Hashable {
         case restore
     }
 
-    /// The rectangle in pixels of the canvas as stored, before orientation. Parts beyond the canvas are clipped.
+    /// The left edge of the frame's rectangle, in pixels of the canvas as stored, before orientation.
+    ///
+    /// Parts of the rectangle beyond the canvas are clipped.
     public var x: Int
+    /// The top edge of the frame's rectangle, in pixels of the canvas as stored, before orientation.
     public var y: Int
+    /// The width of the frame's rectangle in pixels.
     public var width: Int
+    /// The height of the frame's rectangle in pixels.
     public var height: Int
+    /// The time for which the frame is shown.
     public var duration: Duration
+    /// The blending of the frame's pixels with the canvas.
     public var blending: Blending
+    /// The treatment of the frame's rectangle before the next frame is drawn.
     public var disposal: Disposal
-    /// Whether pixels may be transparent.
+    /// Whether the frame's pixels may be transparent. If not, and the rectangle covers the canvas, the frame can
+    /// usually be shown without decoding earlier ones.
     public var hasAlpha: Bool
 
+    /// Creates a frame's plan.
+    ///
+    /// - Parameters:
+    ///   - x: the left edge of the rectangle, in pixels of the canvas as stored.
+    ///   - y: the top edge of the rectangle, in pixels of the canvas as stored.
+    ///   - width: the width of the rectangle in pixels.
+    ///   - height: the height of the rectangle in pixels.
+    ///   - duration: the time for which the frame is shown.
+    ///   - blending: the blending of the frame's pixels with the canvas.
+    ///   - disposal: the treatment of the rectangle before the next frame is drawn.
+    ///   - hasAlpha: whether the frame's pixels may be transparent.
     /// - Precondition: `x` and `y` are not negative, and both sides are at least 1.
     public init(
         x: Int = 0, y: Int = 0, width: Int, height: Int, duration: Duration, blending: Blending = .over,
@@ -84,8 +109,12 @@ public struct AnimationFramePlan: Sendable, Hashable {
 }
 
 extension DecodeOptions {
-    /// For codecs: throws ``LoadError/Code/tooManyFrames`` if there are more frames than the limit. Call it while
-    /// counting, so that a file with millions of frames takes no memory for them.
+    /// Checks a number of frames against ``maximumFrames``.
+    ///
+    /// Codecs call it while they count frames, so that a file with millions of frames takes no memory for them.
+    ///
+    /// - Parameter count: the number of frames counted so far.
+    /// - Throws: ``LoadError/Code/tooManyFrames`` if `count` exceeds the limit.
     public func checkFrames(_ count: Int) throws(LoadError) {
         guard count > maximumFrames else { return }
         throw LoadError(

@@ -6,9 +6,12 @@ extension CodecRegistry {
     /// Walks the structure and decodes nothing. The time is linear in the bytes, on the caller's thread.
     ///
     /// - Parameters:
-    ///   - options: the requested size, and the limits, which are checked before allocating memory.
-    ///   - processors: applied to each frame.
-    ///   - clock: the clock for the frame times.
+    ///   - bytes: the whole file, which the animation retains.
+    ///   - options: the requested size, and the limits, which are checked before allocating memory. A page other than
+    ///     the first is opened as a still.
+    ///   - processors: applied to each frame, in this order.
+    ///   - buffer: the limits on the frames that the animation retains.
+    ///   - clock: the default clock for the frame times.
     ///   - workers: the executor that decodes frames.
     /// - Throws: ``LoadError/Code/tooManyFrames``, ``LoadError/Code/tooManyPixels``, and errors of ``info(of:page:)``.
     public func animation(

@@ -13,6 +13,7 @@ public struct PartialImage: Sendable {
     /// Whether ``pixels`` have their final quality, as for the first frame of an animation.
     public var isFinal: Bool
 
+    /// Creates a partial image, in a codec's ``ImageCodec/decodePart(_:format:options:beyond:cancellation:)``.
     public init(pixels: PixelBuffer, detail: Int, coversAll: Bool, isFinal: Bool = false) {
         self.pixels = pixels
         self.detail = detail

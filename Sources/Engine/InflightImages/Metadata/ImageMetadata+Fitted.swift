@@ -7,6 +7,10 @@ extension ImageMetadata {
     /// and vendor-specific fields. An invalid EXIF record is left out.
     ///
     /// Time and memory are linear in the records.
+    ///
+    /// - Parameters:
+    ///   - width: the width of the pixels.
+    ///   - height: the height of the pixels.
     public func fitted(width: Int, height: Int) -> ImageMetadata {
         ImageMetadata(
             exifBytes: exifBytes.flatMap { bytes in

@@ -9,12 +9,17 @@
 /// A placeholder of about thirty characters: the average colour and a few cosine components ("waves") of an image
 /// (Wolt: BlurHash, `Algorithm.md`).
 ///
-/// It encodes neither alpha nor the aspect ratio. Any thread.
+/// It encodes neither alpha nor the aspect ratio. Any thread may encode and decode.
+///
+/// ```swift
+/// let placeholder = try BlurHash("LEHV6nWB2yk8pyo0adR*.7kCMdnj").pixels(width: 32, height: 24)
+/// ```
 public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
     /// The encoded characters, as servers send them.
     public let text: String
-    /// The number of components along each axis, 1 … 9.
+    /// The number of components along a row, 1 … 9.
     public let horizontal: Int
+    /// The number of components along a column, 1 … 9.
     public let vertical: Int
     /// The components in linear red, green and blue, row by row; the first is the average.
     private let waves: [SIMD3<Float>]
@@ -23,7 +28,9 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
 
     /// Parses a BlurHash.
     ///
-    /// Throws ``LoadError/Code/damaged`` if a character is invalid, or if the length contradicts the first character.
+    /// - Parameter text: 6 to 166 characters, of which the first determines the number.
+    /// - Throws: ``LoadError/Code/damaged`` if a character is invalid, or if the length contradicts the first
+    ///   character.
     public init(_ text: String) throws(LoadError) {
         var digits: [Int] = []
         for byte in text.utf8 {
@@ -63,9 +70,12 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
         self.text = text
     }
 
-    /// Encodes an image, composited over white. An image with a side above 100 pixels is downscaled first.
+    /// Creates the BlurHash of an image, composited over white.
+    ///
+    /// An image with a side above 100 pixels is downscaled first. The time is linear in pixels and components.
     ///
     /// - Parameters:
+    ///   - pixels: the image.
     ///   - horizontal: the number of components along a row, clamped to 1 … 9.
     ///   - vertical: the number of components along a column, clamped likewise.
     public init(_ pixels: PixelBuffer, horizontal: Int = 4, vertical: Int = 3) {
@@ -99,7 +109,10 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
     /// Returns the decoded image, opaque, in sRGB. The time is linear in pixels and components, so request few pixels
     /// and enlarge them for display.
     ///
-    /// - Parameter punch: the contrast; 1 for that of the original, more to increase it.
+    /// - Parameters:
+    ///   - width: the width in pixels.
+    ///   - height: the height in pixels.
+    ///   - punch: the contrast; 1 for that of the original, more to increase it.
     /// - Precondition: both sides are from 1 to 1,000.
     public func pixels(width: Int, height: Int, punch: Float = 1) -> PixelBuffer {
         precondition(
@@ -122,6 +135,7 @@ public struct BlurHash: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// The average colour in linear light, opaque.
     public var averageColor: PixelColor {
         PixelColor(
             red: LinearLight.byte(waves[0][0]), green: LinearLight.byte(waves[0][1]),

@@ -1,6 +1,8 @@
 extension PixelBuffer {
-    /// The alpha-weighted mean of the most frequent similar colours; ``PixelColor/clear`` if all is transparent. Any
-    /// thread. An image with a side above 100 pixels is downscaled first.
+    /// The most frequent colour of the image, opaque; ``PixelColor/clear`` if all pixels are transparent.
+    ///
+    /// It is the alpha-weighted mean of the most frequent similar colours. Any thread may compute it. An image with a
+    /// side above 100 pixels is downscaled first, which takes most of the time. Nothing is cached.
     public var dominantColor: PixelColor {
         let small = forPlaceholder
         // A histogram with eight steps per channel.

@@ -6,10 +6,12 @@
     import Musl
 #endif
 
-/// A placeholder of at most 25 bytes, with the aspect ratio and alpha of an image (E. Wallace: ThumbHash).
+/// A placeholder of 13 to 25 bytes, with the aspect ratio and alpha of an image (E. Wallace: ThumbHash).
 ///
-/// Luminance and two chroma channels each have an average and cosine components ("waves") of four bits. Any thread.
+/// Luminance and two chroma channels each have an average and cosine components ("waves") of four bits.
+/// Any thread may encode and decode.
 public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
+    /// The hash in binary form. If it was parsed, bytes after its end are included.
     public let bytes: [UInt8]
 
     /// The average and the components of a channel.
@@ -19,13 +21,13 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
         var scale: Double = 0
     }
 
-    /// The hash as Base64 with padding, as servers send it.
+    /// ``bytes`` as Base64 with padding, as servers send it.
     public var text: String { Base64.encoded(bytes) }
     public var description: String { text }
 
-    /// Parses a hash. Bytes after its end are ignored.
+    /// Parses a hash in binary form. Bytes after its end do not affect the image, but are kept in ``bytes``.
     ///
-    /// Throws ``LoadError/Code/damaged`` if there are fewer bytes than the header requires.
+    /// - Throws: ``LoadError/Code/damaged`` if the header is invalid, or if there are fewer bytes than it requires.
     public init(_ bytes: [UInt8]) throws(LoadError) {
         guard bytes.count >= 5 else { throw Self.damaged("it has \(bytes.count) bytes, fewer than the minimum of 5") }
         self.bytes = bytes
@@ -39,13 +41,17 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Parses a hash in Base64, with or without padding.
+    /// Parses a hash in Base64, with or without padding. White space is ignored.
+    ///
+    /// - Throws: ``LoadError/Code/damaged`` if the text is not Base64, and as for the binary form.
     public init(_ text: String) throws(LoadError) {
         guard let bytes = Base64.decoded(Array(text.utf8)) else { throw Self.damaged("it is not Base64") }
         try self.init(bytes)
     }
 
-    /// Encodes an image. An image with a side above 100 pixels is downscaled first.
+    /// Creates the ThumbHash of an image, with its alpha.
+    ///
+    /// An image with a side above 100 pixels is downscaled first.
     public init(_ pixels: PixelBuffer) {
         let small = pixels.forPlaceholder
         let (width, height) = (small.width, small.height)
@@ -149,12 +155,13 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
         (0..<down).flatMap { j in (0..<across).filter { $0 * down < across * (down - j) }.map { (i: $0, j: j) } }
     }
 
-    /// The approximate ratio of width to height.
+    /// The approximate ratio of width to height, 1/7 … 7. Use it to reserve space for the image.
     public var aspectRatio: Double {
         let waves = Header(bytes).waves
         return Double(waves.x) / Double(waves.y)
     }
 
+    /// The average colour, weighted by alpha, with the average alpha.
     public var averageColor: PixelColor {
         let header = Header(bytes)
         let (light, yellow, red) = header.averages
@@ -171,6 +178,10 @@ public struct ThumbHash: Sendable, Hashable, CustomStringConvertible {
 
     /// Returns the decoded image, its longer side `longestSide` pixels; in sRGB, with straight alpha if it has any.
     ///
+    /// The other side follows from ``aspectRatio``. The time is linear in the pixels, so request few and enlarge them
+    /// for display.
+    ///
+    /// - Parameter longestSide: the longer side in pixels.
     /// - Precondition: `longestSide` is from 1 to 1,000.
     public func pixels(longestSide: Int = 32) -> PixelBuffer {
         precondition(

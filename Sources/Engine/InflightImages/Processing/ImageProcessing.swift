@@ -1,15 +1,22 @@
 public import InflightConcurrency
 
-/// Transforms a decoded image. Called on threads of the decode lane, several calls at once, with no lock held.
+/// Transforms a decoded image.
 ///
+/// The engine calls a processor on threads of its decode lane, several calls at once, with no lock held.
 /// ``ImageProcessor`` has the most common transforms. `ProcessorConformance` in the test kit checks any other.
 public protocol ImageProcessing: Sendable {
-    /// The kind and parameters of the processor, as in `blur(radius: 4)`. Processors with the same identity are equal:
-    /// their jobs are coalesced and their results shared.
+    /// The kind and parameters of the processor, as in `blur(radius: 4)`.
+    ///
+    /// Processors with the same identity are equal: their jobs are coalesced and their results shared. Stored results
+    /// outlive the process, so a processor that yields other pixels than before needs another identity.
     var identity: String { get }
 
-    /// Returns the transformed image, in any format; the engine converts it to the requested one. Checks `cancellation`
-    /// while it runs, and throws ``LoadError/Code/cancelled`` soon after the flag is set.
+    /// Returns the transformed image, in any format; the engine converts it to the requested one.
+    ///
+    /// Checks `cancellation` while it runs.
+    ///
+    /// - Throws: ``LoadError/Code/cancelled`` soon after the flag is set; ``LoadError/Code/invalidRequest`` for invalid
+    ///   parameters.
     func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer
 }
 

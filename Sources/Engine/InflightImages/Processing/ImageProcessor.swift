@@ -6,13 +6,14 @@ public import InflightConcurrency
 /// request.processors = [.resize(width: 320), .blur(radius: 4)]
 /// ```
 ///
-/// Lengths are in pixels of the step's input. Steps with the same ``identity`` are equal: their jobs are coalesced and
+/// Lengths are in pixels of the step's input. Invalid parameters fail with ``LoadError/Code/invalidRequest``, not when
+/// the processor is created but when it runs. Steps with the same ``identity`` are equal: their jobs are coalesced and
 /// their results shared. Colours are transformed as stored (sRGB, not linear light), as in CSS and common editors;
 /// ``resize(width:height:fit:gravity:enlarges:light:)`` uses linear light on request.
 public struct ImageProcessor: ImageProcessing, Hashable, CustomStringConvertible {
     private let processing: any ImageProcessing
 
-    /// Creates a processor from a custom implementation.
+    /// Creates a processor from a custom implementation, with its identity.
     public init(_ processing: any ImageProcessing) {
         self.processing = processing
     }
@@ -29,10 +30,20 @@ public struct ImageProcessor: ImageProcessing, Hashable, CustomStringConvertible
 }
 
 extension ImageProcessor {
-    /// Scales the image, and crops it if the fit requires it.
+    /// Returns a processor that scales the image, and crops it if the fit requires it.
+    ///
+    /// More than 100 million pixels fail with ``LoadError/Code/tooManyPixels``, unless the image already has as many.
     public static func resize(_ resize: Resize) -> ImageProcessor { Self(ResizeStep(resize: resize)) }
 
-    /// Scales the image to a width, a height, or both.
+    /// Returns a processor that scales the image to a width, a height, or both, as ``Resize`` describes.
+    ///
+    /// - Parameters:
+    ///   - width: the width in pixels; if nil, it follows from `height` and the aspect ratio.
+    ///   - height: the height in pixels; if nil, it follows from `width` and the aspect ratio.
+    ///   - fit: the relation between the image and the size.
+    ///   - gravity: the part to keep if `fit` crops.
+    ///   - enlarges: whether to upscale a smaller image.
+    ///   - light: the values that are averaged.
     public static func resize(
         width: Int? = nil, height: Int? = nil, fit: Resize.Fit = .contain, gravity: Resize.Gravity = .center,
         enlarges: Bool = false, light: Resize.Light = .encoded
@@ -40,54 +51,81 @@ extension ImageProcessor {
         resize(Resize(width: width, height: height, fit: fit, gravity: gravity, enlarges: enlarges, light: light))
     }
 
-    /// Crops the image to the part that begins at `x`, `y`, clipped to the image. If none of the part lies inside, the
-    /// request fails with ``LoadError/Code/invalidRequest``.
+    /// Returns a processor that crops the image to the part that begins at `x`, `y`, clipped to the image.
+    ///
+    /// If none of the part lies inside, the request fails with ``LoadError/Code/invalidRequest``.
+    ///
+    /// - Parameters:
+    ///   - x: the left edge in pixels; negative values lie outside.
+    ///   - y: the top edge in pixels; negative values lie outside.
+    ///   - width: the width in pixels, at least 1.
+    ///   - height: the height in pixels, at least 1.
     public static func crop(x: Int, y: Int, width: Int, height: Int) -> ImageProcessor {
         Self(CropStep(place: .at(x: x, y: y), width: width, height: height))
     }
 
-    /// Crops the image to that size, or to its own if that is smaller, at the position of `gravity`.
+    /// Returns a processor that crops the image to a size at the position of `gravity`.
+    ///
+    /// - Parameters:
+    ///   - width: the width in pixels, at least 1. A narrower image keeps its width.
+    ///   - height: the height in pixels, at least 1. A lower image keeps its height.
+    ///   - gravity: the part to keep.
     public static func crop(width: Int, height: Int, gravity: Resize.Gravity = .center) -> ImageProcessor {
         Self(CropStep(place: .gravity(gravity), width: width, height: height))
     }
 
-    /// Makes the image transparent outside rounded corners with smooth edges, with an optional border along them.
+    /// Returns a processor that makes the image transparent outside rounded corners with smooth edges.
     ///
-    /// - Parameter radius: clamped to half the shorter side.
+    /// - Parameters:
+    ///   - radius: the radius in pixels, at least 0, clamped to half the shorter side.
+    ///   - border: the line to draw along the edges, inside the image; if nil, there is none.
     public static func roundCorners(radius: Double, border: Border? = nil) -> ImageProcessor {
         Self(FrameStep(shape: .rounded(radius: radius), border: border))
     }
 
-    /// Crops the image to the square in the middle, and makes it transparent outside a circle.
+    /// Returns a processor that crops the image to the square in the middle, and makes it transparent outside a circle.
+    ///
+    /// - Parameter border: the line to draw along the circle, inside it; if nil, there is none.
     public static func circle(border: Border? = nil) -> ImageProcessor {
         Self(FrameStep(shape: .circle, border: border))
     }
 
-    /// Draws a line along the edges, inside the image.
+    /// Returns a processor that draws a line along the edges, inside the image, whose size does not change.
+    ///
+    /// - Parameters:
+    ///   - width: the width of the line in pixels, at least 0, which may be fractional.
+    ///   - color: the colour of the line, composited over the image by its alpha.
     public static func border(width: Double, color: PixelColor) -> ImageProcessor {
         Self(FrameStep(shape: .rounded(radius: 0), border: Border(width: width, color: color)))
     }
 
-    /// Applies a Gaussian blur with the standard deviation `radius`, as in CSS. The time does not depend on the radius.
+    /// Returns a processor that applies a Gaussian blur, as in CSS. The time does not depend on the radius.
     ///
-    /// - Parameter radius: 0 … 1,000; 0 changes nothing.
+    /// - Parameter radius: the standard deviation in pixels, 0 … 1,000; 0 changes nothing.
     public static func blur(radius: Double) -> ImageProcessor { Self(BlurStep(radius: radius)) }
 
-    /// Applies an unsharp mask: adds the difference between the image and its blur, `amount` times.
+    /// Returns a processor that applies an unsharp mask: adds the difference between the image and its blur, `amount`
+    /// times.
     ///
     /// - Parameters:
-    ///   - amount: 0 … 10; 0 changes nothing.
-    ///   - radius: the radius of the blur.
+    ///   - amount: the factor of the difference, 0 … 10; 0 changes nothing.
+    ///   - radius: the standard deviation of the blur in pixels, 0 … 1,000; 0 changes nothing.
     public static func sharpen(amount: Double = 0.5, radius: Double = 1) -> ImageProcessor {
         Self(SharpenStep(amount: amount, radius: radius))
     }
 
-    /// Removes colour and keeps luminance (ITU-R BT.709 weights).
+    /// A processor that removes colour and keeps luminance (ITU-R BT.709 weights) and alpha.
     public static var grey: ImageProcessor { Self(GreyStep()) }
 
-    /// Adjusts brightness, contrast and saturation, in this order, like `brightness()`, `contrast()` and `saturate()`
-    /// of the W3C's Filter Effects Module Level 1. A value of 1 changes nothing; 0 yields black, a uniform grey, or no
-    /// colours.
+    /// Returns a processor that adjusts brightness, contrast and saturation, in this order, and keeps alpha.
+    ///
+    /// It works like `brightness()`, `contrast()` and `saturate()` of the W3C's Filter Effects Module Level 1, without
+    /// clamping in between. Values must be finite.
+    ///
+    /// - Parameters:
+    ///   - brightness: the factor of all colours: 1 changes nothing, 0 yields black.
+    ///   - contrast: the factor of the distance from the middle grey: 1 changes nothing, 0 yields a uniform grey.
+    ///   - saturation: the amount of colour: 1 changes nothing, 0 yields grey.
     public static func adjust(
         brightness: Double = 1, contrast: Double = 1, saturation: Double = 1
     ) -> ImageProcessor {
@@ -98,10 +136,16 @@ extension ImageProcessor {
                 matrix: matrix))
     }
 
-    /// Rotates the image clockwise. Multiples of 90° move pixels without changing them. Any other angle enlarges the
-    /// canvas to fit the rotated image, with transparent corners.
+    /// Returns a processor that rotates the image clockwise.
+    ///
+    /// Multiples of 90° move pixels without changing them. Any other angle enlarges the canvas to fit the rotated
+    /// image, with transparent corners. A result of more than 100 million pixels fails with
+    /// ``LoadError/Code/tooManyPixels``, unless the image already has as many.
+    ///
+    /// - Parameter degrees: the angle in degrees, which must be finite. Negative angles rotate counterclockwise.
     public static func rotate(degrees: Double) -> ImageProcessor { Self(RotateStep(degrees: degrees)) }
 
+    /// The direction in which an image is mirrored.
     public enum Axis: String, Sendable, Hashable, CaseIterable {
         /// Swaps left and right.
         case horizontal
@@ -109,16 +153,21 @@ extension ImageProcessor {
         case vertical
     }
 
+    /// Returns a processor that mirrors the image without changing its size.
     public static func flip(_ axis: Axis) -> ImageProcessor { Self(FlipStep(axis: axis)) }
 
-    /// Composites the image over a plain colour, opaque.
+    /// Returns a processor that composites the image over a plain colour, so that it becomes opaque.
+    ///
+    /// - Parameter color: the colour, which must be opaque.
     public static func flatten(on color: PixelColor = .white) -> ImageProcessor { Self(FlattenStep(color: color)) }
 
-    /// Runs custom code on a thread of the decode lane, several calls at once. An error that it throws fails the
-    /// request with ``LoadError/Code/extensionFailed``, unless it is a ``LoadError``.
+    /// Returns a processor that runs custom code on threads of the decode lane, several calls at once.
     ///
-    /// - Parameter name: the transform and its parameters. The same name must mean the same transform, because later
-    ///   requests reuse the cached result.
+    /// - Parameters:
+    ///   - name: the transform and its parameters. The same name must mean the same transform, because later requests
+    ///     reuse the cached result.
+    ///   - change: returns the transformed image, in any format. An error that it throws fails the request: a
+    ///     ``LoadError`` as it is, any other as ``LoadError/Code/extensionFailed``. A cancel does not interrupt it.
     public static func custom(
         _ name: String, _ change: @escaping @Sendable (PixelBuffer) throws -> PixelBuffer
     ) -> ImageProcessor {
@@ -127,10 +176,12 @@ extension ImageProcessor {
 
     /// A line along an edge of an image.
     public struct Border: Sendable, Hashable, CustomStringConvertible {
-        /// The width in pixels, which may be fractional.
+        /// The width in pixels, at least 0, which may be fractional.
         public var width: Double
+        /// The colour, composited over the image by its alpha.
         public var color: PixelColor
 
+        /// Creates a border.
         public init(width: Double, color: PixelColor) {
             self.width = width
             self.color = color
@@ -142,6 +193,13 @@ extension ImageProcessor {
 
 extension PixelBuffer {
     /// Returns the image after all of these steps, applied in this order on the calling thread.
+    ///
+    /// The result may have another format, for example with alpha after rounding corners.
+    ///
+    /// - Parameters:
+    ///   - processors: the steps.
+    ///   - cancellation: checked by each step, at least before it starts.
+    /// - Throws: the error of the first step that fails; ``LoadError/Code/cancelled`` if `cancellation` is set.
     public func processed(
         by processors: [ImageProcessor], cancellation: CancellationFlag = CancellationFlag()
     ) throws(LoadError) -> PixelBuffer {

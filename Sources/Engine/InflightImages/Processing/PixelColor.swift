@@ -1,10 +1,15 @@
 /// A colour in sRGB with straight alpha, one byte per component.
 public struct PixelColor: Sendable, Hashable, CustomStringConvertible {
+    /// The red component, 0 … 255, not multiplied by alpha.
     public var red: UInt8
+    /// The green component, 0 … 255, not multiplied by alpha.
     public var green: UInt8
+    /// The blue component, 0 … 255, not multiplied by alpha.
     public var blue: UInt8
+    /// The opacity, from 0 (transparent) to 255 (opaque).
     public var alpha: UInt8
 
+    /// Creates a colour, opaque by default.
     public init(red: UInt8, green: UInt8, blue: UInt8, alpha: UInt8 = 255) {
         self.red = red
         self.green = green
@@ -12,11 +17,17 @@ public struct PixelColor: Sendable, Hashable, CustomStringConvertible {
         self.alpha = alpha
     }
 
+    /// Opaque white.
     public static let white = PixelColor(red: 255, green: 255, blue: 255)
+    /// Opaque black.
     public static let black = PixelColor(red: 0, green: 0, blue: 0)
+    /// Fully transparent black.
     public static let clear = PixelColor(red: 0, green: 0, blue: 0, alpha: 0)
 
-    /// Parses `#rgb`, `#rrggbb` or `#rrggbbaa`, with or without `#`, in either case, or `white`, `black` or `clear`.
+    /// Creates a colour from `#rgb`, `#rrggbb` or `#rrggbbaa`, with or without `#`, in upper or lower case, or from
+    /// `white`, `black` or `clear`.
+    ///
+    /// Returns `nil` for any other text.
     public init?(_ text: String) {
         switch text {
         case "white": self = .white

@@ -8,18 +8,23 @@
 
 /// An immutable sequence of bytes that owns its memory, of whatever kind.
 ///
-/// Copying a `Bytes` copies a reference. It may be read from any thread.
+/// Copying a `Bytes` copies a reference. It may be read from any thread. Two values are equal if their bytes are, which
+/// takes linear time to compare unless one is a copy of the other.
 public struct Bytes: Sendable {
     @usableFromInline let storage: ByteStorage
 
-    /// Takes ownership of `memory`. `release` is called once, on the thread that releases the last copy.
+    /// Creates bytes that take ownership of `memory`, without copying it.
+    ///
+    /// - Parameters:
+    ///   - memory: the memory, which must not change or become invalid before `release` is called.
+    ///   - release: called once with `memory`, on the thread that releases the last copy or part.
     public init(
         adopting memory: UnsafeRawBufferPointer, release: @escaping @Sendable (UnsafeRawBufferPointer) -> Void
     ) {
         unsafe storage = ByteStorage(memory: memory, release: release)
     }
 
-    /// Creates a copy of `bytes`.
+    /// Creates a copy of `bytes`, in memory of its own.
     public init(copying bytes: UnsafeRawBufferPointer) {
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, bytes.count), alignment: 16)
         if bytes.count > 0 { unsafe copy.copyMemory(from: bytes) }
@@ -28,20 +33,25 @@ public struct Bytes: Sendable {
         }
     }
 
+    /// Creates a copy of an array's bytes.
     public init(_ bytes: [UInt8]) {
         self = unsafe bytes.withUnsafeBytes { unsafe Bytes(copying: $0) }
     }
 
+    /// Creates the UTF-8 bytes of a string.
     public init(_ text: String) {
         self.init(Array(text.utf8))
     }
 
+    /// A sequence without bytes.
     public static let empty = Bytes([])
 
+    /// The number of bytes.
     @inlinable public var count: Int { unsafe storage.memory.count }
+    /// Whether there are no bytes.
     public var isEmpty: Bool { count == 0 }
 
-    /// Calls `body` with the bytes, which are valid only during the call.
+    /// Calls `body` with the bytes, which are valid only during the call, and returns its result. Copies nothing.
     @inlinable
     public func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
@@ -52,14 +62,16 @@ public struct Bytes: Sendable {
         return try unsafe body(storage.memory)
     }
 
-    /// The byte at `position`. Traps outside `0 ..< count`.
+    /// The byte at `position`, which must be in `0 ..< count`; traps otherwise.
     @inlinable
     public subscript(position: Int) -> UInt8 {
         precondition(position >= 0 && position < count, "position \(position) is outside 0 ..< \(count)")
         return unsafe storage.memory[position]
     }
 
-    /// Returns a part of these bytes, which retains all of them. Traps outside `0 ..< count`.
+    /// Returns a part of these bytes, without copying it. It retains the memory of all of them.
+    ///
+    /// - Precondition: `range` lies within `0 ..< count`.
     public func part(_ range: Range<Int>) -> Bytes {
         precondition(range.lowerBound >= 0 && range.upperBound <= count, "\(range) is outside 0 ..< \(count)")
         if range == 0..<count { return self }
@@ -70,7 +82,7 @@ public struct Bytes: Sendable {
         }
     }
 
-    /// A copy of all bytes.
+    /// A copy of all bytes as an array, made at each access.
     public var array: [UInt8] { unsafe withUnsafeBytes { unsafe [UInt8]($0) } }
 }
 
