@@ -1,11 +1,11 @@
 import InflightConcurrency
 
-// Unchecked: `state` is accessed only while the task's stripe of locks is held.
 /// A handle to one caller's request, returned by `load` and passed to every callback.
 ///
 /// The engine retains a task until it has ended, so the caller need not. Cancelling a task affects this caller alone:
 /// jobs with other subscribers continue. May be used on any thread.
 public final class ImageTask: @unchecked Sendable {
+    // Unchecked: `state` is accessed only while the task's stripe of locks is held.
     let driver: TaskDriver
     let subject: Subject
     /// Whether progress is observed.
