@@ -7,7 +7,7 @@ public protocol ContentCoding: Sendable {
     func makeDecoder() -> (any ContentDecoder)?
 }
 
-/// Decodes the content coding of one body, whose bytes arrive in pieces. Used on one thread at a time.
+/// A decoder of the content coding of one body, whose bytes arrive in pieces. Used on one thread at a time.
 public protocol ContentDecoder: AnyObject {
     /// Decodes `bytes`, and passes the result on in pieces that are valid for the length of the call. The memory used
     /// does not grow with the size of the result.

@@ -1,6 +1,6 @@
 public import InflightConcurrency
 
-/// Loads the image for one place on the screen: one request at a time, each replacing the one before.
+/// A loader of the image for one place on the screen: one request at a time, each replacing the one before.
 ///
 /// ```swift
 /// @MainActor final class PhotoView {

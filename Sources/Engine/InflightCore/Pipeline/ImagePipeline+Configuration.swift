@@ -51,7 +51,7 @@ extension ImagePipeline {
         /// reserved for bytes that transfers already hold when they pause: 2 MiB for each of
         /// ``maximumConcurrentFetches``. While a transfer is paused, only its total timeout runs.
         public var maximumBodyBytesInFlight: Int64 = 256 << 20
-        /// The folder for such files; if nil, `TMPDIR`, `/var/tmp` or `/tmp`.
+        /// The folder for the temporary files of bodies in flight; if nil, `TMPDIR`, `/var/tmp` or `/tmp`.
         public var temporaryFolder: String?
         /// The maximum number of running decodes and processors, and of threads for them. By default the number of
         /// processors. Values below 1 count as 1.

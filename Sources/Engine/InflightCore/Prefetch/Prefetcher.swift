@@ -1,7 +1,7 @@
 internal import Dispatch
 package import InflightConcurrency
 
-/// Loads images ahead of their use, at the lowest priority.
+/// A prefetcher, which loads images ahead of their use, at the lowest priority.
 ///
 /// ```swift
 /// let prefetcher = Prefetcher(pipeline: pipeline, destination: .memory)
