@@ -5,30 +5,39 @@ public import InflightWorker
 public struct FormatSupport: Sendable, Hashable {
     /// The process that does the work.
     public enum Place: String, Sendable, Hashable {
+        /// In the program itself.
         case inProgram = "program"
         /// In a sandboxed decoder process.
         case inDecoder = "decoder"
     }
 
+    /// The availability of one operation on a format.
     public enum Ability: Sendable, Hashable {
+        /// Available: the library that does the work, for people, and the process in which it runs.
         case present(library: String, Place)
-        /// Supported by Inflight but not available here: the reason, and the Debian package that provides it, if any.
+        /// Supported by Inflight but not available here: the reason, for people, and the Debian packages that provide
+        /// it, separated by spaces; nil if no package does.
         case absent(reason: String, package: String?)
         /// Not supported by Inflight, whatever is installed.
         case none
     }
 
+    /// The image format.
     public var format: ImageFormat
-    /// Decoding a still image, or the first frame.
+    /// The availability of decoding a still image, or the first frame.
     public var decoding: Ability
-    /// Decoding all frames: see ``/InflightCore/CodecRegistry/animation(of:options:)``.
+    /// The availability of decoding all frames: see ``/InflightCore/CodecRegistry/animation(of:options:)``.
     public var animation: Ability
-    /// Previews while loading: see ``/InflightCore/ImageRequest/previews``.
+    /// The availability of previews while loading: see ``/InflightCore/ImageRequest/previews``.
     public var preview: Ability
+    /// The availability of encoding images in this format.
     public var encoding: Ability
 
-    /// Returns all formats of ``/InflightCore/CodecRegistry/standard(_:_:)`` with the same arguments.
+    /// Returns the support for all formats of ``/InflightCore/CodecRegistry/standard(_:_:)`` with the same arguments.
     ///
+    /// - Parameters:
+    ///   - decoding: the process in which images are decoded.
+    ///   - decoder: the configuration of the decoder processes.
     /// - Thread: any. Blocks while it starts one or two decoders, some tenths of a second, and reads their
     ///   capabilities. They end before it returns. A decoder's error becomes the reason why its formats are absent, so
     ///   this never fails.

@@ -7,15 +7,23 @@ public import InflightDisk
 public import InflightWorker
 
 extension ImagePipeline.Configuration {
-    /// Creates the defaults: HTTP by libcurl, local files, `data:` URLs; JPEG, PNG, WebP and GIF by their own
-    /// libraries, BMP and ICO by Inflight; AVIF, HEIC, JPEG XL and TIFF in decoder processes, if `inflight-decoder` is
-    /// installed.
+    /// Creates the standard configuration.
     ///
-    /// - Parameter curl: the configuration of the HTTP transport, such as a CA file. Its connections per origin follow
-    ///   ``ImagePipeline/Configuration/maximumConcurrentFetchesPerOrigin``.
-    /// - Parameter cache: the disk cache, which keeps responses beyond the life of the process. If nil, there is none.
-    /// - Parameter decoding: which images are decoded in sandboxed processes, as protection against untrusted input.
-    /// - Parameter decoder: the configuration of these processes. None is started before an image needs it.
+    /// It loads HTTP URLs by libcurl, local files and `data:` URLs. It decodes JPEG, PNG, WebP and GIF by their own
+    /// libraries, BMP and ICO by Inflight, and AVIF, HEIC, JPEG XL and TIFF in decoder processes, if `inflight-decoder`
+    /// is installed. Content codings are decoded, transient failures are retried, and a circuit breaker protects
+    /// unreachable origins. If the process may open few files,
+    /// ``ImagePipeline/Configuration/maximumConcurrentFetches`` and ``ImagePipeline/Configuration/decodeConcurrency``
+    /// are lower than their defaults.
+    ///
+    /// - Parameters:
+    ///   - curl: the configuration of the HTTP transport, such as a CA file. Its connections per origin follow
+    ///     ``ImagePipeline/Configuration/maximumConcurrentFetchesPerOrigin``, and its streams per connection
+    ///     ``ImagePipeline/Configuration/maximumStreamsPerOrigin``.
+    ///   - cache: the disk cache, which keeps responses beyond the life of the process. If nil, there is none. It uses
+    ///     the ``ImagePipeline/Configuration/clock`` of this configuration.
+    ///   - decoding: which images are decoded in sandboxed processes, as protection against untrusted input.
+    ///   - decoder: the configuration of these processes. None is started before an image needs it.
     public init(
         curl: CurlTransport.Configuration = .init(), cache: DiskStore.Configuration? = nil,
         decoding: DecodeIsolation = .auto, decoder: DecoderConfiguration = .init()
@@ -49,8 +57,12 @@ extension ImagePipeline.Configuration {
 }
 
 extension CodecRegistry {
-    /// The default codecs: JPEG, PNG, WebP, GIF, BMP and ICO, in the program or in decoder processes; AVIF, HEIC, JPEG
-    /// XL, TIFF and SVG, only in decoder processes.
+    /// Returns the standard codecs: JPEG, PNG, WebP, GIF, BMP and ICO, in the program or in decoder processes; AVIF,
+    /// HEIC, JPEG XL, TIFF and SVG, only in decoder processes.
+    ///
+    /// - Parameters:
+    ///   - decoding: the process in which images are decoded.
+    ///   - decoder: the configuration of the decoder processes. None is started before an image needs it.
     public static func standard(
         _ decoding: DecodeIsolation = .auto, _ decoder: DecoderConfiguration = .init()
     ) -> CodecRegistry {
@@ -67,7 +79,8 @@ extension CodecRegistry {
 }
 
 extension ImagePipeline {
-    /// The default pipeline, created on first use, for programs that need no other.
+    /// The default pipeline, created with the standard configuration on first use, for programs that need no other. It
+    /// has no disk cache.
     public static let shared: ImagePipeline = {
         do {
             return try ImagePipeline(configuration: .init())

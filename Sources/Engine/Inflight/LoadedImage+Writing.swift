@@ -9,7 +9,8 @@ public import InflightCore
 extension LoadedImage {
     private static let codecs = CodecRegistry.standard()
 
-    /// Returns the image as an image file, without metadata, encoded by the standard codecs on the caller's thread.
+    /// Returns the image as an image file, without metadata. The standard codecs encode it on the caller's thread,
+    /// which is blocked meanwhile.
     ///
     /// ```swift
     /// let data = try image.encoded(as: .png)
@@ -20,13 +21,14 @@ extension LoadedImage {
     ///     background becomes white. For more options, and metadata, see
     ///     ``/InflightCore/CodecRegistry/encode(_:options:)``.
     ///   - quality: the quality, 1 … 100; if nil, the format's default. PNG ignores it.
-    /// - Throws: ``/InflightCore/LoadError/Code/unsupportedFormat`` or ``/InflightCore/LoadError/Code/cannotEncode``.
+    /// - Throws: ``/InflightCore/LoadError/Code/unsupportedFormat`` or ``/InflightCore/LoadError/Code/cannotEncode``;
+    ///   for AVIF also errors of the decoder process, such as ``/InflightCore/LoadError/Code/decoderUnavailable``.
     public func encoded(as format: ImageFormat, quality: Int? = nil) throws(LoadError) -> Data {
         Data(try Self.codecs.encode(pixels, options: EncodeOptions(format: format, quality: quality)))
     }
 
-    /// Encodes the image and writes it to a local file, which is replaced atomically if it exists. Blocks the caller's
-    /// thread meanwhile.
+    /// Encodes the image and writes it to a local file, which is replaced atomically if it exists. The image is written
+    /// without metadata. Blocks the caller's thread meanwhile.
     ///
     /// ```swift
     /// try image.write(to: URL(filePath: "thumbnail.webp"), quality: 70)

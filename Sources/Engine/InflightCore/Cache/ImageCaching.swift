@@ -11,15 +11,17 @@
 public protocol ImageCaching: Sendable {
     /// Returns the image for `key`, if any. A hit counts as a use.
     func image(for key: ImageCacheKey) -> LoadedImage?
-    /// Stores `image` for `key` instead of any earlier one, or removes that one if the new image costs too much. The
-    /// cost is the size of its pixels in bytes.
+    /// Stores `image` for `key` instead of any earlier one, or removes that one if the new image costs too much.
+    ///
+    /// The cost of an image is the size of its pixels and its metadata, in bytes.
     func store(_ image: LoadedImage, for key: ImageCacheKey)
-    /// Removes the image for `key`.
+    /// Removes the image for `key`, if any.
     func remove(_ key: ImageCacheKey)
     /// Evicts images until the rest cost at most `cost` bytes.
     func trim(to cost: Int)
+    /// Removes every image.
     func removeAll()
-    /// The current contents and the counters so far.
+    /// The current contents, and the counters since the cache was created.
     var statistics: MemoryCacheStatistics { get }
 }
 

@@ -12,15 +12,19 @@ internal import InflightConcurrency
 /// - When the system or the control group is short of memory, the cache shrinks by itself; see
 ///   ``MemoryCacheConfiguration/reactsToMemoryPressure``.
 public final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    /// The maximum sum of the costs of all values.
+    /// The maximum sum of the costs of all values, in bytes.
     public let limit: Int
-    /// The maximum cost of a single value, a tenth of ``limit``. Values above it are not stored.
+    /// The maximum cost of a single value in bytes, a tenth of ``limit``. Values above it are not stored.
     public let entryLimit: Int
 
     private let contents: Guarded<MemoryCacheContents<Key, Value>>
     // Retained for its deinit, which ends the subscription.
     private let pressure: MemoryPressureMonitor.Subscription?
 
+    /// Creates an empty cache.
+    ///
+    /// - Parameter configuration: the limit, and whether the cache shrinks when memory is short. A negative limit
+    ///   counts as 0, with which nothing is stored.
     public convenience init(configuration: MemoryCacheConfiguration = MemoryCacheConfiguration()) {
         self.init(configuration: configuration, monitor: .shared)
     }
@@ -47,10 +51,14 @@ public final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Senda
         contents.withLock { $0.value(for: key) }
     }
 
-    /// Stores `value` for `key` instead of any earlier one. Constant time, except for the release of evicted values.
+    /// Stores `value` for `key` instead of any earlier one, and evicts other values if the costs exceed ``limit``.
+    /// Constant time, except for evictions and the release of evicted values.
     ///
-    /// - Parameter cost: the memory that the value takes, in bytes. It must not change while the value is stored. At
-    ///   least 256 are counted, for the entry itself.
+    /// - Parameters:
+    ///   - value: the value, which may be evicted at once.
+    ///   - key: the key under which later lookups find the value.
+    ///   - cost: the memory that the value takes, in bytes. It must not change while the value is stored. At least 256
+    ///     are counted, for the entry itself.
     /// - Returns: `false` if the cost is above ``entryLimit``: then nothing is stored for `key`.
     @discardableResult
     public func insert(_ value: Value, for key: Key, cost: Int) -> Bool {
@@ -59,14 +67,16 @@ public final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Senda
         return isKept
     }
 
-    /// Removes the value for `key`, and forgets how often it was used.
+    /// Removes the value for `key`, and forgets how often it was used. Constant time.
+    ///
+    /// - Returns: the removed value; nil if there was none.
     @discardableResult
     public func remove(_ key: Key) -> Value? {
         let entry = contents.withLock { $0.remove(key) }
         return entry?.value
     }
 
-    /// Evicts the least valuable values until the rest cost at most `cost`.
+    /// Evicts the least valuable values until the rest cost at most `cost` bytes.
     public func trim(to cost: Int) {
         let released = contents.withLock { $0.trim(to: cost) }
         withExtendedLifetime(released) {}

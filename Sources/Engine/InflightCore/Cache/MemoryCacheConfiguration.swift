@@ -12,11 +12,16 @@ public struct MemoryCacheConfiguration: Sendable, Hashable {
     /// or not to this user, nothing happens and there is no thread.
     public var reactsToMemoryPressure: Bool
 
+    /// Creates a configuration, by default with ``defaultLimit`` and a reaction to memory pressure.
+    ///
+    /// - Parameters:
+    ///   - limit: the maximum sum of the costs of all values, in bytes. With 0, nothing is stored.
+    ///   - reactsToMemoryPressure: whether the cache shrinks when memory is short.
     public init(limit: Int = MemoryCacheConfiguration.defaultLimit, reactsToMemoryPressure: Bool = true) {
         self.limit = limit
         self.reactsToMemoryPressure = reactsToMemoryPressure
     }
 
-    /// The default limit. Determined once, on first use.
+    /// The default of ``limit``, in bytes. Determined once, on first use.
     public static let defaultLimit = min(AvailableMemory.bytes / 100 * 15, 768 << 20)
 }

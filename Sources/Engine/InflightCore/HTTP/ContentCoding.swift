@@ -1,4 +1,4 @@
-/// A content coding (RFC 9110 section 8.4.1), and how to decode it.
+/// A content coding, such as gzip (RFC 9110 section 8.4.1), with its decoder.
 public protocol ContentCoding: Sendable {
     /// The name in `Accept-Encoding` and `Content-Encoding`, in lower case, followed by its aliases.
     var names: [String] { get }
@@ -7,7 +7,7 @@ public protocol ContentCoding: Sendable {
     func makeDecoder() -> (any ContentDecoder)?
 }
 
-/// Decodes the content coding of one body, whose bytes arrive in pieces. Used on one thread at a time.
+/// A decoder of the content coding of one body, whose bytes arrive in pieces. Used on one thread at a time.
 public protocol ContentDecoder: AnyObject {
     /// Decodes `bytes`, and passes the result on in pieces that are valid for the length of the call. The memory used
     /// does not grow with the size of the result.
@@ -16,20 +16,23 @@ public protocol ContentDecoder: AnyObject {
     ///   - bytes: the next bytes; if an earlier call was stopped, those that it did not consume, perhaps none.
     ///   - body: takes a piece, and returns whether to continue; if not, the call returns.
     /// - Returns: the number of `bytes` consumed: all of them, unless the call was stopped.
+    /// - Throws: an error if the coded data is malformed, or if there is no memory.
     @discardableResult
     func decode(
         _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
     ) throws(ContentCodingError) -> Int
 
-    /// No more bytes follow.
+    /// Ends the body: no more bytes follow. Throws ``ContentCodingError/truncated`` if the coded data is incomplete.
     func finish() throws(ContentCodingError)
 }
 
 /// The reason why a body cannot be decoded.
 public enum ContentCodingError: Error, Hashable, Sendable {
+    /// The coded data is malformed.
     case damaged
     /// The bytes end before the coded data does.
     case truncated
+    /// There is no memory for the decoder's work.
     case outOfMemory
     /// The receiver of the result wanted no more.
     case stopped

@@ -5,6 +5,7 @@
 public struct HTTPFields: Sendable, Hashable {
     /// For each field, the lengths of its name and value in four bytes each, followed by the name and the value.
     private var text: [UInt8] = []
+    /// The number of fields, each duplicate included.
     public private(set) var count = 0
 
     private static let lengthBytes = 8
@@ -15,20 +16,25 @@ public struct HTTPFields: Sendable, Hashable {
         var end: Int
     }
 
+    /// Creates an empty list.
     public init() {}
 
+    /// Creates a list of fields in this order, duplicates included. Nothing is validated.
     public init(_ fields: [(name: String, value: String)]) {
         for field in fields { append(field.name, field.value) }
     }
 
+    /// Whether there are no fields.
     public var isEmpty: Bool { count == 0 }
 
-    /// Appends a field.
+    /// Appends a field, as UTF-8. Fields with the same name are kept. Neither name nor value is validated here: an
+    /// ``ImageRequest`` whose fields are invalid fails with ``LoadError/Code/invalidRequest``.
     public mutating func append(_ name: String, _ value: String) {
         append(name: name.utf8, value: value.utf8)
     }
 
-    /// Appends a field of raw bytes. The caller has removed optional white space around the value.
+    /// Appends a field of raw bytes. The caller has removed optional white space around the value. Traps if the name or
+    /// the value is 4 GiB or longer.
     public mutating func append(name: some Collection<UInt8>, value: some Collection<UInt8>) {
         unsafe withUnsafeBytes(of: Self.lengths(name.count, value.count)) { unsafe text.append(contentsOf: $0) }
         text.append(contentsOf: name)
@@ -66,7 +72,7 @@ public struct HTTPFields: Sendable, Hashable {
         return (name, value)
     }
 
-    /// Replaces all fields with this name by one.
+    /// Replaces all fields with this name by one at the end.
     public mutating func set(_ name: String, _ value: String) {
         remove(name)
         append(name, value)
@@ -95,7 +101,7 @@ public struct HTTPFields: Sendable, Hashable {
         }
     }
 
-    /// Returns all values with this name, in order.
+    /// Returns all values with this name, in order. Bytes that are not UTF-8 are decoded as Latin-1.
     public func values(_ name: String) -> [String] {
         var values: [String] = []
         forEachPosition { position in
@@ -128,16 +134,29 @@ public struct HTTPFields: Sendable, Hashable {
         return kept
     }
 
+    /// Returns whether there is a field with this name.
     public func contains(_ name: String) -> Bool { first(name) != nil }
 
+    /// Returns the name of the field at an index, as sent. Bytes that are not UTF-8 are decoded as Latin-1.
+    ///
+    /// - Parameter index: from 0 to ``count`` - 1; any other value traps. Takes one step for each field before it.
     public func name(_ index: Int) -> String { Self.decoded(rawName(index)) }
+    /// Returns the value of the field at an index. Bytes that are not UTF-8 are decoded as Latin-1.
+    ///
+    /// - Parameter index: from 0 to ``count`` - 1; any other value traps. Takes one step for each field before it.
     public func value(_ index: Int) -> String { Self.decoded(rawValue(index)) }
 
+    /// Returns the name of the field at an index, as the bytes sent.
+    ///
+    /// - Parameter index: from 0 to ``count`` - 1; any other value traps. Takes one step for each field before it.
     public func rawName(_ index: Int) -> ArraySlice<UInt8> {
         let position = position(index)
         return text[position.name..<position.value]
     }
 
+    /// Returns the value of the field at an index, as the bytes sent.
+    ///
+    /// - Parameter index: from 0 to ``count`` - 1; any other value traps. Takes one step for each field before it.
     public func rawValue(_ index: Int) -> ArraySlice<UInt8> {
         let position = position(index)
         return text[position.value..<position.end]

@@ -14,13 +14,17 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
     private let pathStart: UInt32
     private let pathEnd: UInt32
 
+    /// Parses an absolute URL.
+    ///
+    /// - Throws: ``LoadError/Code/invalidURL`` if the text is relative, malformed or ambiguous, contains a control
+    ///   character, or lacks a host that its scheme requires.
     public init(_ text: String) throws(LoadError) {
         try self.init(parsing: text)
     }
 
     public var description: String { string }
 
-    /// The origin; `nil` if the URL has no authority, as in `data:` and `file:///`.
+    /// The scheme, host and port; `nil` if the URL has no host, as in `data:` and `file:///`.
     public var origin: Origin? { originKey.origin }
 
     /// The path, still percent-encoded. For a URL without a host, such as `data:`, everything after the colon.
@@ -32,6 +36,10 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Returns the target of `reference`, resolved against this URL (RFC 3986 section 5.2).
+    ///
+    /// - Parameter reference: a relative reference or an absolute URL.
+    /// - Throws: ``LoadError/Code/invalidURL`` if the target is not a valid URL, or if this URL has no authority, so
+    ///   that nothing relative can be resolved against it.
     public func resolving(_ reference: String) throws(LoadError) -> ResourceURL {
         let parts = URLParts(reference)
         if parts.scheme != nil { return try ResourceURL(reference) }

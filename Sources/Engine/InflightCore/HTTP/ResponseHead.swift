@@ -1,9 +1,14 @@
-/// The part of an HTTP response before its body.
+/// The part of a response before its body: status, version and header fields.
 public struct ResponseHead: Sendable, Hashable {
+    /// The protocol version of a response. The raw value is the number in the version's name.
     public enum Version: String, Sendable, Hashable {
+        /// HTTP/1.0 (RFC 1945).
         case http1_0 = "1.0"
+        /// HTTP/1.1 (RFC 9112).
         case http1_1 = "1.1"
+        /// HTTP/2 (RFC 9113).
         case http2 = "2"
+        /// HTTP/3 (RFC 9114).
         case http3 = "3"
         /// Not HTTP: `file:`, `data:`, and scripted responses in tests.
         case none = ""
@@ -12,10 +17,19 @@ public struct ResponseHead: Sendable, Hashable {
         public var isMultiplexed: Bool { self == .http2 || self == .http3 }
     }
 
+    /// The status code (RFC 9110 section 15), such as 200.
     public var status: Int
+    /// The protocol version.
     public var version: Version
+    /// The header fields, in wire order.
     public var fields: HTTPFields
 
+    /// Creates a head, for example in a transport.
+    ///
+    /// - Parameters:
+    ///   - status: the status code; 200 for a successful response that is not HTTP.
+    ///   - version: the protocol version; ``Version/none`` if the response is not HTTP.
+    ///   - fields: the header fields, in wire order.
     public init(status: Int, version: Version = .http1_1, fields: HTTPFields = HTTPFields()) {
         self.status = status
         self.version = version

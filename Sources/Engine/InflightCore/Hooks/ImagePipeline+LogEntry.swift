@@ -1,21 +1,23 @@
 extension ImagePipeline {
-    /// One log event, for ``ImagePipeline/Configuration/log``.
+    /// One log entry, for ``ImagePipeline/Configuration/log``: a level, a message and details.
     public struct LogEntry: Sendable, Hashable, CustomStringConvertible {
+        /// The importance of a log entry, in ascending order.
         public enum Level: Int, Sendable, Hashable, Comparable, CaseIterable {
-            /// Each step of each job.
+            /// Every load that subscribes to a job.
             case trace
-            /// Each exchange and its end.
+            /// Normal operation: exchanges, redirects, cache hits, and the ends of jobs.
             case debug
-            /// Events of interest to a program's owner, such as a repeated request or one that continues elsewhere.
+            /// Events of interest to a program's owner, such as a retry or a load that continues with a fallback.
             case notice
-            /// A load failed.
+            /// Failures: a job failed, or a processed image could not be stored.
             case error
 
             public static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
         }
 
+        /// The importance of the entry.
         public let level: Level
-        /// The message, constant for each kind of event. Details are in `fields`.
+        /// The message, constant for each kind of entry. Details are in ``fields``.
         public let message: String
         /// The details, in a fixed order. URLs are without credentials, and values contain no control characters.
         public let fields: [(name: String, value: String)]
@@ -29,6 +31,7 @@ extension ImagePipeline {
             }
         }
 
+        /// The value of the first detail with this name, compared exactly; nil if there is none.
         public subscript(name: String) -> String? {
             fields.first { $0.name == name }?.value
         }

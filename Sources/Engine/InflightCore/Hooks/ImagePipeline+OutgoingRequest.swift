@@ -1,21 +1,26 @@
 extension ImagePipeline {
-    /// A request that is about to be sent, for ``ImagePipeline/Configuration/willSend`` to change.
+    /// A request that is about to be sent. ``ImagePipeline/Configuration/willSend`` may change its ``fields``.
     public struct OutgoingRequest: Sendable {
         /// The reason why a request is sent.
         public enum Reason: Sendable, Hashable {
-            /// The first request to this URL in this load.
+            /// The first request to this URL in this load, or one that is repeated for another reason than rejected
+            /// credentials, such as a retry after a transient failure.
             case first
             /// The same request was sent before, and the server responded with 401: its credentials are not valid any
             /// more. Occurs once for each URL of a load.
-            /// - Parameter sent: the rejected header fields. Another load may have got better ones since.
+            ///
+            /// The values are the head of that response, and the rejected header fields. Another load may have got
+            /// better ones since.
             case unauthorized(ResponseHead, sent: HTTPFields)
         }
 
         /// The URL that the request is sent to, after redirects.
         public let url: ResourceURL
+        /// The HTTP method, after redirects.
         public let method: String
         /// The header fields to send. Fields that are added here go to this URL alone, and never follow a redirect.
         public var fields: HTTPFields
+        /// The reason why the request is sent.
         public let reason: Reason
 
         init(_ request: TransportRequest, reason: Reason) {

@@ -1,6 +1,6 @@
 public import InflightConcurrency
 
-/// Loads the image for one place on the screen: one request at a time, each replacing the one before.
+/// A loader of the image for one place on the screen: one request at a time, each replacing the one before.
 ///
 /// ```swift
 /// @MainActor final class PhotoView {
@@ -35,17 +35,21 @@ public import InflightConcurrency
 /// - Cost: about 50 ns for each use on a dispatch queue, to check the queue; to set a request, two passes over its URL
 ///   and one lookup in the memory cache.
 public final class ImageLoader: Confined {
+    /// The state of a loader.
     public enum State: Sendable {
         /// Nothing is loaded or loading.
         case idle
-        /// Loading, with the progress as soon as it is known.
+        /// The request is loading. The progress is nil until it is known.
         case loading(ImageTask.Progress?)
+        /// The image was loaded, or found in memory.
         case loaded(LoadedImage)
+        /// The load failed. ``start()`` retries it.
         case failed(LoadError)
     }
 
     typealias Machine = LoaderMachine<ImageRequest, ImageTask.Progress, ImagePreview, LoadedImage, LoadError>
 
+    /// The callback queue, the only one on which the loader may be used. May be read on any thread.
     public let confinement: CallbackQueue
     private let pipeline: ImagePipeline
     private var machine = Machine()
@@ -61,14 +65,22 @@ public final class ImageLoader: Confined {
         func came() {}
     }
 
-    /// Creates a loader that is used on the main actor. Its handler may touch views.
+    /// Creates an idle loader that is used on the main actor. Its handler may touch views.
+    ///
+    /// - Parameters:
+    ///   - pipeline: the pipeline that loads the images, retained by the loader.
+    ///   - callbackQueue: `.main`.
     @MainActor
     public init(pipeline: ImagePipeline, callbackQueue: MainCallbackQueue) {
         self.pipeline = pipeline
         confinement = callbackQueue.queue
     }
 
-    /// Creates a loader that is used on `callbackQueue`, which must be serial. May be called elsewhere.
+    /// Creates an idle loader that is used on `callbackQueue` alone. This initializer may be called elsewhere.
+    ///
+    /// - Parameters:
+    ///   - pipeline: the pipeline that loads the images, retained by the loader.
+    ///   - callbackQueue: the queue for every use of the loader and for ``onChange``. It must be serial.
     public init(pipeline: ImagePipeline, callbackQueue: CallbackQueue) {
         self.pipeline = pipeline
         confinement = callbackQueue
@@ -103,8 +115,8 @@ public final class ImageLoader: Confined {
         }
     }
 
-    /// Processors that are applied to every image here, after those of the request. Changing them restarts the load,
-    /// unless the loader is idle; jobs that both loads have in common continue.
+    /// The processors that are applied to every image of this loader, after those of the request. Changing them
+    /// restarts the load, unless the loader is idle; jobs that both loads have in common continue.
     public var processors: [ImageProcessor] {
         get {
             checkConfinement()
@@ -127,14 +139,15 @@ public final class ImageLoader: Confined {
         perform(machine.startCalled())
     }
 
-    /// Cancels the load: idle, and silent until ``start()`` or a request. Does nothing if it has ended.
+    /// Cancels the load. The loader becomes idle, and ``onChange`` is not called until ``start()`` or a new request.
+    /// Does nothing if the load has ended.
     public func cancel() {
         checkConfinement()
         perform(machine.cancelCalled())
     }
 
-    /// Cancels the load, and releases the request and the image. Handler, processors and placeholders stay: for a cell
-    /// that is about to be reused.
+    /// Cancels the load, and releases the request and the image, for a cell that is about to be reused. Handler,
+    /// processors and placeholders stay.
     public func reset() {
         checkConfinement()
         wanted = nil
@@ -143,7 +156,7 @@ public final class ImageLoader: Confined {
 
     // MARK: State
 
-    /// The state of the load.
+    /// The state of the load: idle, loading, loaded or failed.
     public var state: State {
         checkConfinement()
         noticeDroppedAnswer()
@@ -155,7 +168,8 @@ public final class ImageLoader: Confined {
         }
     }
 
-    /// The latest preview of the image that is loading, if the request wants previews.
+    /// The latest preview of the image that is loading; nil before the first, when the load has ended, and if
+    /// ``ImageRequest/previews`` is nil.
     public var preview: ImagePreview? {
         checkConfinement()
         return machine.preview
@@ -173,7 +187,7 @@ public final class ImageLoader: Confined {
         }
     }
 
-    /// Shown while there is no image.
+    /// The picture to show while there is no image; nil for none. Setting it does not call ``onChange``.
     public var placeholder: PixelBuffer? {
         get {
             checkConfinement()
@@ -185,7 +199,7 @@ public final class ImageLoader: Confined {
         }
     }
 
-    /// Shown if the load failed.
+    /// The picture to show if the load failed; if nil, the ``placeholder``. Setting it does not call ``onChange``.
     public var failurePicture: PixelBuffer? {
         get {
             checkConfinement()
@@ -197,8 +211,8 @@ public final class ImageLoader: Confined {
         }
     }
 
-    /// Called on the callback queue with the loader, which it thus need not capture, when progress, a preview, an image
-    /// or a failure has arrived. Never called for changes that a call of yours made.
+    /// The handler of changes, called on the callback queue when progress, a preview, an image or a failure has
+    /// arrived. It gets the loader, which it thus need not capture. Never called for changes that a call of yours made.
     ///
     /// It may be set, replaced or cleared at any time, also while it runs; the handler set at the time of an event is
     /// called. It may do anything, such as set another request or release the loader.

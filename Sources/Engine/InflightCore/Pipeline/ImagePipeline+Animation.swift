@@ -9,6 +9,8 @@ extension ImagePipeline {
     /// memory cache, and they take no slots of the decode lane.
     ///
     /// - Parameters:
+    ///   - request: the request for the animation's file.
+    ///   - buffer: the limits on the frames that the animation retains.
     ///   - configure: changes the decode options, for example the limits of frames.
     ///   - workers: the executor that decodes frames. It is separate from the pipeline's decode threads, so that images
     ///     that are not on screen yet do not wait for animations.

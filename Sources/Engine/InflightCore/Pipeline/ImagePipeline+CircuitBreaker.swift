@@ -1,7 +1,8 @@
 internal import InflightConcurrency
 
 extension ImagePipeline {
-    /// When the pipeline stops connecting to an unreachable origin, and how the origin's loads behave meanwhile.
+    /// The policy for unreachable origins: when the pipeline stops connecting, and how the origin's loads behave
+    /// meanwhile.
     ///
     /// The origin's circuit opens after ``failuresToOpen`` connection failures in a row: refused connections, names
     /// that do not resolve, unreachable networks, and timeouts before any response. A status is a response, and closes
@@ -24,7 +25,7 @@ extension ImagePipeline {
         /// The time from opening a circuit to its first probe. It doubles with each probe that fails. The actual wait
         /// is random, between half of it and all of it.
         public var firstBackoff: Duration = .seconds(1)
-        /// The longest time between two probes.
+        /// The maximum time from opening a circuit to its next probe, however many probes have failed.
         public var maximumBackoff: Duration = .seconds(60)
         /// The behaviour of an origin's loads while its circuit is open.
         public var whileOpen = OpenPolicy.fail

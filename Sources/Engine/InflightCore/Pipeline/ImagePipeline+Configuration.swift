@@ -21,22 +21,28 @@ extension ImagePipeline {
 
         /// The transports. If several serve a scheme, the last one is used.
         public var transports: [TransportSource]
+        /// The codecs, which detect, decode and encode image formats.
         public var codecs: CodecRegistry
         /// The content codings to accept and decode. A request with its own `Accept-Encoding` sends that instead. If
         /// there are none, the transport decides.
         public var contentCodings: [any ContentCoding] = []
+        /// The clock for deadlines, delays, event times and the freshness of responses. Tests replace it.
         public var clock: any EngineClock = SystemClock()
-        /// The limits of the cache of decoded images. The cost of an image is the size of its pixels in bytes.
+        /// The limits of the cache of decoded images. The cost of an image is the size of its pixels and its metadata,
+        /// in bytes.
         public var memoryCache = MemoryCacheConfiguration()
         /// Whether the memory cache serves stale images to every load: see ``ImageRequest/allowsStaleFromMemory``.
         public var allowsStaleFromMemory = false
-        /// A cache of decoded images that replaces the one that ``memoryCache`` describes.
+        /// The cache of decoded images. If nil, the pipeline creates one as ``memoryCache`` describes it.
         public var imageCache: (any ImageCaching)?
-        /// The maximum number of running fetches, over all origins.
+        /// The maximum number of running fetches, over all origins. Values below 1 count as 1. A quarter of the slots
+        /// is reserved for loads of at least normal priority.
         public var maximumConcurrentFetches = 64
         /// The maximum number of running fetches from one origin while it speaks HTTP/1.1, each on its own connection.
+        /// Values below 1 count as 1.
         public var maximumConcurrentFetchesPerOrigin = 6
-        /// The same for an origin known to speak HTTP/2: the maximum number of streams, on one connection.
+        /// The maximum number of running fetches from one origin that is known to speak HTTP/2 or HTTP/3, each a stream
+        /// of a shared connection.
         public var maximumStreamsPerOrigin = 64
         /// The maximum number of bytes that the bodies of all transfers hold in memory together: decoded, and the coded
         /// bytes too if a store keeps them. A body counts from its first byte until its fetch ends. When the limit is
@@ -45,9 +51,10 @@ extension ImagePipeline {
         /// reserved for bytes that transfers already hold when they pause: 2 MiB for each of
         /// ``maximumConcurrentFetches``. While a transfer is paused, only its total timeout runs.
         public var maximumBodyBytesInFlight: Int64 = 256 << 20
-        /// The folder for such files; if nil, `TMPDIR`, `/var/tmp` or `/tmp`.
+        /// The folder for the temporary files of bodies in flight; if nil, `TMPDIR`, `/var/tmp` or `/tmp`.
         public var temporaryFolder: String?
-        /// The maximum number of running decodes and processors, and of threads for them.
+        /// The maximum number of running decodes and processors, and of threads for them. By default the number of
+        /// processors. Values below 1 count as 1.
         public var decodeConcurrency = MachineSize.processors
         /// The maximum memory for all running decodes together, in bytes, as their codecs estimate it from the headers.
         /// A decode that does not fit waits for others to end. One that can never fit fails with
@@ -70,16 +77,19 @@ extension ImagePipeline {
         public var store: StoreSource?
         /// The policy for retries after transient failures. If nil, such failures are delivered at once.
         public var retry: RetryPolicy?
-        /// When the pipeline stops connecting to an unreachable origin. If nil, every load tries by itself.
+        /// The policy for unreachable origins, to which the pipeline stops connecting for a while. If nil, every load
+        /// tries to connect.
         public var circuitBreaker: CircuitBreaker?
         /// The maximum number of loads in progress, queued and running. Further loads fail at once with
         /// ``LoadError/Code/overloaded``, on their callback queues. Every task that waits for a job counts, including
         /// coalesced ones, prefetches and requests that revalidate a stale response. An image in memory is always
         /// served, and a load that was admitted is never refused later. If nil, there is no limit.
         public var maximumQueuedTasks: Int?
-        /// Returns numbers from 0 to 1 for the jitter of retries and probes. Called on any thread, with no lock held.
+        /// A source of numbers from 0 to 1 for the jitter of retries and probes. Called on any thread, with no lock
+        /// held.
         public var random: @Sendable () -> Double = { Double.random(in: 0...1) }
-        /// The maximum number of body bytes queued for the store, whose threads write them. More are not stored.
+        /// The maximum number of body bytes queued for the store, whose threads write them. A response whose bytes
+        /// would exceed it is delivered but not stored.
         public var maximumBytesToStore: Int64 = 64 << 20
 
         /// Changes each request before it is sent over HTTP, for example to add a token or a signature. Called again
@@ -101,15 +111,23 @@ extension ImagePipeline {
         /// The executor of hooks and sources. If nil, they run where tasks without an executor do.
         public var taskExecutor: (any TaskExecutor)?
 
+        /// Creates a configuration with the defaults for everything else: no store, no retries, no circuit breaker, and
+        /// no content codings. `Inflight` has an initializer with standard parts.
+        ///
+        /// - Parameters:
+        ///   - transports: the transports. If several serve a scheme, the last one is used.
+        ///   - codecs: the codecs.
         public init(transports: [TransportSource], codecs: CodecRegistry) {
             self.transports = transports
             self.codecs = codecs
         }
     }
 
+    /// The order of queued loads with the same priority.
     public enum LoadOrder: Sendable {
+        /// The earliest request first.
         case firstInFirstOut
-        /// For lists that scroll: the latest request is the one on screen.
+        /// The latest request first: for lists that scroll, where it is the one on screen.
         case lastInFirstOut
     }
 }

@@ -2,12 +2,12 @@ public import Dispatch
 internal import InflightConcurrency
 
 extension ImagePipeline {
+    // Disfavoured, so that `.main` stays the main queue whose closures are `@MainActor`.
     /// Loads an image, with callbacks on a dispatch queue. Equivalent to
     /// ``load(_:on:progress:preview:completion:)-(_,CallbackQueue,_,_,_)`` on `.queue(queue)`.
     ///
     /// Its closures are not `@MainActor`. For callbacks that access views, pass `.main`, which selects
     /// ``load(_:on:progress:preview:completion:)-(_,MainCallbackQueue,_,_,_)``, instead of `DispatchQueue.main`.
-    // Disfavoured, so that `.main` stays the main queue whose closures are `@MainActor`.
     @_disfavoredOverload
     @discardableResult
     public func load(

@@ -3,15 +3,16 @@ extension ImagePipeline {
     ///
     /// They cost a load one or two additions, and a reader a lock for the time of copying some numbers. Distributions
     /// are not included: histograms of queueing, first byte, fetch, decode and delivery, from `p50` to `p99`, are those
-    /// of a ``Metrics``, which a ``Observer`` maintains if a program wants them. Counters in both have
-    /// the same name and the same meaning.
+    /// of a ``Metrics``, which an ``Observer`` maintains if a program wants them. Counters in both have the same name
+    /// and, except for ``exchanges``, the same meaning.
     public struct Statistics: Sendable, Hashable {
-        /// The number of tasks that had to wait for a job. Images found in memory are not counted.
+        /// The number of tasks that had to wait for a job. Images found in memory are not counted. A task that
+        /// continues with another request, such as a fallback, is counted again.
         public internal(set) var tasks = 0
         /// The number of tasks that were coalesced with a job in flight.
         public internal(set) var sharedTasks = 0
-        /// The number of slots that fetches and sources were given in time: one for each redirect too, none for the
-        /// repeated request after a 401.
+        /// The number of slots in the fetch lane that were put to use by fetches and sources. Each redirect and each
+        /// retry takes another slot. The repeated request after a 401 takes none.
         public internal(set) var exchanges = 0
 
         /// The number of tasks that wait for a job now.
@@ -26,7 +27,7 @@ extension ImagePipeline {
         var waitingJobs = Lanes()
         var runningJobs = Lanes()
 
-        /// The number of successful loads by source (hits by kind). Only sources with a success are included.
+        /// The number of successful loads by source. Only sources with a success are included.
         ///
         /// A load is counted when its result becomes known. A lookup by ``ImagePipeline/cached(_:)`` is no load. Its
         /// hits are in ``ImagePipeline/memoryCacheStatistics``.
@@ -47,6 +48,7 @@ extension ImagePipeline {
             var byName: [Event.Lane: Int] { [.store: store, .fetch: fetch, .decode: decode] }
         }
 
+        /// Creates statistics whose counters are all 0.
         public init() {}
     }
 }

@@ -39,7 +39,11 @@ public final class ImagePipeline: Sendable {
     let driver: TaskDriver
     let storage: ResponseStorage
 
-    /// - Throws: ``LoadError`` if a transport of its own cannot be created, for example if a CA file is unreadable.
+    /// Creates a pipeline with transports and a store as its configuration says.
+    ///
+    /// - Parameter configuration: the parts and the limits. Later changes to it have no effect.
+    /// - Throws: ``LoadError`` if a transport or a store of its own cannot be created, for example if a CA file is
+    ///   unreadable.
     public init(configuration: Configuration) throws(LoadError) {
         scheduler = Scheduler(configuration)
         images = CachedImages(configuration)
@@ -64,13 +68,13 @@ public final class ImagePipeline: Sendable {
         return statistics
     }
 
-    /// Returns the maximum number of running jobs in a lane.
+    /// Returns the maximum number of running jobs in a lane, over all origins. It is constant.
     public func limit(of lane: Event.Lane) -> Int { scheduler.laneLimits[lane] ?? 0 }
 
-    /// The statistics of the cache of decoded images.
+    /// The current contents of the cache of decoded images, and its counters.
     public var memoryCacheStatistics: MemoryCacheStatistics { images.cache.statistics }
 
-    /// Evicts the least valuable images until the rest cost at most `cost` bytes.
+    /// Evicts the least valuable images from the memory cache until the rest cost at most `cost` bytes. 0 evicts all.
     public func trimMemoryCache(to cost: Int) { images.cache.trim(to: cost) }
 
     /// Removes every image from the memory cache.
@@ -78,13 +82,16 @@ public final class ImagePipeline: Sendable {
 
     // MARK: Callbacks
 
-    /// Loads an image. `completion` is called on the main queue, never inside this call, and never after a `cancel()`
-    /// there.
+    /// Loads an image, with callbacks on the main queue. They are called in order, never inside this call, and never
+    /// after a ``ImageTask/cancel()`` on the main queue.
     ///
     /// - Parameters:
+    ///   - request: the request. If it is invalid, the result is a failure.
+    ///   - queue: `.main`.
     ///   - progress: called with the progress of the fetch. Intermediate progress may be dropped.
     ///   - preview: called with partial images, each better than the one before, if ``ImageRequest/previews`` is set.
-    ///   - completion: called once, with the result.
+    ///   - completion: called once, with the result, unless the task was cancelled.
+    /// - Returns: the task, for cancelling it or changing its priority. The engine retains it until it has ended.
     @discardableResult
     public func load(
         _ request: ImageRequest, on queue: MainCallbackQueue,
@@ -106,8 +113,17 @@ public final class ImagePipeline: Sendable {
         return driver.load(request, goal: .image, sink: sink)
     }
 
-    /// Loads an image. `progress`, `preview` and `completion` are called on `queue`, in order, never inside this call.
-    /// On a serial queue, they are never called after a `cancel()` on it.
+    /// Loads an image, with callbacks on `queue`. They are called in order, one at a time, and never inside this call.
+    /// On a serial queue, they are never called after a ``ImageTask/cancel()`` on it.
+    ///
+    /// - Parameters:
+    ///   - request: the request. If it is invalid, the result is a failure.
+    ///   - queue: the queue for the callbacks. If it may drop work (`CallbackQueue.mayDrop`), the result may never be
+    ///     delivered.
+    ///   - progress: called with the progress of the fetch. Intermediate progress may be dropped.
+    ///   - preview: called with partial images, each better than the one before, if ``ImageRequest/previews`` is set.
+    ///   - completion: called once, with the result, unless the task was cancelled.
+    /// - Returns: the task, for cancelling it or changing its priority. The engine retains it until it has ended.
     @discardableResult
     public func load(
         _ request: ImageRequest, on queue: CallbackQueue,
@@ -120,9 +136,11 @@ public final class ImagePipeline: Sendable {
             sink: CallbackSink(queue: queue, progress: progress, preview: preview, completion: .image(completion)))
     }
 
-    /// Loads bytes without decoding them, except for previews if the request asks for them. The result is a failure if
-    /// the status says that they are not the requested resource. Callbacks as with
-    /// ``load(_:on:progress:preview:completion:)-(_,CallbackQueue,_,_,_)``.
+    /// Loads bytes without decoding them, except for previews if the request asks for them. The callbacks are those of
+    /// ``load(_:on:progress:preview:completion:)-(_,CallbackQueue,_,_,_)``, with the response as the result.
+    ///
+    /// The result is a failure with ``LoadError/Code/badStatus`` if the status says that the body is not the requested
+    /// resource.
     @discardableResult
     public func loadResponse(
         _ request: ImageRequest, on queue: CallbackQueue,
@@ -137,19 +155,31 @@ public final class ImagePipeline: Sendable {
 
     // MARK: Awaited
 
-    /// Returns the image. Cancelling the surrounding task throws ``LoadError/Code/cancelled``.
+    /// Returns the image from the memory cache, the store or its origin.
+    ///
+    /// Cancelling the surrounding task cancels this load; jobs with other subscribers continue.
+    ///
+    /// - Throws: the error of the load; ``LoadError/Code/cancelled`` if the surrounding task is cancelled.
     public func image(for request: ImageRequest) async throws(LoadError) -> LoadedImage {
         let (result, isShared) = try await outcome(of: request, goal: .image)
         return try result.image(isShared: isShared).get()
     }
 
-    /// Returns the bytes without decoding them. Throws if the status says that they are not the requested resource.
+    /// Returns the bytes without decoding them. They are not copied.
+    ///
+    /// - Throws: the error of the load; ``LoadError/Code/badStatus`` if the status says that the body is not the
+    ///   requested resource; ``LoadError/Code/cancelled`` if the surrounding task is cancelled.
     public func data(for request: ImageRequest) async throws(LoadError) -> Data {
         let (result, isShared) = try await outcome(of: request, goal: .data)
         return Data(try result.response(isShared: isShared).get().body)
     }
 
     /// Returns the response to any HTTP exchange, whatever its status, after following redirects.
+    ///
+    /// Requests with an unsafe method, such as `POST` (RFC 9110 section 9.2.1), are never coalesced here: each is sent.
+    ///
+    /// - Throws: the error of the load if there is no response; ``LoadError/Code/cancelled`` if the surrounding task is
+    ///   cancelled.
     public func response(for request: ImageRequest) async throws(LoadError) -> LoadedResponse {
         let (result, isShared) = try await outcome(of: request, goal: .response)
         return try result.response(isShared: isShared).get()
@@ -157,6 +187,10 @@ public final class ImagePipeline: Sendable {
 
     /// Returns the information in the header of an image. The transfer stops as soon as the header is known, and reads
     /// no more than that needs.
+    ///
+    /// - Parameter request: the request. Its ``ImageRequest/page`` must be 0.
+    /// - Throws: the error of the load; ``LoadError/Code/notAnImage`` if the bytes are not an image;
+    ///   ``LoadError/Code/cancelled`` if the surrounding task is cancelled.
     public func info(for request: ImageRequest) async throws(LoadError) -> RemoteImageInfo {
         let (result, _) = try await outcome(of: request, goal: .info)
         return try result.info.get()
@@ -168,7 +202,8 @@ public final class ImagePipeline: Sendable {
         LoadEvents(task: driver.makeTask(request, goal: .image, hearsProgress: true))
     }
 
-    /// Returns the cached image, if it is in memory. Returns at once, without blocking, on any thread.
+    /// Returns the image if it is in the memory cache, with the requested size and processors; otherwise nil. Returns
+    /// at once, without blocking, on any thread.
     ///
     /// The image may be stale (RFC 9111 section 4.2), and is then marked (``LoadedImage/isStale``). It can be shown
     /// until a load, which contacts the origin, delivers the current one.
@@ -207,15 +242,20 @@ public final class ImagePipeline: Sendable {
 
     // MARK: Ending
 
+    /// The treatment of loads in progress when a pipeline shuts down.
     public enum ShutdownMode: Sendable {
-        /// Loads in progress are finished.
+        /// Finish loads in progress.
         case finish
-        /// Loads in progress are stopped with ``LoadError/Code/shutDown``.
+        /// Stop loads in progress. They fail with ``LoadError/Code/shutDown``.
         case cancel
     }
 
-    /// Accepts no more loads. Returns when the last one has ended, all work has stopped, and the pipeline's own
-    /// transports have released their threads and connections.
+    /// Shuts the pipeline down. Returns when the last load has ended, all work has stopped, the store has finished its
+    /// writes, and the pipeline's own transports have released their threads and connections.
+    ///
+    /// From this call on, new loads fail with ``LoadError/Code/shutDown``. Images in memory are still served.
+    ///
+    /// - Parameter mode: whether loads in progress are finished or stopped.
     public func shutdown(_ mode: ShutdownMode) async {
         await scheduler.shutdown(mode)
         await fetching.turns.wait()
@@ -225,7 +265,7 @@ public final class ImagePipeline: Sendable {
 }
 
 extension Data {
-    /// Creates data with the same bytes without copying them.
+    /// Creates data with the same bytes, which it retains instead of copying them.
     public init(_ bytes: Bytes) {
         let count = bytes.count
         guard count > 0 else {

@@ -4,16 +4,21 @@ import InflightConcurrency
 /// `success` or `failure`, after which the sequence ends.
 ///
 /// Progress and previews that are not consumed in time are dropped, so nothing accumulates. The sequence can be
-/// iterated once. Releasing the sequence and its iterator cancels the load. So does cancelling the task that iterates
-/// over it, whose next event is then a failure with the code ``LoadError/Code/cancelled``.
+/// iterated once, and traps if two tasks wait for its events at the same time. Releasing the sequence and its iterator
+/// cancels the load. So does cancelling the task that iterates over it, whose next event is then a failure with the
+/// code ``LoadError/Code/cancelled``.
 public struct LoadEvents: AsyncSequence, Sendable {
+    /// An event of a load.
     public enum Event: Sendable {
+        /// The progress of the fetch. The number of received bytes never decreases.
         case progress(ImageTask.Progress)
         /// A partial image, better than the one before. None follows the ending. See ``ImageRequest/previews``.
         case preview(ImagePreview)
         /// A stored image that is stale, while its successor is requested (`stale-while-revalidate`, RFC 5861).
         case stale(LoadedImage)
+        /// The ending of a successful load.
         case success(LoadedImage)
+        /// The ending of a failed or cancelled load.
         case failure(LoadError)
     }
 
@@ -56,6 +61,7 @@ public struct LoadEvents: AsyncSequence, Sendable {
         AsyncIterator(owner: owner)
     }
 
+    /// The iterator of a load's events. The first call of `next()` starts the load.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let owner: Owner
         private var hasEnded = false

@@ -13,11 +13,14 @@ extension Prefetcher {
         /// Stores decoded, processed images in the pipeline's memory cache, where later requests find them at once.
         public static let memory = Destination(kind: .memory)
 
-        /// Fetches without decoding. The prefetcher keeps the bytes, at most 64 MB, until they are taken by
+        /// Fetches without decoding. The prefetcher keeps the bytes, at most 64 MiB, until they are taken by
         /// ``Prefetcher/takeResponse(for:)``, stopped, or replaced by newer ones.
         public static let bytes = Destination(kind: .bytes(limit: 64 << 20))
 
-        /// As ``bytes``, with another limit, in bytes of kept bodies after content decoding.
+        /// Fetches without decoding, as ``bytes`` does, with another limit.
+        ///
+        /// - Parameter limit: the maximum total size of kept bodies in bytes, after their content coding is decoded.
+        ///   A larger body is dropped and counted as evicted.
         public static func bytes(limit: Int64) -> Destination {
             Destination(kind: .bytes(limit: max(0, limit)))
         }
@@ -46,7 +49,8 @@ extension Prefetcher {
 
     /// Counters of a prefetcher since its creation, and its current state.
     public struct Statistics: Sendable, Hashable {
-        /// The number of different requests that were started.
+        /// The number of different requests that were started. A request that is started again while it is queued, in
+        /// flight or kept is not counted again.
         public var asked = 0
         /// The number of loads that were sent.
         public var sent = 0
@@ -67,6 +71,7 @@ extension Prefetcher {
         /// The number of bytes that are kept.
         public var keptBytes: Int64 = 0
 
+        /// Creates statistics whose counters are all 0.
         public init() {}
     }
 }

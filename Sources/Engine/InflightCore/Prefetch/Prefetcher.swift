@@ -1,7 +1,7 @@
 internal import Dispatch
 package import InflightConcurrency
 
-/// Loads images ahead of their use, at the lowest priority.
+/// A prefetcher, which loads images ahead of their use, at the lowest priority.
 ///
 /// ```swift
 /// let prefetcher = Prefetcher(pipeline: pipeline, destination: .memory)
@@ -24,14 +24,19 @@ package import InflightConcurrency
 /// - Cost: a key for each request and call, about a microsecond; one lock for each call.
 public final class Prefetcher: Sendable {
     private let core: PrefetchCore
+    /// The destination of the prefetched images: the memory cache, or bytes kept by the prefetcher.
     public let destination: Destination
 
     /// The queue for the endings of loads. No callback of a caller runs on it.
     private static let endings = DispatchQueue(label: "inflight.prefetch", qos: .utility)
 
+    /// Creates a prefetcher without requests.
+    ///
     /// - Parameters:
+    ///   - pipeline: the pipeline that loads the images, retained by the prefetcher.
+    ///   - destination: the destination of the prefetched images.
     ///   - turn: the unit in which calls are compared.
-    ///   - limit: the maximum number of concurrent loads, 1 or more.
+    ///   - limit: the maximum number of concurrent loads. Values below 1 count as 1.
     public convenience init(
         pipeline: ImagePipeline, destination: Destination, turn: Turn = .time(.milliseconds(10)),
         limit: Int = 4
@@ -59,25 +64,30 @@ public final class Prefetcher: Sendable {
     public func start(_ requests: some Sequence<ImageRequest>) { core.start(requests) }
 
     /// Stops prefetching requests: queued ones are removed, loads in flight are cancelled, kept bytes are dropped.
+    /// Requests that were never started are ignored.
     public func stop(_ requests: some Sequence<ImageRequest>) { core.stop(requests) }
 
     /// Stops prefetching all requests. The prefetcher remains usable.
     public func stopAll() { core.stopAll() }
 
-    /// Sends nothing from this call until ``resume()``. Loads in flight continue; requests are accepted as before.
+    /// Pauses prefetching: no request is sent until ``resume()``. Loads in flight continue, and requests are accepted
+    /// as before.
     public func pause() { core.pause() }
 
     /// Resumes sending queued requests, at once. Idempotent, as ``pause()`` is.
     public func resume() { core.resume() }
 
+    /// Whether the prefetcher is paused.
     public var isPaused: Bool { core.isPaused }
 
-    /// The maximum number of concurrent loads. Lowering it cancels nothing.
+    /// The maximum number of concurrent loads. Values below 1 count as 1. Lowering it cancels nothing. Raising it sends
+    /// queued requests at once, unless the prefetcher is paused.
     public var limit: Int {
         get { core.limit }
         set { core.limit = newValue }
     }
 
+    /// The counters since the prefetcher was created, and its current state, all of one moment.
     public var statistics: Statistics { core.statistics }
 
     /// Removes and returns the kept response of a request that was fetched to ``Destination/bytes``. Returns nil if

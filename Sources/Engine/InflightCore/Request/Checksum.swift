@@ -1,8 +1,10 @@
-/// An expected SHA-256 (FIPS 180-4).
+/// The expected SHA-256 of a body (FIPS 180-4), for ``ImageRequest/checksum``.
 public struct Checksum: Hashable, Sendable, CustomStringConvertible {
     let bytes: [UInt8]
 
-    /// - Parameter text: `sha256:` and 64 hexadecimal digits, in either case. Returns nil for anything else.
+    /// Creates a checksum from its text, or returns nil if the text is malformed.
+    ///
+    /// - Parameter text: `sha256:` and 64 hexadecimal digits, in either case. The prefix is in lower case.
     public init?(_ text: String) {
         let prefix = "sha256:"
         guard text.hasPrefix(prefix) else { return nil }

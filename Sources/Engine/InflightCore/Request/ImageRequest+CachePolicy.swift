@@ -1,5 +1,5 @@
 extension ImageRequest {
-    /// How a request uses stored responses. The raw values are the arguments of the command line option.
+    /// The policy for using stored responses. The raw values are the arguments of the command line option.
     public enum CachePolicy: String, Sendable, Hashable, CaseIterable {
         /// Follows HTTP caching (RFC 9111), with the request's own `Cache-Control`.
         case obey

@@ -8,8 +8,11 @@ extension ImageRequest {
     public enum Priority: UInt8, Sendable, Hashable, Comparable, CaseIterable {
         /// For images that may never be needed: prefetching.
         case veryLow
+        /// Below normal. The engine revalidates stale responses with this priority.
         case low
+        /// The default.
         case normal
+        /// Above normal: for images that are about to be shown.
         case high
         /// For images that are on screen now.
         case veryHigh

@@ -13,12 +13,13 @@ extension ImageRequest {
         /// ``ImageRequest/keepsMetadata`` takes precedence over metadata in these options. If the format has no place
         /// for metadata, none is stored.
         case processed(EncodeOptions)
-        /// Both, so that another size is made without contacting the server.
+        /// Both the bytes as received and the processed image, encoded with these options. Another size can then be
+        /// made without contacting the server.
         case both(EncodeOptions)
 
-        /// The processed image, lossless.
+        /// The processed image, encoded losslessly as PNG.
         public static var processed: StoredRepresentation { .processed(EncodeOptions(format: .png)) }
-        /// The bytes, and the processed image, lossless.
+        /// Both the bytes as received and the processed image, encoded losslessly as PNG.
         public static var both: StoredRepresentation { .both(EncodeOptions(format: .png)) }
 
         var keepsOriginal: Bool {

@@ -8,31 +8,33 @@
 ///
 /// Nothing is validated here. If the URL cannot be loaded or a size is zero, the load fails.
 public struct ImageRequest: Sendable {
-    /// The limits of one load. Each states what it counts.
+    /// The limits of one load. A negative limit or timeout fails the load with ``LoadError/Code/invalidRequest``.
     public struct Limits: Sendable, Hashable {
         /// The maximum time for name resolution, connection and TLS together. If nil, there is no limit.
         public var connectTimeout: Duration? = .seconds(10)
         /// The longest time without a byte in either direction. A response's head must also be complete within this
         /// time after its first line. If nil, there is no limit.
         public var stallTimeout: Duration? = .seconds(15)
-        /// The maximum time for the whole fetch with its redirects, from its start after queueing. If nil, there is
-        /// none.
+        /// The maximum time for the whole fetch with its redirects and retries, from its start after queueing. Delays
+        /// before retries do not count. If nil, there is no limit.
         public var totalTimeout: Duration?
         /// The rate below which a transfer ends with ``LoadError/Code/timedOut``, in bytes of the body on the wire per
         /// second, averaged over ``minimumRatePeriod``. It is measured from the first byte of the body; time in which
         /// the pipeline has paused the transfer does not count. 0 disables it.
         public var minimumBytesPerSecond: Int = 1024
-        /// The period over which ``minimumBytesPerSecond`` is averaged, so the least time that a slow transfer gets.
+        /// The period over which ``minimumBytesPerSecond`` is averaged, so the minimum time that a slow transfer gets.
+        /// It must be positive.
         public var minimumRatePeriod: Duration = .seconds(30)
         /// The maximum number of bytes of the body, on the wire and again after its content coding is decoded.
         public var maximumBodyBytes: Int64 = 200_000_000
-        /// The maximum of width × height, as declared in the image's header.
+        /// The maximum number of pixels, width × height, as declared in the image's header.
         public var maximumPixels: Int = 100_000_000
         /// The maximum memory for one decode in bytes, estimated from the image's header.
         public var maximumDecodeBytes: Int = 1 << 30
         /// The maximum number of redirects to follow; 0 follows none.
         public var maximumRedirects: Int = 20
 
+        /// Creates the default limits.
         public init() {}
     }
 
@@ -40,10 +42,14 @@ public struct ImageRequest: Sendable {
     public var url: String
     /// The target size. If nil, the image keeps its own.
     public var resize: Resize?
+    /// The urgency of the load, which ``ImageTask/priority`` can change later. Not part of the keys by which requests
+    /// are coalesced.
     public var priority: Priority
     /// The properties that most requests leave at their defaults. Shared until changed, so that a request stays small.
     private var rest = Rest.standard
 
+    /// The HTTP method, `GET` by default. It is sent as it is, so use upper case. Files and `data:` URLs support `GET`
+    /// and `HEAD`. If it is not a token (RFC 9110 section 9.1), the load fails with ``LoadError/Code/invalidRequest``.
     public var method: String {
         get { rest.value.method }
         set { changeRest { $0.method = newValue } }
@@ -59,20 +65,24 @@ public struct ImageRequest: Sendable {
         get { rest.value.originFields }
         set { changeRest { $0.originFields = newValue } }
     }
+    /// The body to send, by default nil for none. A redirect that changes the method to `GET` drops it; others send it
+    /// again.
     public var body: Bytes? {
         get { rest.value.body }
         set { changeRest { $0.body = newValue } }
     }
-    /// The processors applied to the decoded image, in this order.
+    /// The processors applied to the decoded and resized image, in this order. None by default.
     public var processors: [ImageProcessor] {
         get { rest.value.processors }
         set { changeRest { $0.processors = newValue } }
     }
-    /// The byte order of the pixels. GTK and Cairo need `.bgra`, with ``premultipliesAlpha``.
+    /// The byte order of the pixels, `.rgba` by default. GTK and Cairo need `.bgra`, with ``premultipliesAlpha``.
     public var pixelOrder: PixelBuffer.Format.Order {
         get { rest.value.pixelOrder }
         set { changeRest { $0.pixelOrder = newValue } }
     }
+    /// Whether the color components of the pixels are multiplied by their alpha. `false` by default. Images without
+    /// alpha are not affected.
     public var premultipliesAlpha: Bool {
         get { rest.value.premultipliesAlpha }
         set { changeRest { $0.premultipliesAlpha = newValue } }
@@ -84,14 +94,15 @@ public struct ImageRequest: Sendable {
         get { rest.value.identity }
         set { changeRest { $0.identity = newValue } }
     }
-    /// The URLs to try in order if ``url`` fails. The error of the load is that of the last one.
-    /// They are not part of the keys by which requests are coalesced.
+    /// The URLs to try in order if ``url`` fails. The error of the load is that of the last one. On another origin,
+    /// ``originFields`` and credentials in ``fields`` are not sent. ``identity`` and ``source`` apply to the first URL
+    /// alone. Fallbacks are not part of the keys by which requests are coalesced.
     public var fallbacks: [String] {
         get { rest.value.fallbacks }
         set { changeRest { $0.fallbacks = newValue } }
     }
-    /// How the request uses stored responses. With ``CachePolicy/refresh``, ``CachePolicy/reload`` and
-    /// ``CachePolicy/noStore``, images in memory are not used either.
+    /// The policy for using stored responses, ``CachePolicy/obey`` by default. With ``CachePolicy/refresh``,
+    /// ``CachePolicy/reload`` and ``CachePolicy/noStore``, images in memory are not used either.
     public var cachePolicy: CachePolicy {
         get { rest.value.cachePolicy }
         set { changeRest { $0.cachePolicy = newValue } }
@@ -126,14 +137,14 @@ public struct ImageRequest: Sendable {
         get { rest.value.verifiesStoredImage }
         set { changeRest { $0.verifiesStoredImage = newValue } }
     }
-    /// The representation in which an image from a server is stored. Not part of the keys by which requests are
-    /// coalesced: the bytes are stored if any subscriber wants them.
+    /// The representation in which an image from a server is stored, by default the bytes as received. Not part of the
+    /// keys by which requests are coalesced: the bytes are stored if any subscriber wants them.
     public var storedRepresentation: StoredRepresentation {
         get { rest.value.storedRepresentation }
         set { changeRest { $0.storedRepresentation = newValue } }
     }
-    /// The page of a multi-page image (TIFF only), from 0: see ``DecodeOptions/page``. ``ImagePipeline/info(for:)``
-    /// reads only the first.
+    /// The page of a multi-page image (TIFF only), counted from 0, which is the default: see ``DecodeOptions/page``.
+    /// ``ImagePipeline/info(for:)`` reads only the first.
     public var page: Int {
         get { rest.value.page }
         set { changeRest { $0.page = newValue } }
@@ -144,14 +155,14 @@ public struct ImageRequest: Sendable {
         get { rest.value.keepsMetadata }
         set { changeRest { $0.keepsMetadata = newValue } }
     }
-    /// The expected SHA-256 of the body after its content coding is decoded. A body that does not match fails with
-    /// ``LoadError/Code/damaged`` and is not stored.
+    /// The expected SHA-256 of the body after its content coding is decoded. If nil, it is not checked. A body that
+    /// does not match fails with ``LoadError/Code/damaged`` and is not stored.
     public var checksum: Checksum? {
         get { rest.value.checksum }
         set { changeRest { $0.checksum = newValue } }
     }
-    /// Whether redirects are followed. If not, ``ImagePipeline/response(for:)`` returns the redirect itself, and every
-    /// other call fails with its status.
+    /// Whether redirects are followed, `true` by default. If not, ``ImagePipeline/response(for:)`` returns the redirect
+    /// itself, and every other call fails with its status.
     public var followsRedirects: Bool {
         get { rest.value.followsRedirects }
         set { changeRest { $0.followsRedirects = newValue } }
@@ -169,14 +180,20 @@ public struct ImageRequest: Sendable {
         get { rest.value.previews }
         set { changeRest { $0.previews = newValue } }
     }
-    /// The source of the bytes or the image instead of ``url``.
+    /// The source of the bytes or the image, if the request was created with one. If nil, ``url`` is loaded.
     public var source: Source? { rest.value.source }
+    /// The limits of the load: times, bytes, pixels, memory and redirects.
     public var limits: Limits {
         get { rest.value.limits }
         set { changeRest { $0.limits = newValue } }
     }
 
     /// Creates a request for a URL in text form.
+    ///
+    /// - Parameters:
+    ///   - url: an absolute URL. It is not validated here: if it is invalid, the load fails.
+    ///   - resize: the target size; if nil, the image keeps its own.
+    ///   - priority: the urgency of the load.
     public init(_ url: String, resize: Resize? = nil, priority: Priority = .normal) {
         self.url = url
         self.resize = resize
@@ -184,12 +201,22 @@ public struct ImageRequest: Sendable {
     }
 
     /// Creates a request for an image from the program's own code.
+    ///
+    /// - Parameters:
+    ///   - source: the source of the image, whose identity takes the place of the URL.
+    ///   - resize: the target size; if nil, the image keeps its own.
+    ///   - priority: the urgency of the load.
     public init(source: Source, resize: Resize? = nil, priority: Priority = .normal) {
         self.init(ResourceURL(source: source.identity).string, resize: resize, priority: priority)
         changeRest { $0.source = source }
     }
 
     /// Creates a request for a URL.
+    ///
+    /// - Parameters:
+    ///   - url: an absolute URL. If it is relative, the load fails.
+    ///   - resize: the target size; if nil, the image keeps its own.
+    ///   - priority: the urgency of the load.
     public init(url: URL, resize: Resize? = nil, priority: Priority = .normal) {
         self.init(url.absoluteString, resize: resize, priority: priority)
     }

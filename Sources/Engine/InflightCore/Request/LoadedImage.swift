@@ -1,5 +1,6 @@
-/// A decoded image, and where it came from.
+/// The result of a load: a decoded image and its origin.
 public struct LoadedImage: Sendable {
+    /// The pixels, resized and processed as requested.
     public var pixels: PixelBuffer
     /// The information in the source's header. Sizes and orientation are those before any change.
     public var info: ImageInfo
@@ -9,8 +10,9 @@ public struct LoadedImage: Sendable {
     public var url: String
     /// The number of bytes of the body, after its content coding is decoded.
     public var bodyBytes: Int64
-    /// The number of bytes of the body on the wire.
+    /// The number of bytes of the body on the wire, before its content coding was decoded; 0 if it was stored.
     public var wireBytes: Int64
+    /// The source of the result: the network, a cache, a file, or the program itself.
     public var source: LoadSource
     /// The file's metadata as it is in the file, if ``ImageRequest/keepsMetadata`` asks for it. Its orientation is that
     /// of the file, not of the pixels.
@@ -26,6 +28,16 @@ public struct LoadedImage: Sendable {
     /// See ``LoadedResponse/lifetime``.
     var lifetime: ImageLifetime?
 
+    /// Creates an image, for example in a cache or a test.
+    ///
+    /// - Parameters:
+    ///   - pixels: the pixels, resized and processed.
+    ///   - info: the information in the source's header.
+    ///   - head: the response that the image was decoded from, without its body.
+    ///   - url: the URL of the response, after redirects.
+    ///   - bodyBytes: the number of bytes of the body, after its content coding is decoded.
+    ///   - wireBytes: the number of bytes of the body on the wire.
+    ///   - source: the source of the result.
     public init(
         pixels: PixelBuffer, info: ImageInfo, head: ResponseHead, url: String, bodyBytes: Int64, wireBytes: Int64,
         source: LoadSource
@@ -39,6 +51,8 @@ public struct LoadedImage: Sendable {
         self.source = source
     }
 
+    /// The width of ``pixels``, which may differ from that of the file.
     public var width: Int { pixels.width }
+    /// The height of ``pixels``, which may differ from that of the file.
     public var height: Int { pixels.height }
 }

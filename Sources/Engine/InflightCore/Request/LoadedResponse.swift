@@ -1,12 +1,14 @@
 /// The result of a fetch: any HTTP response, a file, or the bytes of a `data:` URL.
 public struct LoadedResponse: Sendable {
+    /// The status, version and header fields. A file and a `data:` URL have status 200.
     public var head: ResponseHead
     /// The body, after its content coding is decoded.
     public var body: Bytes
     /// The URL of the response, after redirects, without credentials and fragment.
     public var url: String
-    /// The number of bytes of the body on the wire, before its content coding was decoded.
+    /// The number of bytes of the body on the wire, before its content coding was decoded; 0 if it was stored.
     public var wireBytes: Int64
+    /// The source of the result: the network, the store, a file, or the program itself.
     public var source: LoadSource
     // An `Int32` beside `isStale`, so that a result still fits a size that is allocated without a lock.
     private var followedRedirects: Int32
@@ -16,6 +18,15 @@ public struct LoadedResponse: Sendable {
     // Boxed, since few responses have any: see above.
     private var surroundings: Surroundings?
 
+    /// Creates a response, for example in a test.
+    ///
+    /// - Parameters:
+    ///   - head: the status, version and header fields.
+    ///   - body: the body, after its content coding is decoded.
+    ///   - url: the URL of the response, after redirects, without credentials and fragment.
+    ///   - wireBytes: the number of bytes of the body on the wire.
+    ///   - source: the source of the result.
+    ///   - redirectCount: the number of redirects that were followed.
     public init(
         head: ResponseHead, body: Bytes, url: String, wireBytes: Int64, source: LoadSource, redirectCount: Int = 0
     ) {

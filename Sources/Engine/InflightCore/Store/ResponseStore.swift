@@ -1,4 +1,5 @@
-/// The key under which responses are stored: a digest of everything that makes two requests equivalent.
+/// The key under which responses are stored. Responses to different requests for one resource share it, and are told
+/// apart by their ``StoredResponse/selectingFields``.
 ///
 /// It is the same in every process and in every version of one layout. It is made from the cache identity or the URL,
 /// and not from anything that changes with the process, unlike the keys of jobs in memory.
@@ -6,6 +7,7 @@ public struct StoreKey: Hashable, Sendable {
     /// The resource as shown in lists: a URL without credentials and fragment, or an identity.
     public var text: String
 
+    /// Creates a key from its text. Keys with equal texts are equal.
     public init(_ text: String) {
         self.text = text
     }
@@ -15,16 +17,21 @@ public struct StoreKey: Hashable, Sendable {
 public struct StoredEntry: Sendable, Hashable {
     /// An entry's identifier, valid in every process while the entry exists. It is never reused.
     public struct ID: Hashable, Sendable {
+        /// The number of the entry, chosen by the store.
         public var rawValue: Int64
 
+        /// Creates an identifier, in a store.
         public init(rawValue: Int64) {
             self.rawValue = rawValue
         }
     }
 
+    /// The identifier of the entry.
     public var id: ID
+    /// The data stored beside the body.
     public var response: StoredResponse
 
+    /// Creates an entry, in a store that has found it.
     public init(id: ID, response: StoredResponse) {
         self.id = id
         self.response = response
@@ -41,6 +48,7 @@ public protocol ResponseStore: AnyObject, Sendable {
     /// Finds the entries under `key`, newest first, and reads the body of one in the same step.
     ///
     /// - Parameters:
+    ///   - key: the key of the entries.
     ///   - choose: called on the store's thread, with no lock held; returns the position of the entry whose body to
     ///     read, or `nil` for none. It must not block.
     ///   - completion: called with the entries and the chosen entry's bytes. If the body is damaged or has vanished, it
@@ -52,26 +60,38 @@ public protocol ResponseStore: AnyObject, Sendable {
     /// Stores a response with its complete body, or with the part that its ``StoredResponse/bodyRange`` states.
     ///
     /// - Parameters:
+    ///   - response: the data to store beside the body.
+    ///   - body: the bytes, in the response's content coding.
+    ///   - key: the key under which ``find(_:choose:completion:)`` finds the entry.
     ///   - replaced: the entries that it replaces in the same step: either all of that is done, or nothing.
     ///   - completion: called with the entry once it would outlive the process; `nil` if it was not stored.
     func keep(
         _ response: StoredResponse, body: Bytes, under key: StoreKey, replacing replaced: [StoredEntry.ID],
         completion: @escaping @Sendable (StoredEntry.ID?) -> Void)
 
-    /// Appends bytes to an entry that holds the first part of a body, while the rest is received. `completion` gets
-    /// whether they were stored; if not, the entry is unchanged or gone.
+    /// Appends bytes to an entry that holds the first part of a body, while the rest is received.
+    ///
+    /// - Parameters:
+    ///   - id: the entry.
+    ///   - bytes: the bytes to append.
+    ///   - offset: the number of bytes of the body before these.
+    ///   - completion: called with whether they were stored; if not, the entry is unchanged or gone.
     func extend(
         _ id: StoredEntry.ID, by bytes: Bytes, at offset: Int64, completion: @escaping @Sendable (Bool) -> Void)
 
-    /// Changes the data stored beside the body, after a 304 or when a body's last bytes were received. `completion`
-    /// gets whether the entry still existed.
+    /// Changes the data stored beside the body, after a 304 or when a body's last bytes were received.
+    ///
+    /// - Parameters:
+    ///   - id: the entry.
+    ///   - response: the new data.
+    ///   - completion: called with whether the entry still existed.
     func update(
         _ id: StoredEntry.ID, to response: StoredResponse, completion: @escaping @Sendable (Bool) -> Void)
 
-    /// Removes entries. Missing entries are ignored.
+    /// Removes entries, and calls `completion` when they are removed. Missing entries are ignored.
     func remove(_ ids: [StoredEntry.ID], completion: @escaping @Sendable () -> Void)
 
-    /// Removes all entries under `key`.
+    /// Removes all entries under `key`, and calls `completion` when they are removed.
     func removeAll(under key: StoreKey, completion: @escaping @Sendable () -> Void)
 
     /// Returns when all earlier calls are done and all threads and files are released. Later calls find nothing and
@@ -83,8 +103,14 @@ public protocol ResponseStore: AnyObject, Sendable {
 public struct StoredBody: Sendable {
     /// The position of its entry in the entries found.
     public var position: Int
+    /// The bytes, as they were stored: in the response's content coding.
     public var bytes: Bytes
 
+    /// Creates the body of an entry.
+    ///
+    /// - Parameters:
+    ///   - position: the position of its entry in the entries found.
+    ///   - bytes: the bytes as they were stored, which the store has verified.
     public init(position: Int, bytes: Bytes) {
         self.position = position
         self.bytes = bytes

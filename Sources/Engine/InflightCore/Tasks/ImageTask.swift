@@ -4,15 +4,15 @@ import InflightConcurrency
 ///
 /// The engine retains a task until it has ended, so the caller need not. Cancelling a task affects this caller alone:
 /// jobs with other subscribers continue. May be used on any thread.
-// Unchecked: `state` is accessed only while the task's stripe of locks is held.
 public final class ImageTask: @unchecked Sendable {
+    // Unchecked: `state` is accessed only while the task's stripe of locks is held.
     let driver: TaskDriver
     let subject: Subject
     /// Whether progress is observed.
     let hearsProgress: Bool
     /// Whether previews are observed, if the request wants them.
     private let hearsPreviews: Bool
-    /// The number of this task in the pipeline's events; 0 without an observer.
+    /// The number of this task in the pipeline's events; 0 if the pipeline has no observer.
     public let number: ImagePipeline.Event.TaskNumber
     let stripe: LockStripes.Stripe
     var state: State
@@ -80,6 +80,7 @@ public final class ImageTask: @unchecked Sendable {
             }
     }
 
+    /// The request as the caller passed it. Taking one of its fallbacks does not change it.
     public var request: ImageRequest { subject.request }
 
     var goal: RequestPlan.Goal {
@@ -116,7 +117,7 @@ public final class ImageTask: @unchecked Sendable {
         withExtendedLifetime((leftovers, sink)) {}
     }
 
-    /// Whether ``cancel()`` came before any other ending.
+    /// Whether the task was cancelled before its result was delivered.
     public var isCancelled: Bool {
         stripe.lock.withLock { state.machine.phase == .cancelled }
     }

@@ -10,8 +10,8 @@ extension ImagePipeline {
     /// URLs have no credentials. They and other texts are untrusted input from servers and programs. Escape them for
     /// the place where they are displayed.
     public struct Event: Sendable, Hashable {
-        /// The number of a load, equal to its ``ImageTask/number``: from 1, in the order in which the tasks were
-        /// created.
+        /// The number of a load, equal to its ``ImageTask/number``: counted from 1, in the order in which the tasks
+        /// were created.
         public typealias TaskNumber = UInt32
         /// The number of a job, unique in the pipeline.
         public typealias JobNumber = UInt64
@@ -22,8 +22,16 @@ extension ImagePipeline {
         public var task: TaskNumber?
         /// The job concerned; nil if the event concerns a load alone.
         public var job: JobNumber?
+        /// The kind of the event, with its details.
         public var kind: Kind
 
+        /// Creates an event, for tests of an ``Observer``.
+        ///
+        /// - Parameters:
+        ///   - time: the time by the pipeline's clock.
+        ///   - task: the load concerned; nil if the event concerns a job alone.
+        ///   - job: the job concerned; nil if the event concerns a load alone.
+        ///   - kind: the kind of the event.
         public init(time: MonotonicTime, task: TaskNumber? = nil, job: JobNumber? = nil, kind: Kind) {
             self.time = time
             self.task = task
@@ -37,17 +45,21 @@ extension ImagePipeline {
             case store
             /// Exchanges, and the program's own sources.
             case fetch
-            /// Decodes and processors.
+            /// Decodes, processors and previews.
             case decode
         }
 
+        /// The work that a job does.
         public enum JobKind: String, Sendable, Hashable, CaseIterable {
+            /// Fetching the bytes of a URL: a lookup in the store, exchanges, or both.
             case fetch
-            /// Gets bytes or an image from the program's own code.
+            /// Getting bytes or an image from the program's own code.
             case source
-            /// Looks up the processed image in the store.
+            /// Looking up the processed image in the store.
             case lookUp
+            /// Decoding the bytes.
             case decode
+            /// Applying one processor.
             case process
         }
 
@@ -67,20 +79,23 @@ extension ImagePipeline {
             case useless
         }
 
-        /// Whether the pipeline connects to an origin: ``ImagePipeline/CircuitBreaker``.
+        /// The state of an origin's circuit, which says whether the pipeline connects to it: see
+        /// ``ImagePipeline/CircuitBreaker``.
         public enum CircuitState: Sendable, Hashable {
             /// Loads connect.
             case closed
-            /// No load connects until a probe is due.
+            /// No load connects until a probe is due, after this time.
             case open(after: Duration)
             /// One load connects as a probe.
             case halfOpen
         }
 
+        /// The kind of an event, with its details. Events about loads have a ``ImagePipeline/Event/task``, all others a
+        /// ``ImagePipeline/Event/job``; ``waits`` and ``joined`` have both.
         public enum Kind: Sendable, Hashable {
             // MARK: Loads
 
-            /// The load began.
+            /// The load began. If the URL is invalid, this is its text without credentials.
             case asked(url: String)
             /// The image was found in memory.
             case foundInMemory
@@ -129,6 +144,7 @@ extension ImagePipeline {
 
             // MARK: Fetches
 
+            /// The store was searched, with this result.
             case lookedUp(LookUp)
             /// An entry's body was read from the store.
             case readFromStore(bytes: Int64)
@@ -136,11 +152,15 @@ extension ImagePipeline {
             ///
             /// - resumesAt: the first byte of the body that is requested; 0 for the whole body.
             case sent(method: String, url: String, resumesAt: Int64)
+            /// The server's name was resolved, or was already known.
             case nameResolved
+            /// The connection was established, or an open one was assigned to the exchange.
+            ///
             /// - reused: whether the connection was already open.
             case connected(reused: Bool)
             /// The TLS handshake has finished.
             case secured
+            /// The first byte of the response was received.
             case firstByte
             /// The head of a response was received.
             case answered(status: Int)
@@ -150,12 +170,13 @@ extension ImagePipeline {
             ///
             /// - wireBytes: the bytes of the body on the wire; nil if the exchange broke or was cancelled.
             case exchangeEnded(wireBytes: Int64?)
+            /// The response is a redirect. The fetch continues at this URL.
             case redirected(to: String)
             /// The origin confirmed the stored response.
             case revalidated
-            /// The rest of a partial body is being received.
+            /// The rest of a partial body is being received, from this byte on.
             case resumed(at: Int64)
-            /// The request is repeated at once.
+            /// The request is repeated at once, in the same slot.
             case sentAgain(why: String)
             /// Bytes were handed to the store.
             case storing(bytes: Int64)
@@ -164,24 +185,29 @@ extension ImagePipeline {
 
             // MARK: Decodes and processors
 
-            /// The job waits until other jobs release memory.
+            /// The decode waits until others release memory, because it needs this many bytes.
             case waitsForMemory(bytes: Int)
+            /// The image was decoded to this size, in pixels.
             case decoded(width: Int, height: Int)
+            /// The processor returned an image of this size, in pixels.
             case processed(width: Int, height: Int)
-            /// A preview was delivered to the subscribers.
+            /// A preview was made for the subscribers of a fetch, with this ``ImagePreview/detail``.
             case previewed(detail: Int)
         }
 
         /// The outcome of a load.
         public enum Outcome: Sendable, Hashable {
+            /// The load succeeded, with a result from this source.
             case success(LoadSource)
+            /// The load failed.
             case failure(LoadError.Code)
         }
     }
 }
 
 extension ImagePipeline.Event.Kind {
-    /// Whether this is the last event of a job, exactly one of which occurs.
+    /// Whether the job ends with this event. Exactly one such event occurs for each job. Only events about the store
+    /// may follow it.
     public var endsJob: Bool {
         switch self {
         case .succeeded, .failed, .discarded, .stopped: true

@@ -1,5 +1,5 @@
 extension ImagePipeline {
-    /// A histogram with fixed buckets: each power of two is divided into 32 of the same width.
+    /// A histogram of integers with fixed buckets: each power of two is divided into 32 of the same width.
     ///
     /// A reported value is never too small, and too large by less than 1 in 32 (3.2 %). Values below 32 are exact. The
     /// whole range of `Int64` has buckets. Memory is allocated up to the greatest value's bucket, 15 kB at most.
@@ -15,6 +15,7 @@ extension ImagePipeline {
         /// The greatest recorded value, exactly; 0 if there are none.
         public private(set) var maximum: Int64 = 0
 
+        /// Creates an empty histogram, which allocates nothing.
         public init() {}
 
         /// Records a value. Values below 0 count as 0.
@@ -39,7 +40,9 @@ extension ImagePipeline {
 
         /// Returns the value that this share of all values does not exceed; 0 if there are none.
         ///
-        /// - Parameter share: from 0 to 1; 0.99 for the 99th percentile.
+        /// Takes one step for each bucket up to the result, fewer than 2,000.
+        ///
+        /// - Parameter share: from 0 to 1; 0.99 for the 99th percentile. NaN traps.
         public func percentile(_ share: Double) -> Int64 {
             guard count > 0 else { return 0 }
             let rank = max(1, min(count, Int((share * Double(count)).rounded(.up))))
@@ -51,9 +54,13 @@ extension ImagePipeline {
             return maximum
         }
 
+        /// The median; 0 if there are no values.
         public var p50: Int64 { percentile(0.5) }
+        /// The 90th percentile; 0 if there are no values.
         public var p90: Int64 { percentile(0.9) }
+        /// The 95th percentile; 0 if there are no values.
         public var p95: Int64 { percentile(0.95) }
+        /// The 99th percentile; 0 if there are no values.
         public var p99: Int64 { percentile(0.99) }
 
         /// The buckets that are not empty, ascending: the greatest value that falls into each, and the number of

@@ -26,9 +26,11 @@ extension ImagePipeline {
         public private(set) var successes: [LoadSource: Int] = [:]
         /// The number of failed loads by error code.
         public private(set) var failures: [LoadError.Code: Int] = [:]
+        /// The number of loads that were cancelled before their result was delivered.
         public private(set) var cancelledLoads = 0
-        /// The number of requests handed to transports.
+        /// The number of requests handed to transports, repeated requests and redirects included.
         public private(set) var exchanges = 0
+        /// The number of retries after transient failures.
         public private(set) var retries = 0
         /// The bytes of bodies on the wire, of successful exchanges.
         public private(set) var wireBytes: Int64 = 0
@@ -37,20 +39,20 @@ extension ImagePipeline {
         /// The bytes read from the store.
         public private(set) var storedBytesRead: Int64 = 0
 
-        /// The bytes of bodies after content coding is decoded: each body once, as its fetch delivered it, from the
-        /// network or the store, however many loads were coalesced.
+        /// The sizes of bodies in bytes, after content coding is decoded: each body once, as its fetch delivered it,
+        /// from the network or the store, however many loads were coalesced.
         public private(set) var bodySizes = Histogram()
-        /// The time queued for a slot, in any lane.
+        /// The times that jobs were queued for a slot, in any lane.
         public private(set) var queueTimes = Histogram()
-        /// The time from a request to the head of its response.
+        /// The times from a request to the head of its response.
         public private(set) var firstByteTimes = Histogram()
-        /// The time from a request to the end of its exchange.
+        /// The times from a request to the end of its exchange.
         public private(set) var fetchTimes = Histogram()
-        /// The time of decodes and processors.
+        /// The running times of decodes and processors.
         public private(set) var decodeTimes = Histogram()
-        /// The time from a load's start until its result is known.
+        /// The times from a load's start until its result is known.
         public private(set) var totalTimes = Histogram()
-        /// The time from then until the result is delivered on its queue.
+        /// The times from a load's result being known until it is delivered on its queue, or dropped by it.
         public private(set) var deliveryTimes = Histogram()
 
         private struct Task {
@@ -75,6 +77,7 @@ extension ImagePipeline {
         private var tasks: [Event.TaskNumber: Task] = [:]
         private var jobs: [Event.JobNumber: Job] = [:]
 
+        /// Creates metrics that have counted nothing.
         public init() {}
 
         /// Counts an event, in about 100 ns.

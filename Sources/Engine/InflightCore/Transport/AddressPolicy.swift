@@ -23,7 +23,7 @@ public struct IPAddress: Hashable, Sendable {
     }
 }
 
-/// A decision on the network addresses that a transport may connect to.
+/// A policy that decides which network addresses a transport may connect to.
 ///
 /// A server that fetches URLs for its users sets ``publicOnly``, or a user makes it fetch from the server's own network
 /// (server-side request forgery). The transport asks the policy for every address before it connects: after the name is
@@ -58,10 +58,10 @@ public struct AddressPolicy: Sendable {
 
     private init() { isAllowed = nil }
 
-    /// Allows every address: the default.
+    /// A policy that allows every address: the default.
     public static let any = AddressPolicy()
 
-    /// Allows globally reachable unicast addresses only.
+    /// A policy that allows globally reachable unicast addresses only.
     ///
     /// Refuses what the IANA special-purpose address registries (RFC 6890) list as not globally reachable: loopback,
     /// private, link-local, shared, documentation, benchmarking, multicast and reserved addresses. An IPv4 address

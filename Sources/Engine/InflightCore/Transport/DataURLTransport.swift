@@ -8,6 +8,7 @@
 public final class DataURLTransport: Transport {
     private let exchanges: LocalExchanges
 
+    /// Creates a transport. Its thread starts with the first exchange.
     public init() {
         exchanges = LocalExchanges(threads: 1, name: "inflight-data")
     }

@@ -10,6 +10,8 @@
 public final class FileTransport: Transport {
     private let exchanges: LocalExchanges
 
+    /// Creates a transport. Its threads start with the first exchange.
+    ///
     /// - Parameter threads: the maximum number of files read at once, at least 1.
     public init(threads: Int = 2) {
         exchanges = LocalExchanges(threads: threads, name: "inflight-files")

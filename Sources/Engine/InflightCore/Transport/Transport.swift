@@ -1,4 +1,5 @@
-/// Performs exchanges: one for each call, without redirects, caching or retries, which are the engine's.
+/// A transport of requests and responses for some URL schemes. It performs one exchange for each call, without
+/// redirects, caching or retries, which are the engine's.
 ///
 /// Conformers serve HTTP by libcurl, files, `data:` URLs, or a test's script. Every method may be called from any
 /// thread.
@@ -10,6 +11,11 @@ public protocol Transport: Sendable {
     ///
     /// The receiver is retained until its end has been delivered. Every exchange, cancelled or not, ends with exactly
     /// one ``TransportReceiver/didEnd(_:)``, when its work has in fact stopped.
+    ///
+    /// - Parameters:
+    ///   - request: the request to send. Its URL has one of the ``schemes``.
+    ///   - receiver: the receiver of the exchange's events.
+    /// - Returns: the exchange in flight, for cancelling and resuming it.
     func start(_ request: TransportRequest, receiver: any TransportReceiver) -> any Transfer
 
     /// Ends exchanges in flight, each with an error, and releases threads and connections. Returns when that is done.
@@ -23,7 +29,7 @@ public protocol Transfer: AnyObject, Sendable {
     /// does not block. The receiver's end follows soon.
     func cancel()
 
-    /// Continues after ``TransportReceiver/didReceive(_:at:)`` returned ``TransportDisposition/pause``.
+    /// Continues the exchange after ``TransportReceiver/didReceive(_:at:)`` returned ``TransportDisposition/pause``.
     func resume()
 
     /// Changes the priority of the exchange, which is at first ``TransportRequest/priority``.
@@ -40,28 +46,32 @@ extension Transfer {
 
 /// A receiver's decision on how the exchange continues.
 public enum TransportDisposition: Sendable {
+    /// Continue the exchange.
     case proceed
-    /// Cancel the exchange.
+    /// Cancel the exchange, as ``Transfer/cancel()`` does.
     case cancel
     /// Read no more bytes from the wire until ``Transfer/resume()``.
     case pause
 }
 
-/// Receives the events of one exchange. Calls come one at a time, in the order of the wire, and never from inside
+/// A receiver of the events of one exchange. Calls come one at a time, in the order of the wire, and never from inside
 /// ``Transport/start(_:receiver:)`` or ``Transfer/cancel()``. They must not block.
 public protocol TransportReceiver: AnyObject, Sendable {
-    /// The timings of the exchange so far: at most once, before the final head, or before an end without one. Only if
-    /// ``TransportRequest/wantsTimings`` is set and the transport knows them.
+    /// The timings of the exchange so far are known: called at most once, before the final head, or before an end
+    /// without one. Only called if ``TransportRequest/wantsTimings`` is set and the transport knows them.
     func didReceive(_ timings: TransportTimings)
-    /// An interim response (1xx) was received.
+    /// An interim response (1xx) was received. May be called several times, before the final head.
     func didReceive(interim head: ResponseHead)
-    /// The response's head was received: once, before any byte of the body, so that a body can be refused unread.
+    /// The response's head was received. Called once, before any byte of the body, so that a body can be refused
+    /// unread.
+    ///
     /// - Parameter expectedBytes: the length of the body on the wire, before content coding is decoded, if the server
     ///   announced it.
     func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition
     /// Bytes of the body were received. They are valid only during the call. If the request has an `Accept-Encoding`,
     /// they are as received; a transport that can only deliver them decoded removes `Content-Encoding` from the head.
     /// If the request has none, the content coding is decoded.
+    ///
     /// - Parameter offset: the number of bytes of the body before these.
     func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition
     /// The trailer fields after the body (RFC 9110 section 6.5) were received: at most once, between the last byte and
@@ -87,16 +97,19 @@ extension TransportReceiver {
 
 /// The end of one exchange, and its receiver.
 public struct TransportEnding: Sendable {
+    /// The receiver of the exchange's events.
     public var receiver: any TransportReceiver
+    /// The result of the exchange: its summary, or its error.
     public var result: Result<TransportSummary, LoadError>
 
+    /// Creates an end, for ``tell(_:)``.
     public init(receiver: any TransportReceiver, result: Result<TransportSummary, LoadError>) {
         self.receiver = receiver
         self.result = result
     }
 
-    /// Delivers all ends. A transport should deliver ends that it found together in one call: the pipeline then takes
-    /// its lock once, and wakes a callback queue once, for all of them.
+    /// Delivers all ends to their receivers. A transport should deliver ends that it found together in one call: the
+    /// pipeline then takes its lock once, and wakes a callback queue once, for all of them.
     public static func tell(_ endings: [TransportEnding]) {
         guard let first = endings.first else { return }
         let type = type(of: first.receiver)
@@ -110,19 +123,24 @@ public struct TransportEnding: Sendable {
 
 /// The request of one exchange.
 public struct TransportRequest: Sendable {
+    /// The URL to request.
     public var url: ResourceURL
-    /// `GET`, `HEAD`, … in upper case.
+    /// The HTTP method, such as `GET`, to send as it is.
     public var method: String
     /// All header fields to send, `Authorization` included, except those for HTTP's framing.
     public var fields: HTTPFields
+    /// The body to send; nil for none.
     public var body: Bytes?
+    /// The limits that the transport must enforce.
     public var limits: Limits
+    /// The priority at the start of the exchange. ``Transfer/setPriority(_:)`` changes it later.
     public var priority: ImageRequest.Priority
     /// Whether the receiver wants ``TransportTimings``.
     public var wantsTimings = false
     /// Whether the exchange must open a new connection, because the last attempt was lost with a reused one.
     public var needsNewConnection = false
 
+    /// The limits of one exchange.
     public struct Limits: Sendable, Hashable {
         /// The maximum time for name resolution, connection and TLS together. If nil, there is no limit.
         public var connectTimeout: Duration? = .seconds(10)
@@ -136,9 +154,19 @@ public struct TransportRequest: Sendable {
         /// The maximum number of bytes of the header fields of one head.
         public var maximumHeadBytes: Int = 256 * 1024
 
+        /// Creates the default limits.
         public init() {}
     }
 
+    /// Creates a request.
+    ///
+    /// - Parameters:
+    ///   - url: the URL to request.
+    ///   - method: the HTTP method.
+    ///   - fields: all header fields to send, except those for HTTP's framing.
+    ///   - body: the body to send; nil for none.
+    ///   - limits: the limits of the exchange.
+    ///   - priority: the priority at the start of the exchange.
     public init(
         url: ResourceURL, method: String = "GET", fields: HTTPFields = HTTPFields(), body: Bytes? = nil,
         limits: Limits = Limits(), priority: ImageRequest.Priority = .normal
@@ -161,6 +189,12 @@ public struct TransportSummary: Sendable, Hashable {
     /// Whether the exchange used a connection that an earlier one had opened.
     public var reusedConnection: Bool
 
+    /// Creates a summary, in a transport.
+    ///
+    /// - Parameters:
+    ///   - wireBytes: the number of bytes of the body on the wire.
+    ///   - bodyBytes: the number of bytes of the body that the receiver got.
+    ///   - reusedConnection: whether the exchange used a connection that an earlier one had opened.
     public init(wireBytes: Int64, bodyBytes: Int64, reusedConnection: Bool = false) {
         self.wireBytes = wireBytes
         self.bodyBytes = bodyBytes

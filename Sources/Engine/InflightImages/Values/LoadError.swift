@@ -6,6 +6,9 @@ public struct LoadError: Error, Sendable {
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         public let rawValue: String
 
+        /// Creates a code, for failures that this library does not define.
+        ///
+        /// - Parameter rawValue: the name, which appears in logs and messages. Codes with equal names are equal.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
@@ -13,27 +16,30 @@ public struct LoadError: Error, Sendable {
         public var description: String { rawValue }
     }
 
-    /// The stage of a load that failed: an open set.
+    /// The stage of a load that failed: an open set, so switch over it with a `default`.
     public struct Stage: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         public let rawValue: String
 
+        /// Creates a stage, for failures outside the stages that this library defines.
+        ///
+        /// - Parameter rawValue: the name, which appears in logs and messages. Stages with equal names are equal.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
 
         public var description: String { rawValue }
 
-        /// Before the load started.
+        /// The request itself: it is invalid, was not admitted, or was cancelled or shut down as a whole.
         public static let request = Stage(rawValue: "request")
-        /// While fetching bytes.
+        /// Fetching the bytes.
         public static let fetch = Stage(rawValue: "fetch")
-        /// While decoding or inspecting bytes.
+        /// Decoding or inspecting the bytes.
         public static let decode = Stage(rawValue: "decode")
-        /// While processing pixels.
+        /// Processing the pixels.
         public static let process = Stage(rawValue: "process")
-        /// While encoding pixels.
+        /// Encoding the pixels.
         public static let encode = Stage(rawValue: "encode")
-        /// While writing a result to a file.
+        /// Writing a file, or using the disk cache.
         public static let store = Stage(rawValue: "store")
     }
 
@@ -58,6 +64,15 @@ public struct LoadError: Error, Sendable {
 
     private let storage: Storage
 
+    /// Creates an error, for example in a transport, a codec, a source or a hook.
+    ///
+    /// - Parameters:
+    ///   - code: the kind of failure.
+    ///   - stage: the stage that failed.
+    ///   - url: the requested URL, which must not contain a user name or password; nil if it is not known.
+    ///   - message: one or two sentences for people: what happened, and what to do about it.
+    ///   - status: the status of the HTTP response that caused the failure; nil if none did.
+    ///   - underlying: the error that caused this one, if any.
     public init(
         _ code: Code, stage: Stage, url: String? = nil, message: String, status: Int? = nil,
         underlying: (any Error)? = nil
@@ -66,17 +81,20 @@ public struct LoadError: Error, Sendable {
             code: code, stage: stage, url: url, message: message, status: status, underlying: underlying)
     }
 
+    /// The kind of failure.
     public var code: Code { storage.code }
     /// Whether the load was cancelled: by ``ImageTask/cancel()``, with its surrounding Swift task, or by its loader.
     /// Such an error is not a `CancellationError`, and is usually not shown to people.
     public var isCancellation: Bool { code == .cancelled }
+    /// The stage of the load that failed.
     public var stage: Stage { storage.stage }
-    /// The requested URL, without user name and password.
+    /// The requested URL, without user name and password; nil if the error concerns no URL.
     public var url: String? { storage.url }
     /// What happened and what to do, in one sentence or two, for people.
     public var message: String { storage.message }
-    /// The HTTP status, if one was received.
+    /// The status of the HTTP response that caused the failure; nil if none did.
     public var status: Int? { storage.status }
+    /// The error that caused this one, if any: for example the error that a hook of the program threw.
     public var underlying: (any Error)? { storage.underlying }
 
     /// Returns the same error with `url`, if it does not name a URL yet.
@@ -112,7 +130,7 @@ extension LoadError {
 extension LoadError.Code {
     /// The caller cancelled, or the surrounding task was cancelled.
     public static let cancelled = Self(rawValue: "cancelled")
-    /// The text is not an absolute URL.
+    /// The text is not a valid absolute URL, or the data in a `data:` URL cannot be decoded.
     public static let invalidURL = Self(rawValue: "invalidURL")
     /// No transport of this pipeline serves the URL's scheme.
     public static let unsupportedScheme = Self(rawValue: "unsupportedScheme")
@@ -136,7 +154,7 @@ extension LoadError.Code {
     public static let tooManyOpenFiles = Self(rawValue: "tooManyOpenFiles")
     /// The server's certificate is not trusted, or the TLS handshake failed.
     public static let untrusted = Self(rawValue: "untrusted")
-    /// Connecting, a stall, the whole load, or its decoding exceeded a time limit.
+    /// Connecting, a stall, the whole load, or its decoding exceeded a time limit, or the transfer was too slow.
     public static let timedOut = Self(rawValue: "timedOut")
     /// The response is malformed, or its content coding cannot be decoded.
     public static let badResponse = Self(rawValue: "badResponse")
@@ -150,10 +168,10 @@ extension LoadError.Code {
     public static let tooLarge = Self(rawValue: "tooLarge")
     /// No usable response is cached, and network access is disabled.
     public static let notStored = Self(rawValue: "notStored")
-    /// A local file does not exist or cannot be read.
+    /// A local file or the disk cache does not exist or cannot be read.
     public static let cannotRead = Self(rawValue: "cannotRead")
 
-    /// A hook of the program refused the response.
+    /// The hook ``ImagePipeline/Configuration/didReceive`` refused the response.
     public static let refused = Self(rawValue: "refused")
     /// Code of the program failed: a hook, or a source.
     public static let extensionFailed = Self(rawValue: "extensionFailed")
@@ -162,9 +180,9 @@ extension LoadError.Code {
     public static let notAnImage = Self(rawValue: "notAnImage")
     /// The image's format is known, but no codec of this pipeline reads or writes it.
     public static let unsupportedFormat = Self(rawValue: "unsupportedFormat")
-    /// The image is truncated or corrupt.
+    /// The image is truncated or corrupt, or the body does not match ``ImageRequest/checksum``.
     public static let damaged = Self(rawValue: "damaged")
-    /// The image's header declares more pixels than the limit.
+    /// The image's header declares more pixels than the limit, or there is not enough memory for its pixels.
     public static let tooManyPixels = Self(rawValue: "tooManyPixels")
     /// Decoding the image would take more memory than the limit.
     public static let tooMuchMemory = Self(rawValue: "tooMuchMemory")
@@ -176,6 +194,6 @@ extension LoadError.Code {
     public static let tooManyFrames = Self(rawValue: "tooManyFrames")
     /// The image cannot be encoded in the requested format.
     public static let cannotEncode = Self(rawValue: "cannotEncode")
-    /// The folder cannot be written, or the disk is full.
+    /// A file or folder cannot be written, or the disk is full.
     public static let cannotWrite = Self(rawValue: "cannotWrite")
 }

@@ -7,9 +7,11 @@ public struct StoredResponse: Hashable, Sendable {
     /// The request's fields by which the response was selected, each on one line: those that its `Vary` names (RFC 9111
     /// section 4.1) and, unless it is `public`, the credentials. Secrets are stored as digests.
     public var selectingFields: HTTPFields
+    /// The status, version and header fields of the response.
     public var head: ResponseHead
-    /// The times at which the request was sent and the response's head was received (RFC 9111 section 4.2.3).
+    /// The time at which the request was sent (RFC 9111 section 4.2.3).
     public var requestTime: WallTime
+    /// The time at which the response's head was received (RFC 9111 section 4.2.3).
     public var responseTime: WallTime
     /// The stored bytes of the representation; all of them if it is from 0 to ``totalLength``. If some are missing,
     /// ``head`` is still that of the whole: status 200, without `Content-Range`.
@@ -17,6 +19,17 @@ public struct StoredResponse: Hashable, Sendable {
     /// The length of the whole representation in bytes, in its content coding; `nil` if it is unknown.
     public var totalLength: Int64?
 
+    /// Creates the data of a response to store.
+    ///
+    /// - Parameters:
+    ///   - method: the method of the request.
+    ///   - url: the URL of the response, without credentials and fragment.
+    ///   - selectingFields: the request's fields by which the response was selected; see ``selectingFields``.
+    ///   - head: the head of the response; for a part of a body, that of the whole.
+    ///   - requestTime: the time at which the request was sent.
+    ///   - responseTime: the time at which the response's head was received.
+    ///   - bodyRange: the bytes of the representation that are stored.
+    ///   - totalLength: the length of the whole representation in bytes; nil if it is unknown.
     public init(
         method: String, url: String, selectingFields: HTTPFields, head: ResponseHead, requestTime: WallTime,
         responseTime: WallTime, bodyRange: Range<Int64>, totalLength: Int64?

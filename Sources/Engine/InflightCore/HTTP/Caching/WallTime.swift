@@ -2,13 +2,16 @@ internal import InflightConcurrency
 
 /// A date, in milliseconds since 1970-01-01 00:00 UTC. Wall clocks may jump in both directions.
 public struct WallTime: Hashable, Comparable, Sendable {
+    /// The milliseconds since 1970-01-01 00:00 UTC; negative for earlier dates.
     public var milliseconds: Int64
 
+    /// Creates a date from the milliseconds since 1970-01-01 00:00 UTC.
     public init(milliseconds: Int64) {
         self.milliseconds = milliseconds
     }
 
-    /// Creates a date, saturated to the range. NaN counts as 1970.
+    /// Creates a date from the seconds since 1970-01-01 00:00 UTC, rounded to milliseconds and saturated to the range.
+    /// NaN counts as 0.
     public init(secondsSince1970 seconds: Double) {
         let scaled = seconds * 1000
         milliseconds = scaled.isNaN ? 0 : Int64(exactly: scaled.rounded()) ?? (scaled < 0 ? .min : .max)

@@ -1,24 +1,35 @@
 import InflightConcurrency
 
-/// Decides whether and when to retry after a transient failure. A value without a clock or randomness of its own.
+/// The policy that decides whether and when to retry after a transient failure. A value without a clock or randomness
+/// of its own.
+///
+/// Transient failures are the statuses 408, 425, 429 and 5xx except 501, and the errors
+/// ``LoadError/Code/cannotConnect``, ``LoadError/Code/connectionLost``, ``LoadError/Code/timedOut``,
+/// ``LoadError/Code/tooManyOpenFiles`` and ``LoadError/Code/truncated``.
 ///
 /// Delays double with each retry, and a random part of each is waited ("full jitter"), so that many loads that failed
-/// together do not retry together. `Retry-After` of a server is obeyed.
+/// together do not retry together. `Retry-After` of a server is obeyed. The first retry after a lost connection is sent
+/// at once. Retries also take from a budget of their origin, so that they cannot multiply the load on a failing server.
 public struct RetryPolicy: Sendable, Hashable {
-    /// The maximum number of retries.
+    /// The maximum number of retries of one load, after its first attempt. 0 disables retries.
     public var extraTries = 2
     /// The maximum delay before the first retry. It doubles with each further retry.
     public var firstDelay: Duration = .milliseconds(500)
+    /// The limit of the doubled delay. A `Retry-After` of the server may exceed it.
     public var maximumDelay: Duration = .seconds(30)
     /// The maximum `Retry-After` of a server that is obeyed. If the server asks for more, the load fails at once with
     /// an error that states when to retry.
     public var maximumRetryAfter: Duration = .seconds(60)
     /// Whether to retry requests whose method is not idempotent, such as `POST` (RFC 9110 section 9.2.2).
     public var retriesUnsafeMethods = false
-    /// The maximum time for which a failure is remembered after the last attempt, so that a server that asked for a
-    /// pause gets no request. A failure without a stated time is not remembered.
+    /// The maximum time for which a URL's failure is remembered, if its server asked for a longer pause than
+    /// ``maximumRetryAfter``. Until then or until the end of the pause, loads of this URL fail at once with the same
+    /// error, and the server gets no request. Requests that bypass stored responses
+    /// (``ImageRequest/CachePolicy/refresh``, ``ImageRequest/CachePolicy/reload``,
+    /// ``ImageRequest/CachePolicy/noStore``) are sent nevertheless.
     public var longestMemory: Duration = .seconds(60)
 
+    /// Creates the defaults: at most two retries, after at most half a second and one second.
     public init() {}
 
     /// The reason why an attempt failed.
