@@ -1,4 +1,4 @@
-/// A value that is made once for all callers, and again once invalid: a token, a session, a list from a server.
+/// A value that is made once for all callers, and again after it was found invalid, such as a token or a session.
 ///
 /// ```swift
 /// let token = SharedValue { try await fetchToken() }

@@ -30,7 +30,7 @@ public struct TransportConformance: Sendable {
         public static let joinsDoubledFields = Self(description: "joins doubled fields")
         /// It does not report whether a connection was reused.
         public static let hidesReusedConnections = Self(description: "hides reused connections")
-        /// Trailer fields end the program, or worse, so none are sent to it.
+        /// Trailer fields crash the program or break the transport, so the suite sends none.
         public static let breaksOnTrailers = Self(description: "breaks on trailers")
         /// Bytes that arrive during a pause are read from the connection.
         public static let readsOnInPauses = Self(description: "reads on in pauses")
