@@ -26,7 +26,8 @@ public import InflightCore
 public final class RemoteImage {
     /// The behaviour of this place. Changes take effect from the next ``bind(_:placeholder:description:)`` on.
     public var options = Options()
-    /// Called when ``state`` has changed, but not for changes made by the caller's own calls.
+    /// Called when progress, a preview, the image or a failure has arrived. Not called when a load begins or is
+    /// cancelled, nor for changes made by the caller's own calls.
     public var onChange: ((RemoteImage) -> Void)?
 
     let pipeline: ImagePipeline
@@ -169,7 +170,7 @@ public final class RemoteImage {
         MainLoop.counted { perform(machine.retried()) }
     }
 
-    /// The state of the bound image. ``onChange`` reports its changes.
+    /// The state of the bound image.
     public var state: State {
         switch machine.phase {
         case .empty: .empty
