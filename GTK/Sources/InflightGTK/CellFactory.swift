@@ -2,12 +2,15 @@ internal import CInflightGTK
 
 /// A `GtkSignalListItemFactory` whose cells are created and filled by closures, for `GtkGridView` and `GtkListView`.
 ///
-/// - Thread: the main thread. - Release: the closures are released with the factory.
+/// - Thread: the main thread.
+/// - Release: the closures are released with the factory.
 @safe @MainActor
 public struct CellFactory {
     /// The `GtkListItemFactory`. The caller owns this reference.
     public let pointer: OpaquePointer
 
+    /// Creates a factory. Each closure gets the `GtkListItem`.
+    ///
     /// - Parameters:
     ///   - setup: creates the cell's widget, and sets it as the child of the `GtkListItem`.
     ///   - bind: fills the cell for its current item.

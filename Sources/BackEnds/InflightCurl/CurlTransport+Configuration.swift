@@ -5,12 +5,13 @@ extension CurlTransport {
     public struct Configuration: Sendable {
         /// The path of a file of PEM certificates to trust instead of the system's. If nil, the system's are trusted.
         public var caFile: String?
-        /// The maximum number of connections per origin. Exchanges beyond that wait. On HTTP/2, where one connection
-        /// carries many exchanges, another is opened only when the first has no stream left.
+        /// The maximum number of connections per origin, from 1 to 1,000,000. Exchanges beyond that wait. On HTTP/2,
+        /// where one connection carries many exchanges, another is opened only when the first has no stream left.
         public var maximumConnectionsPerOrigin = 6
-        /// The maximum number of concurrent exchanges on one HTTP/2 connection, if the server allows that many.
+        /// The maximum number of concurrent exchanges on one HTTP/2 connection, if the server allows that many; from 1
+        /// to 1,000,000.
         public var maximumStreamsPerConnection = 64
-        /// The maximum number of idle connections, over all origins.
+        /// The maximum number of idle connections, over all origins; from 1 to 1,000,000.
         public var maximumIdleConnections = 64
         /// Whether to use `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` of the environment. They are read
         /// once, when the transport is created.
@@ -23,6 +24,7 @@ extension CurlTransport {
         /// The `User-Agent` of requests that have none.
         public var userAgent = "inflight/\(CurlTransport.version)"
 
+        /// Creates the default configuration. It is checked when a transport is created.
         public init() {}
     }
 

@@ -40,8 +40,10 @@ public final class CurlTransport: Transport {
         mailbox.endWhenIdle()
     }
 
+    /// The schemes `http` and `https`.
     public var schemes: Set<String> { ["http", "https"] }
 
+    /// Passes an exchange to the event loop, and returns at once. The first one starts the event loop's thread.
     public func start(_ request: TransportRequest, receiver: any TransportReceiver) -> any Transfer {
         let exchange = Exchange(request: request, receiver: receiver, mailbox: mailbox)
         mailbox.post(.start(exchange))

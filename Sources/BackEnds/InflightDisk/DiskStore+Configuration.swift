@@ -20,10 +20,11 @@ extension DiskStore {
         /// The smallest valid ``limit``, in bytes: 8 MiB.
         public static let minimumLimit: Int64 = 8 << 20
 
-        /// The maximum age. Entries stored longer ago are not found, and are removed. If nil, age alone removes
-        /// nothing.
+        /// The maximum age. Entries that were stored or last updated longer ago are not found, and are removed. If nil,
+        /// age alone removes nothing.
         public var ageLimit: Duration?
 
+        /// The failures that an acknowledged entry survives. By default, only the end of the process.
         public var durability: Durability
 
         /// The clock for dates, and for when to try an unusable folder again.
@@ -43,6 +44,15 @@ extension DiskStore {
         package var inlineLimit = 64 << 10
         var layout = Layout.current
 
+        /// Creates a configuration. Limits are checked when the folder is opened.
+        ///
+        /// - Parameters:
+        ///   - folder: The cache folder. A slash at its end is removed.
+        ///   - limit: The maximum total size of the folder in bytes, at least ``minimumLimit``.
+        ///   - ageLimit: The maximum age of entries; nil for no limit.
+        ///   - durability: The failures that an acknowledged entry survives.
+        ///   - clock: The clock for dates, and for when to try an unusable folder again.
+        ///   - onEvent: The observer of the store's events. It is called on a thread of the store and must not block.
         public init(
             folder: String, limit: Int64 = 150_000_000, ageLimit: Duration? = nil, durability: Durability = .process,
             clock: any EngineClock = SystemClock(), onEvent: (@Sendable (Event) -> Void)? = nil
@@ -80,7 +90,7 @@ extension DiskStore {
                     + "\(Self.minimumLimit) bytes (8 MiB), because the index and its log count too.")
         }
 
-        /// The maximum size in bytes of a stored body.
+        /// The maximum size in bytes of a stored body: a quarter of ``limit``.
         public var bodyLimit: Int64 { limit / 4 }
     }
 
@@ -96,13 +106,14 @@ extension DiskStore {
     /// An event that the owner of a cache may want to know about.
     public enum Event: Sendable {
         /// A body or a row was damaged or missing. It is not served, its entry is removed, and the next load fetches it
-        /// again.
+        /// again. `url` is nil if the row cannot be read.
         case entryQuarantined(url: String?, reason: String)
-        /// The folder cannot be used. Loads continue without it, and it is retried from time to time. Reported once.
+        /// The folder cannot be used, for this reason. Loads continue without it, and it is retried from time to time.
+        /// Reported once.
         case unavailable(LoadError)
         /// The folder can be used again.
         case recovered
-        /// The index was damaged and has been rebuilt from its undamaged rows.
+        /// The index was damaged and has been rebuilt from its undamaged rows, `kept` of them.
         case repaired(kept: Int)
     }
 }

@@ -6,22 +6,26 @@ public import InflightCore
 extension DiskStore {
     /// The contents of a cache. Sizes are in bytes.
     public struct Statistics: Sendable, Hashable {
+        /// The number of entries.
         public var entries: Int64
-        /// Entries that hold only a part of their body.
+        /// The number of entries that hold only a part of their body.
         public var partialEntries: Int64
-        /// Entries whose body has a file of its own. All other bodies are in the index.
+        /// The number of entries whose body has a file of its own. All other bodies are in the index.
         public var entriesInFiles: Int64
         /// The sum of the lengths of all bodies.
         public var bodyBytes: Int64
+        /// The size of the index, without its log.
         public var indexBytes: Int64
-        /// Files of entries, being written or waiting for removal, counted with the space reserved for them.
+        /// The size of the body files, of entries, being written or waiting for removal, counted with the space
+        /// reserved for them.
         public var fileBytes: Int64
         /// The number of those files that belong to no entry, either not yet or no longer.
         public var pendingFiles: Int64
-        /// SQLite's write-ahead log and the shared memory of its users.
+        /// The size of SQLite's write-ahead log and of the shared memory of its users.
         public var logBytes: Int64
         /// The size of the file that identifies the folder as a cache.
         public var tagBytes: Int64
+        /// The limit of the folder, ``DiskStore/Configuration/limit``.
         public var limit: Int64
 
         /// The apparent size of all files in the folder. It counts towards the limit.
@@ -29,6 +33,8 @@ extension DiskStore {
     }
 
     /// Returns the cache's statistics, after removing files that killed processes have left.
+    ///
+    /// - Throws: ``LoadError`` if the folder cannot be opened or read.
     public func statistics() async throws(LoadError) -> Statistics {
         let fileSystem = configuration.fileSystem
         let limit = configuration.limit
@@ -47,11 +53,17 @@ extension DiskStore {
 
     /// An entry in a listing.
     public struct ListedEntry: Sendable, Hashable {
+        /// The identifier of the entry. It is never reused.
         public var id: StoredEntry.ID
+        /// The key under which the entry is stored.
         public var key: StoreKey
+        /// The response, without its body.
         public var response: StoredResponse
+        /// The date at which the entry was stored or last updated. Appending to its body does not change it.
         public var stored: WallTime
+        /// The number of stored bytes of the body.
         public var bodyBytes: Int64
+        /// Whether the body has a file of its own. Otherwise it is in the index.
         public var isInFile: Bool
     }
 
@@ -61,6 +73,7 @@ extension DiskStore {
     ///   - after: The last entry of the previous page; nil for the first page.
     ///   - count: The maximum number of entries.
     /// - Returns: One page of entries, empty at the end. Damaged rows are omitted.
+    /// - Throws: ``LoadError`` if the folder cannot be opened or read.
     public func list(after: StoredEntry.ID? = nil, count: Int = 1000) async throws(LoadError) -> [ListedEntry] {
         var last = after?.rawValue ?? .min
         while true {
@@ -76,18 +89,22 @@ extension DiskStore {
 
     /// The entries to remove.
     public enum Clearing: Sendable, Hashable {
+        /// All entries, damaged ones too.
         case all
         /// Responses for that URL, and entries stored under it as a key.
         case url(String)
         /// Responses from that host, on any port.
         case host(String)
-        /// Entries stored before that date.
+        /// Entries stored and last updated before that date.
         case storedBefore(WallTime)
     }
 
     /// Removes entries. Entries stored meanwhile may remain. Damaged entries match only ``Clearing/all``.
     ///
+    /// Reads the whole index, and returns free space at its end to the file system.
+    ///
     /// - Returns: The number of removed entries.
+    /// - Throws: ``LoadError`` if the folder cannot be opened, read or written. Entries may have been removed by then.
     @discardableResult
     public func clear(_ which: Clearing) async throws(LoadError) -> Int {
         var removed = 0

@@ -5,21 +5,30 @@ extension DiskStore {
     public struct Verification: Sendable, Hashable {
         /// One row or body that differs from what was stored.
         public struct Damage: Sendable, Hashable {
+            /// The damaged entry; nil if the damage is in the index and not in one entry.
             public var id: StoredEntry.ID?
+            /// The URL of the entry's response; nil if its row cannot be read.
             public var url: String?
+            /// The kind of damage, as a sentence in English.
             public var reason: String
         }
 
+        /// The number of entries that were read, damaged ones included.
         public var entries = 0
+        /// The sum of the lengths of the undamaged bodies, in bytes.
         public var bodyBytes: Int64 = 0
+        /// The damage found. If it is empty, the cache is as it was written.
         public var damage: [Damage] = []
-        /// Files of no entry, left by killed processes. They are removed in time and are not damage.
+        /// The number of files that belong to no entry, left by killed processes. They are removed in time and are not
+        /// damage.
         public var leftovers = 0
     }
 
     /// Reads every row and every body without changing anything. Damaged entries are removed at their next lookup. A
     /// repair of the index is reported once.
     ///
+    /// - Throws: ``LoadError`` if the folder cannot be opened or read at first. Later read errors are reported as
+    ///   damage.
     /// - Cost: Reads the whole folder. Other calls proceed meanwhile.
     public func verify() async throws(LoadError) -> Verification {
         var found = Verification()

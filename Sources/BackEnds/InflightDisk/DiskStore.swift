@@ -39,6 +39,15 @@ public final class DiskStore: ResponseStore {
         core.close {}
     }
 
+    /// Finds the entries under `key`, newest first, and reads the body of one, whose checksum is verified.
+    ///
+    /// A damaged or missing body removes its entry, and is reported as ``Event/entryQuarantined(url:reason:)``. Entries
+    /// older than ``Configuration/ageLimit`` are not found.
+    ///
+    /// - Parameters:
+    ///   - choose: Called on a reading thread; returns the position of the entry whose body to read, or nil for none.
+    ///   - completion: Called on a thread of the store. If the body cannot be read, it gets neither the body nor its
+    ///     entry.
     public func find(
         _ key: StoreKey, choose: @escaping @Sendable (_ found: [StoredEntry]) -> Int?,
         completion: @escaping @Sendable (_ found: [StoredEntry], _ body: StoredBody?) -> Void
@@ -53,6 +62,10 @@ public final class DiskStore: ResponseStore {
         }
     }
 
+    /// Stores a response with its body, and removes the entries that it replaces in the same transaction.
+    ///
+    /// `completion` gets nil if nothing was stored: the body is larger than ``Configuration/bodyLimit``, its length is
+    /// not that of the response's body range, too many bytes are queued, or the folder has no room or cannot be used.
     public func keep(
         _ response: StoredResponse, body: Bytes, under key: StoreKey, replacing replaced: [StoredEntry.ID],
         completion: @escaping @Sendable (StoredEntry.ID?) -> Void
@@ -62,26 +75,36 @@ public final class DiskStore: ResponseStore {
         }
     }
 
+    /// Appends bytes to an entry's body. `completion` gets `false`, and the entry is unchanged or gone, if its bytes do
+    /// not end at `offset`, if the body would exceed its total length or ``Configuration/bodyLimit``, or if the bytes
+    /// cannot be written.
     public func extend(
         _ id: StoredEntry.ID, by bytes: Bytes, at offset: Int64, completion: @escaping @Sendable (Bool) -> Void
     ) {
         write(.extend(id, bytes, offset: offset)) { completion($0.isDone) }
     }
 
+    /// Replaces an entry's response, and makes now the date at which it was stored. `completion` gets `false` if the
+    /// entry is gone, if the new body range does not have the length of the stored body, or if it cannot be written.
     public func update(
         _ id: StoredEntry.ID, to response: StoredResponse, completion: @escaping @Sendable (Bool) -> Void
     ) {
         write(.update(id, response)) { completion($0.isDone) }
     }
 
+    /// Removes entries with their bodies. Missing entries are ignored. `completion` is also called if the folder cannot
+    /// be written.
     public func remove(_ ids: [StoredEntry.ID], completion: @escaping @Sendable () -> Void) {
         write(.remove(ids)) { _ in completion() }
     }
 
+    /// Removes all entries under `key`. `completion` is also called if the folder cannot be written.
     public func removeAll(under key: StoreKey, completion: @escaping @Sendable () -> Void) {
         write(.removeAll(key)) { _ in completion() }
     }
 
+    /// Rejects new calls, and returns when the earlier ones have completed, files are closed and threads are released.
+    /// Later calls find nothing and store nothing. Idempotent.
     public func shutdown() async {
         let bridge = Bridge()
         core.close { bridge.open() }

@@ -7,14 +7,18 @@ public import InflightCore
 /// GTK uploads the texture when it is first drawn, and keeps it in the display's memory as long as the texture lives.
 /// Premultiplied BGRA needs no conversion.
 ///
-/// - Thread: any; a texture never changes. - Cost: about a microsecond.
+/// - Thread: any; a texture never changes.
+/// - Cost: about a microsecond.
 @safe public final class Texture: @unchecked Sendable {
     // A GdkTexture is immutable, and GObject's reference counts are atomic.
     /// The `GdkTexture`, which lives as long as this object.
     public let pointer: OpaquePointer
+    /// The width, in pixels.
     public let width: Int
+    /// The height, in pixels.
     public let height: Int
 
+    /// Creates a texture that retains the memory of `pixels`.
     public init(_ pixels: PixelBuffer) {
         width = pixels.width
         height = pixels.height
@@ -51,7 +55,7 @@ public import InflightCore
 }
 
 extension ImageRequest {
-    /// Returns the request with the pixel layout that a texture uses without conversion.
+    /// Returns the request with the pixel layout that a texture uses without conversion: premultiplied BGRA.
     public func forTextures() -> ImageRequest {
         var request = self
         request.pixelOrder = .bgra

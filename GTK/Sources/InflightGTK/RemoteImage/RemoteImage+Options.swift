@@ -17,11 +17,19 @@ extension RemoteImage {
             case request
         }
 
+        /// The way in which the image fits the widget.
         public enum Fit: Sendable, Hashable {
-            case contain, cover, fill
+            /// Fits the whole image inside the widget, centred. Parts of the widget may stay empty.
+            case contain
+            /// Fills the widget and crops the overflow.
+            case cover
+            /// Fills the widget without preserving the aspect ratio.
+            case fill
         }
 
+        /// The size at which the image is loaded. By default, that of the widget.
         public var size = Size.allocation
+        /// The way in which the image fits the widget.
         public var fit = Fit.cover
         /// The processors applied to every image here, after those of its request.
         public var processors: [ImageProcessor] = []
@@ -38,13 +46,15 @@ extension RemoteImage {
         public var failureIcon = "image-missing-symbolic"
         /// Whether a click on a failed image retries its load.
         public var retriesOnClick = true
-        /// The load priorities of visible widgets, and of widgets that are likely to become visible next.
+        /// The load priority of visible widgets.
         public var visiblePriority = ImageRequest.Priority.high
+        /// The load priority of widgets that are likely to become visible next.
         public var nearPriority = ImageRequest.Priority.low
         /// The load priority of bound widgets that are further away. If nil, the default, their loads do not begin, and
         /// running ones are cancelled.
         public var awayPriority: ImageRequest.Priority?
 
+        /// Creates the default options.
         public init() {}
 
         var priorities: CellMachine.Priorities {
@@ -54,21 +64,29 @@ extension RemoteImage {
 
     /// The content that is drawn until the image is available.
     public enum Placeholder: Sendable {
+        /// Nothing.
         case none
+        /// One colour.
         case color(PixelColor)
-        /// Decoded off the main thread. Its average colour is drawn at once.
+        /// A BlurHash, decoded off the main thread. Its average colour is drawn at once.
         case blurHash(BlurHash)
+        /// A ThumbHash, decoded off the main thread. Its average colour is drawn at once.
         case thumbHash(ThumbHash)
+        /// Decoded pixels, drawn at once.
         case picture(PixelBuffer)
     }
 
+    /// The state of the bound image.
     public enum State: Sendable {
         /// Nothing is bound.
         case empty
-        /// Bound, but neither visible nor likely to become visible next.
+        /// Bound, but not loading: not laid out yet, or neither visible nor likely to become visible next.
         case waiting
+        /// Being loaded, with the progress if there is any yet.
         case loading(ImageTask.Progress?)
+        /// Loaded and shown.
         case loaded
+        /// Not loaded because of this error. ``RemoteImage/retry()`` loads again.
         case failed(LoadError)
     }
 }

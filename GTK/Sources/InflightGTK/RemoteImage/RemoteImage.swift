@@ -24,8 +24,10 @@ public import InflightCore
 ///   and the start of a load later.
 @safe @MainActor
 public final class RemoteImage {
+    /// The behaviour of this place. Changes take effect from the next ``bind(_:placeholder:description:)`` on.
     public var options = Options()
-    /// Called when ``state`` has changed, but not for changes made by the caller's own calls.
+    /// Called when progress, a preview, the image or a failure has arrived. Not called when a load begins or is
+    /// cancelled, nor for changes made by the caller's own calls.
     public var onChange: ((RemoteImage) -> Void)?
 
     let pipeline: ImagePipeline
@@ -47,6 +49,9 @@ public final class RemoteImage {
 
     private static let name = "inflight-remote-image"
 
+    /// Creates a place that shows nothing and is not attached to a widget. Calls ``MainLoop/attach()``.
+    ///
+    /// - Parameter pipeline: the pipeline that loads the images.
     public init(pipeline: ImagePipeline) {
         MainLoop.attach()
         self.pipeline = pipeline
@@ -127,11 +132,14 @@ public final class RemoteImage {
 
     // MARK: Binding
 
-    /// Shows the image of a request, and clears the previous one.
+    /// Shows the image of a request, and clears the previous one. An image in memory is shown at once. By default, any
+    /// other is loaded when the widget is visible or likely to become visible next.
     ///
     /// - Parameters:
+    ///   - request: the request. Its priority is replaced by that of the place; so is its size, unless ``Options/size``
+    ///     is ``Options/Size/request``.
     ///   - placeholder: drawn until the image is available.
-    ///   - description: the accessible description of the image.
+    ///   - description: the accessible description of the image; nil for none.
     public func bind(_ request: ImageRequest, placeholder: Placeholder = .none, description: String? = nil) {
         MainLoop.counted {
             clear()
@@ -147,7 +155,8 @@ public final class RemoteImage {
         }
     }
 
-    /// Shows nothing. May be called any number of times, in any order with ``bind(_:placeholder:description:)``.
+    /// Shows nothing and cancels the load. May be called any number of times, in any order with
+    /// ``bind(_:placeholder:description:)``.
     public func unbind() {
         MainLoop.counted {
             clear()
@@ -161,6 +170,7 @@ public final class RemoteImage {
         MainLoop.counted { perform(machine.retried()) }
     }
 
+    /// The state of the bound image.
     public var state: State {
         switch machine.phase {
         case .empty: .empty

@@ -25,8 +25,9 @@ public import InflightCore
 /// - Release: retained from its start to its end. `completionBlock` is released when it runs.
 /// - Cost: a task of the engine, and the cost of `OperationQueue`.
 /// - Errors: in ``result``. A request that cannot be loaded makes an operation that finishes with the reason.
-// Unchecked: all mutable state is inside `state`.
 public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendable {
+    // Unchecked: all mutable state is inside `state`.
+
     typealias Completion = @Sendable (ImageTask, Result<Output, LoadError>) -> Void
 
     private enum Phase {
@@ -43,6 +44,7 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
     /// The queue of the engine's callbacks. No code of the caller runs there.
     private static var queue: CallbackQueue { .queue(LoadOperationQueue.queue) }
 
+    /// The request with which the operation was created. Its priority is only the initial ``priority``.
     public let request: ImageRequest
     private let load: @Sendable (ImageRequest, CallbackQueue, @escaping Completion) -> ImageTask
     private let state: Guarded<State>
@@ -60,10 +62,12 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
         super.init()
     }
 
-    /// The result; nil until the operation has finished.
+    /// The result; nil until the operation has finished. A cancelled operation has a failure with
+    /// ``LoadError/Code/cancelled``.
     public var result: Result<Output, LoadError>? { state.withLock { $0.result } }
 
-    /// The priority of the task in the engine, also while it executes. `queuePriority` is its place in the queue.
+    /// The priority of the task in the engine, which may be changed before the start and while the operation executes.
+    /// Its place in the queue is `queuePriority`.
     public var priority: ImageRequest.Priority {
         get { state.withLock { $0.priority } }
         set {
@@ -75,14 +79,18 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
         }
     }
 
+    /// Always true: the operation finishes some time after `start()` has returned.
     override public var isAsynchronous: Bool { true }
+    /// Whether the operation was started and has not finished.
     override public var isExecuting: Bool { state.withLock { $0.phase == .executing } }
+    /// Whether the operation has finished: with success, with a failure, or as cancelled. If so, ``result`` is set.
     override public var isFinished: Bool { state.withLock { $0.phase == .finished } }
 
     #if !canImport(ObjectiveC)
         // Foundation on Linux retains its block for ever, with everything that it captures, and submits it on the
         // thread that first sees the operation finished, so there is no moment to remove it. Therefore it gets a block
         // that takes the caller's out as it runs.
+        /// The block that runs once after the operation has finished. It is released when it runs.
         override public var completionBlock: (@Sendable () -> Void)? {
             get { completion.withLock { $0 } }
             set {
@@ -119,6 +127,10 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
         if !isWanted { task.cancel() } else if isCancelled { stop() }
     }
 
+    /// Cancels the operation. Any thread; idempotent; no effect after the end.
+    ///
+    /// While it executes, this cancels the task in the engine, without effect on other subscribers, and finishes the
+    /// operation at once. Before its start, it finishes when it is started, without a request.
     override public func cancel() {
         super.cancel()
         stop()
@@ -159,6 +171,10 @@ private enum LoadOperationQueue {
 
 extension LoadOperation where Output == LoadedImage {
     /// Creates an operation that loads an image, as ``ImagePipeline/image(for:)``.
+    ///
+    /// - Parameters:
+    ///   - request: the request. Its priority is that of the task in the engine.
+    ///   - pipeline: the pipeline, which the operation retains.
     public convenience init(image request: ImageRequest, pipeline: ImagePipeline) {
         self.init(request) { request, queue, completion in
             pipeline.load(request, on: queue, completion: completion)
@@ -168,6 +184,10 @@ extension LoadOperation where Output == LoadedImage {
 
 extension LoadOperation where Output == LoadedResponse {
     /// Creates an operation that loads bytes without decoding them, as ``ImagePipeline/data(for:)``.
+    ///
+    /// - Parameters:
+    ///   - request: the request. Its priority is that of the task in the engine.
+    ///   - pipeline: the pipeline, which the operation retains.
     public convenience init(response request: ImageRequest, pipeline: ImagePipeline) {
         self.init(request) { request, queue, completion in
             pipeline.loadResponse(request, on: queue, completion: completion)

@@ -11,6 +11,8 @@ extension URLSessionTransport {
     ///
     /// For the session's other tasks it acts as if there were no delegate: redirects are followed, and challenges get
     /// the default handling. So create those tasks with completion handlers, or await them.
+    ///
+    /// Its methods are called by the session, on its delegate queue.
     public final class SessionDelegate: NSObject, URLSessionDataDelegate, Sendable {
         private let exchanges = Guarded<[ObjectIdentifier: SessionExchange]>([:])
 
@@ -22,6 +24,7 @@ extension URLSessionTransport {
             exchanges.withLock { $0[ObjectIdentifier(task)] }
         }
 
+        /// Passes the response's head to the task's exchange. The transfer always continues.
         public func urlSession(
             _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
             completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
@@ -30,10 +33,12 @@ extension URLSessionTransport {
             exchange(dataTask)?.didReceive(response)
         }
 
+        /// Passes bytes of the body to the task's exchange.
         public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
             exchange(dataTask)?.didReceive(data)
         }
 
+        /// Notes that a part of the request's body was sent, which restarts the stall timeout of the task's exchange.
         public func urlSession(
             _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
             totalBytesExpectedToSend: Int64
@@ -41,6 +46,8 @@ extension URLSessionTransport {
             exchange(task)?.didSend()
         }
 
+        /// Refuses the redirect of a task of the transport, so that the redirect is its response. Follows those of
+        /// other tasks.
         public func urlSession(
             _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
             newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
@@ -49,6 +56,8 @@ extension URLSessionTransport {
             if exchange.willRedirect() { completionHandler(nil) }
         }
 
+        /// Refuses to authenticate a task of the transport with the server. Other challenges, and other tasks, get the
+        /// default handling.
         public func urlSession(
             _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
             completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -59,6 +68,7 @@ extension URLSessionTransport {
             if exchange.willAuthenticate() { completionHandler(.rejectProtectionSpace, nil) }
         }
 
+        /// Ends the task's exchange, with the error if there is one.
         public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
             let exchange = exchanges.withLock { $0.removeValue(forKey: ObjectIdentifier(task)) }
             exchange?.didComplete(response: task.response, error: error)

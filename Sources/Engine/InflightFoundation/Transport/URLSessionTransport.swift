@@ -105,13 +105,17 @@ public final class URLSessionTransport: Transport {
         exchanges = SessionExchanges(session: session, delegate: delegate, isOwn: false)
     }
 
+    /// The schemes `http` and `https`.
     public var schemes: Set<String> { ["http", "https"] }
 
+    /// Starts an exchange as a data task of the session, and returns at once. After ``shutdown()`` it ends with
+    /// ``InflightCore/LoadError/Code/shutDown``.
     public func start(_ request: TransportRequest, receiver: any TransportReceiver) -> any Transfer {
         exchanges.start(request, receiver)
     }
 
-    /// Ends exchanges in flight with ``InflightCore/LoadError/Code/shutDown``, and then its own session.
+    /// Ends exchanges in flight with ``InflightCore/LoadError/Code/shutDown``, and then its own session. Returns when
+    /// that is done. A lent session stays usable.
     public func shutdown() async {
         await exchanges.shutdown()
     }

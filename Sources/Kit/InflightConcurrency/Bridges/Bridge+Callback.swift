@@ -6,8 +6,9 @@ public enum CallbackFailure: Error, Sendable, Hashable {
     case dropped
 }
 
-/// The function that a callback calls once, with its value. If it is released without a call, the wait ends with
-/// ``CallbackFailure/dropped``, so that no caller waits forever.
+/// The function that a callback calls once, with its value.
+///
+/// If it is released without a call, the wait ends with ``CallbackFailure/dropped``, so that no caller waits forever.
 public final class CallbackAnswer<Value: Sendable>: Sendable {
     private let bridge: ValueBridge<Result<Value, CallbackFailure>>
 

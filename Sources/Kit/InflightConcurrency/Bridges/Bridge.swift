@@ -14,6 +14,7 @@ public final class Bridge: Sendable {
 
     private let state = Guarded(State())
 
+    /// Creates a closed bridge.
     public init() {}
 
     /// Opens the bridge and resumes the waiting caller. Idempotent; any thread.

@@ -1,4 +1,4 @@
-/// A value that is made once for all callers, and again once invalid: a token, a session, a list from a server.
+/// A value that is made once for all callers, and again after it was found invalid, such as a token or a session.
 ///
 /// ```swift
 /// let token = SharedValue { try await fetchToken() }
@@ -32,7 +32,12 @@ public final class SharedValue<Value: Sendable>: Sendable {
     fileprivate let executor: (any TaskExecutor)?
     fileprivate let make: @Sendable () async throws -> Value
 
-    /// - Parameter executor: The executor on which the value is made. If nil, the default for tasks.
+    /// Creates a shared value, which is made by the first call of ``value()``.
+    ///
+    /// - Parameters:
+    ///   - executor: The executor on which the value is made. If nil, the default for tasks.
+    ///   - make: Makes the value. After a failure or ``forget()`` it is called again. A cancelled attempt that does not
+    ///     stop may overlap with the next one; its result is ignored.
     public init(on executor: (any TaskExecutor)? = nil, _ make: @escaping @Sendable () async throws -> Value) {
         self.executor = executor
         self.make = make
@@ -78,7 +83,8 @@ public final class SharedValue<Value: Sendable>: Sendable {
         return try result.get()
     }
 
-    /// Discards the value; the next call makes it anew. Waiting callers get the one being made. Idempotent; any thread.
+    /// Discards the value, so that the next ``value()`` makes it anew. No effect while the value is being made: waiting
+    /// callers get that one. Idempotent; any thread.
     public func forget() {
         let old = phase.withLock { phase -> Value? in
             guard case .made(let value, _) = phase else { return nil }

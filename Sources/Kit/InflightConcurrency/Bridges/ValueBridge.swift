@@ -8,8 +8,11 @@ public final class ValueBridge<Value: Sendable>: Sendable {
     private let bridge = Bridge()
     private let stored = Guarded<Value?>(nil)
 
+    /// Creates a closed bridge without a value.
     public init() {}
 
+    /// Opens the bridge with a value and resumes the waiting caller. Only the first call counts. Any thread.
+    ///
     /// - Returns: Whether this was the first call.
     @discardableResult
     public func open(with value: Value) -> Bool {

@@ -41,6 +41,7 @@ public final class CancellationToken: Cancelling {
     /// The registration with the parent. Set once, before any other code has the token.
     private let link = Guarded<Registration?>(nil)
 
+    /// Creates a token that is not cancelled and has no parent.
     public init() {
         parent = nil
     }
@@ -65,13 +66,16 @@ public final class CancellationToken: Cancelling {
         for (_, handler) in handlers.sorted(by: { $0.key < $1.key }) { handler() }
     }
 
-    /// Whether this token, or one above it, was cancelled.
+    /// Whether this token or one of its ancestors was cancelled.
     public var isCancelled: Bool {
         if state.withLock({ $0.isCancelled }) { return true }
         return parent?.isCancelled ?? false
     }
 
     /// Calls `handler` once when the token is cancelled, or inside this call if it already is.
+    ///
+    /// - Returns: A handle that removes the handler. It may be discarded; the handler then stays until the token is
+    ///   cancelled or released.
     @discardableResult
     public func onCancel(_ handler: @escaping @Sendable () -> Void) -> Registration {
         let id = state.withLock { state -> Int? in
@@ -98,6 +102,9 @@ public final class CancellationToken: Cancelling {
 
 extension CancellationToken {
     /// Cancels `task` when this token is cancelled, or at once if it already is.
+    ///
+    /// - Returns: A handle that ends this connection. Otherwise the token retains its reference to the task until it is
+    ///   cancelled or released, also after the task has ended.
     @discardableResult
     public func cancels<Success, Failure: Error>(_ task: Task<Success, Failure>) -> Registration {
         onCancel { task.cancel() }
@@ -105,6 +112,9 @@ extension CancellationToken {
 
     /// Runs `body` with a token that is cancelled with the surrounding task, to call token-based work from `async`
     /// code. If the task was already cancelled, so is the token.
+    ///
+    /// - Returns: The result of `body`, also if the task was cancelled.
+    /// - Throws: The error of `body`.
     public static func withTask<Output, Failure: Error>(
         isolation: isolated (any Actor)? = #isolation,
         _ body: (CancellationToken) async throws(Failure) -> Output

@@ -1,13 +1,17 @@
 /// A moment on a monotonic clock, in nanoseconds since an arbitrary start.
 public struct MonotonicTime: Hashable, Comparable, Sendable {
+    /// The time since the clock's start, in nanoseconds.
     public var nanoseconds: Int64
 
+    /// Creates a moment from its distance to the clock's start, in nanoseconds.
     @inlinable
     public init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
 
+    /// The clock's start.
     @inlinable public static var zero: MonotonicTime { MonotonicTime(nanoseconds: 0) }
+    /// The latest moment that can be represented, about 292 years after ``zero``: a deadline that never comes.
     @inlinable public static var distantFuture: MonotonicTime { MonotonicTime(nanoseconds: .max) }
 
     @inlinable
@@ -15,14 +19,15 @@ public struct MonotonicTime: Hashable, Comparable, Sendable {
         left.nanoseconds < right.nanoseconds
     }
 
-    /// Saturates instead of overflowing.
+    /// Returns the moment that is `right` after `left`, or ``distantFuture`` if the sum overflows.
     @inlinable
     public static func + (left: Self, right: Duration) -> Self {
         let sum = left.nanoseconds.addingReportingOverflow(right.saturatedNanoseconds)
         return MonotonicTime(nanoseconds: sum.overflow ? .max : sum.partialValue)
     }
 
-    /// The time from `right` to `left`.
+    /// Returns the time from `right` to `left`, negative if `left` is earlier. A difference that overflows is
+    /// `Int64.max` nanoseconds.
     @inlinable
     public static func - (left: Self, right: Self) -> Duration {
         let difference = left.nanoseconds.subtractingReportingOverflow(right.nanoseconds)
@@ -31,7 +36,7 @@ public struct MonotonicTime: Hashable, Comparable, Sendable {
 }
 
 extension Duration {
-    /// This duration in nanoseconds, clamped to the range of `Int64`.
+    /// This duration in nanoseconds, clamped to the range of `Int64`. Fractions of a nanosecond are dropped.
     @inlinable
     public var saturatedNanoseconds: Int64 {
         let (seconds, attoseconds) = components
@@ -52,13 +57,18 @@ public protocol EngineClock: Sendable {
     /// Returns the date, in seconds since 1970-01-01 00:00 UTC. May jump in both directions, as wall clocks do.
     func secondsSince1970() -> Double
 
-    /// Runs `body` once, soon after `deadline`, on a thread of the clock's choice. `body` must not block.
+    /// Runs `body` once, soon after `deadline`, on a thread of the clock's choice. Any thread may call. `body` must not
+    /// block, because it may delay other timers.
     ///
-    /// - Returns: A handle whose `cancel()` prevents `body` from starting, and releases it.
+    /// - Parameters:
+    ///   - deadline: The moment, on the scale of ``now()``, before which `body` does not run. It may have passed.
+    ///   - body: The work. It is released after it has run or when it is cancelled.
+    /// - Returns: A handle whose `cancel()` prevents `body` from starting, and releases it. Releasing the handle
+    ///   cancels nothing.
     func schedule(at deadline: MonotonicTime, _ body: @escaping @Sendable () -> Void) -> any ScheduledWork
 }
 
-/// Work that is scheduled on a clock.
+/// A handle to work that is scheduled on a clock.
 public protocol ScheduledWork: Sendable {
     /// Cancels the work. Idempotent; any thread. Does not wait for a body that has already started.
     func cancel()

@@ -7,7 +7,10 @@
 #endif
 
 /// The system's clocks: `CLOCK_MONOTONIC` for moments, `CLOCK_REALTIME` for dates.
+///
+/// All instances share one thread, which runs scheduled work, one piece after the other.
 public struct SystemClock: EngineClock {
+    /// Creates a clock. It has no state of its own, so all instances show the same time.
     public init() {}
 
     public func now() -> MonotonicTime {

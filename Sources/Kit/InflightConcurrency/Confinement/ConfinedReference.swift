@@ -10,8 +10,10 @@
 /// - Order: ``submit(_:)`` keeps the order of the calls, as the queue does.
 /// - Release: if the reference is the last one to the object, the object is released on its confinement queue,
 ///   whichever thread releases the reference.
-// Unchecked: the object is accessed only on its confinement queue. Other access traps.
 public final class ConfinedReference<Object: Confined>: @unchecked Sendable {
+    // Unchecked: the object is accessed only on its confinement queue. Other access traps.
+
+    /// The callback queue on which the object is used.
     public let confinement: CallbackQueue
     private var held: Object?
 

@@ -80,7 +80,8 @@ public final class IsolationDomain: Sendable {
 public struct DeferredActions: ~Copyable {
     fileprivate var actions: [@Sendable () -> Void] = []
 
-    /// Runs `action` outside, after the actions that were appended before.
+    /// Appends an action, which runs outside the domain after those that were appended before, on the thread that
+    /// entered.
     public mutating func append(_ action: @escaping @Sendable () -> Void) {
         actions.append(action)
     }
@@ -89,18 +90,19 @@ public struct DeferredActions: ~Copyable {
 /// A value that is accessible only inside its ``IsolationDomain``. Access from outside traps, in release builds too.
 ///
 /// - Cost: one check for each access, about 20 ns.
-// Unchecked: touched only inside the domain, where one thread is at a time.
 public final class Isolated<Value>: @unchecked Sendable {
+    // Unchecked: touched only inside the domain, where one thread is at a time.
+
     private let domain: IsolationDomain
     private var stored: Value
 
-    /// Creates a value in a domain.
+    /// Creates a value that is accessible inside `domain` only. Need not be called inside it.
     public init(_ value: sending Value, in domain: IsolationDomain) {
         self.domain = domain
         stored = value
     }
 
-    /// The value.
+    /// The value, changed in place. Access outside the domain traps, in release builds too.
     public var value: Value {
         get {
             domain.checkInside()

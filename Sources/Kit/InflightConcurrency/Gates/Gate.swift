@@ -22,7 +22,9 @@
 /// - Cost: about 0.1 µs for an event on top of its queue's cost; 1 µs and 7 allocations to create, end and release a
 ///   gate, its queue included. In an optimised build that specialises it for its types; else four times as much.
 public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
+    /// A closure that handles one event, called on the gate's callback queue.
     public typealias EventHandler = @Sendable (Event) -> Void
+    /// A closure that handles the ending, called once on the gate's callback queue.
     public typealias EndHandler = @Sendable (Outcome) -> Void
 
     /// The policy for events that arrive faster than the handler returns.
@@ -56,9 +58,15 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
         }
     }
 
+    /// The callback queue on which handlers are called.
     public let queue: CallbackQueue
     @usableFromInline let state: Guarded<State>
 
+    /// Creates a gate without handlers, in the phase ``GatePhase/waiting``.
+    ///
+    /// - Parameters:
+    ///   - queue: The callback queue on which handlers are called.
+    ///   - backlog: The policy for events that arrive faster than the handler returns.
     @inlinable
     public init(on queue: CallbackQueue, keeping backlog: Backlog = .all) {
         self.queue = queue
@@ -72,6 +80,7 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
         queue.release(ReleaseBox(state.withLock { $0.takeHandlers() }))
     }
 
+    /// The current phase. Any thread; the phase may change as soon as it was read.
     @inlinable
     public var phase: GatePhase { state.withLock { $0.machine.phase } }
 
@@ -81,15 +90,19 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
 
     // MARK: Handlers
 
-    /// Sets, replaces or, with nil, clears the event handler. An event calls the handler that is set when it passes the
-    /// gate. After the end a new handler is released at once.
+    /// Sets, replaces or, with nil, clears the event handler.
+    ///
+    /// An event calls the handler that is set when it passes the gate. If none is set then, the event is discarded.
+    /// After the end a new handler is released at once.
     @inlinable
     public func setEventHandler(_ handler: EventHandler?) {
         change { $0.event = handler }
     }
 
-    /// Sets, replaces or, with nil, clears the end handler. The ending calls the handler that is set when it passes the
-    /// gate. A later handler is not called, and is released at once.
+    /// Sets, replaces or, with nil, clears the end handler.
+    ///
+    /// The ending calls the handler that is set when it passes the gate. If none is set then, the ending is discarded.
+    /// A later handler is not called, and is released at once.
     @inlinable
     public func setEndHandler(_ handler: EndHandler?) {
         change { $0.end = handler }
@@ -127,7 +140,7 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
     }
 
     /// Stops all further callbacks. Idempotent, final and visible at once. No effect after the ending has passed. The
-    /// handlers and their captures are released inside this call.
+    /// handlers, pending events and their captures are released inside this call.
     ///
     /// - Returns: Whether this call cancelled the gate.
     @discardableResult

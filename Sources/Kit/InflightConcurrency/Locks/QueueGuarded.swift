@@ -12,8 +12,9 @@ internal import Dispatch
 /// - Order: an access after a write, from the same thread, sees that write; so too after ``writeLater(_:)``.
 /// - Entering the same value from `body` would deadlock, so it traps, in release builds too.
 /// - The thread sanitizer on Linux does not see that a barrier orders accesses, so they are annotated here.
-// Unchecked: `value` is accessed only inside the queue, and changed only behind a barrier.
 public final class QueueGuarded<Value>: Guarding, @unchecked Sendable {
+    // Unchecked: `value` is accessed only inside the queue, and changed only behind a barrier.
+
     private let queue = DispatchQueue(label: "inflight.guarded", attributes: .concurrent)
     private let mark: QueueMark
     private var value: Value
@@ -26,6 +27,7 @@ public final class QueueGuarded<Value>: Guarding, @unchecked Sendable {
         func acquire() { unsafe inflight_tsan_acquire(Unmanaged.passUnretained(self).toOpaque()) }
     }
 
+    /// Creates a guarded value with a concurrent queue of its own.
     public init(_ value: sending Value) {
         self.value = value
         mark = QueueMark.of(queue)
@@ -53,7 +55,8 @@ public final class QueueGuarded<Value>: Guarding, @unchecked Sendable {
         }.get()
     }
 
-    /// Enqueues a change to the value and returns at once. `body` runs on a thread of the queue.
+    /// Enqueues a change to the value and returns at once. `body` runs on a thread of the queue, with exclusive access,
+    /// after the accesses that were enqueued before.
     public func writeLater(_ body: @escaping @Sendable (inout Value) -> Void) {
         queue.async(flags: .barrier) {
             self.beginWriting()

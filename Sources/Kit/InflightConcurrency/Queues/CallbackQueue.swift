@@ -73,5 +73,6 @@ public protocol CallbackExecutor: Sendable {
 }
 
 extension CallbackExecutor {
+    /// The name of the executor's type.
     public var name: String { "\(Self.self)" }
 }

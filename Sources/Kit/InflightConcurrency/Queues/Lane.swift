@@ -20,26 +20,38 @@
 /// Inserting, removing and moving take constant time. Finding the next element takes constant time for each element
 /// that leaves, and logarithmic time in the number of groups that have just got a place back.
 public struct Lane<Element, Group: Hashable>: ~Copyable {
+    /// The number of levels. They are numbered from 0, which is the least urgent.
     @inlinable public static var levelCount: Int { 5 }
 
+    /// The limits and the order of a lane.
     public struct Configuration: Sendable {
+        /// The order of the elements within a level.
         public enum Order: Sendable {
+            /// The element that has waited longest goes first.
             case firstInFirstOut
-            /// For scrolling lists, where the latest requests are for the visible rows.
+            /// The newest element goes first. For scrolling lists, where the latest requests are for the visible rows.
             case lastInFirstOut
         }
 
         /// The number of places, at least 1.
         public var limit: Int
-        /// The maximum number of places for one group, unless ``Lane/setLimit(_:of:now:)`` sets another.
+        /// The maximum number of places for one group, unless ``Lane/setLimit(_:of:now:)`` sets another. By default
+        /// unlimited.
         public var groupLimit: Int = .max
+        /// The order within a level.
         public var order: Order = .firstInFirstOut
-        /// The number of places that the levels below ``reservedFromLevel`` leave free.
+        /// The number of places that the levels below ``reservedFromLevel`` leave free. If it is not less than
+        /// ``limit``, it is ignored.
         public var reserve = 0
+        /// The lowest level that may take the reserved places.
         public var reservedFromLevel = 2
-        /// How long an element waits in a level before it is raised by one level.
+        /// The time that an element waits in a level before it is raised by one level. Elements are raised when
+        /// ``Lane/next(now:)`` or ``Lane/release(group:now:)`` is called.
         public var raiseAfter: Duration = .seconds(10)
 
+        /// Creates a configuration with `limit` places, and defaults for everything else.
+        ///
+        /// - Parameter limit: The number of places, at least 1.
         public init(limit: Int) {
             self.limit = limit
         }
@@ -118,6 +130,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         }
     }
 
+    /// The configuration with which the lane was created.
     public let configuration: Configuration
     /// The number of places that are taken.
     public var running: Int { takenPlaces }
@@ -140,6 +153,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     /// In nanoseconds, because comparing durations costs more than everything else that is done for an element.
     @usableFromInline let raiseAfter: Int64
 
+    /// Creates an empty lane.
     @inlinable
     public init(_ configuration: Configuration) {
         self.configuration = configuration
@@ -150,7 +164,12 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     /// Adds `element` to its level, behind the others or, for ``Configuration/Order/lastInFirstOut``, before them.
     ///
-    /// - Parameter ahead: Whether it goes before all others of its level, because it had a place and gave it back.
+    /// - Parameters:
+    ///   - level: The level, from 0 to ``levelCount`` − 1. Any other traps.
+    ///   - name: The group whose limit applies to the element.
+    ///   - now: The current time, from which the element's wait is measured.
+    ///   - ahead: Whether it goes before all others of its level, because it had a place and gave it back.
+    /// - Returns: The ticket by which the element can be moved or removed while it waits.
     @inlinable
     public mutating func enqueue(
         _ element: Element, level: Int, group name: Group, now: MonotonicTime, ahead: Bool = false
@@ -167,7 +186,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         return Ticket(index: index)
     }
 
-    /// Removes a waiting element.
+    /// Removes a waiting element and returns it. The ticket must be valid.
     @discardableResult
     @inlinable
     public mutating func remove(_ ticket: Ticket) -> Element {
@@ -175,7 +194,8 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         return forget(ticket.index)
     }
 
-    /// Moves a waiting element to another level, as if it had just been added there.
+    /// Moves a waiting element to another level, as if it had just been added there. No effect if it is in that level.
+    /// The ticket must be valid.
     @inlinable
     public mutating func move(_ ticket: Ticket, toLevel level: Int, now: MonotonicTime) {
         let index = ticket.index
@@ -211,7 +231,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         return nil
     }
 
-    /// Gives back a place that an element of the group held.
+    /// Gives back a place that an element of the group held. Traps if the group holds none.
     @inlinable
     public mutating func release(group name: Group, now: MonotonicTime) {
         guard let group = find(name) else { preconditionFailure("the group \(name) occupies no slot") }
@@ -232,13 +252,14 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         return true
     }
 
-    /// Gives back a place that ``occupy()`` took.
+    /// Gives back a place that ``occupy()`` took. Traps if no place is taken.
     public mutating func vacate() {
         precondition(running > 0, "more slots were released than occupied")
         takenPlaces -= 1
     }
 
-    /// Sets the maximum number of places for one group, until no element of the group waits or runs.
+    /// Sets the maximum number of places for one group, until no element of the group waits or runs. No effect if none
+    /// does now. Places that are taken beyond the limit stay taken.
     @inlinable
     public mutating func setLimit(_ limit: Int, of name: Group, now: MonotonicTime) {
         guard let group = groupIndices[name] else { return }

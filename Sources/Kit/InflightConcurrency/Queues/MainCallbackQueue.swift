@@ -5,6 +5,7 @@ import Dispatch
 /// It works the same under a run loop, under `dispatchMain()`, which serves the main queue on threads other than the
 /// process's first one, and under another library's event loop on the main thread.
 public struct MainCallbackQueue: Sendable {
+    /// The main queue, the only instance.
     public static let main = MainCallbackQueue()
 
     /// The same queue for code without actor isolation.
@@ -23,11 +24,12 @@ public struct MainCallbackQueue: Sendable {
         { (input: repeat each Input) in MainActor.assumeIsolated { body(repeat each input) } }
     }
 
-    /// Whether the caller runs on the main queue, or on the main thread outside any queue. Any thread. About 110 ns on
-    /// the main queue.
+    /// Whether the caller runs on the main queue, or on the main thread. Any thread. About 110 ns on the main queue.
     public var isCurrent: Bool { queue.isCurrent }
 
     /// Traps, in release builds too, unless ``isCurrent``. See ``CallbackQueue/preconditionIsCurrent(_:file:line:)``.
+    ///
+    /// - Parameter subject: The object that was used on the wrong queue; evaluated only then.
     public func preconditionIsCurrent(
         _ subject: @autoclosure () -> String, file: StaticString = #fileID, line: UInt = #line
     ) {

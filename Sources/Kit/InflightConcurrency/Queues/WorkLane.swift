@@ -21,6 +21,7 @@
 /// - Cost: about 1 µs and 7 allocations for an entry, from adding it to giving its place back, in an optimised build.
 /// - Release: running work retains the lane. An entry only waits while others run, so none waits in an unretained lane.
 public final class WorkLane<Group: Hashable & Sendable>: Sendable {
+    /// A closure that begins one piece of work. It passes the place on until the work has ended.
     public typealias Work = @Sendable (Place) -> Void
 
     // Unchecked: accessed only with the lock around it held. A class, because `Lane` cannot be copied.
@@ -37,19 +38,25 @@ public final class WorkLane<Group: Hashable & Sendable>: Sendable {
     @usableFromInline let state: Guarded<State>
     @usableFromInline let clock: any EngineClock
 
+    /// Creates an empty lane.
+    ///
+    /// - Parameters:
+    ///   - configuration: The limits and the order of the lane.
+    ///   - clock: The clock that measures how long entries wait.
     @inlinable
     public init(_ configuration: Lane<Entry, Group>.Configuration, clock: any EngineClock = SystemClock()) {
         state = Guarded(State(configuration))
         self.clock = clock
     }
 
-    /// The number of places that are taken, and of entries that wait.
+    /// The number of places that are taken, and the number of entries that wait, at one moment.
     @inlinable
     public var counts: (running: Int, waiting: Int) { state.withLock { ($0.lane.running, $0.lane.waiting) } }
 
     /// A piece of work that waits, runs or has run.
-    // Unchecked: `ticket` and `work` are accessed only with the lane's lock held.
     public final class Entry: Cancelling, @unchecked Sendable {
+        // Unchecked: `ticket` and `work` are accessed only with the lane's lock held.
+
         @usableFromInline let group: Group
         @usableFromInline var work: Work?
         @usableFromInline var ticket: Lane<Entry, Group>.Ticket?
@@ -98,7 +105,11 @@ public final class WorkLane<Group: Hashable & Sendable>: Sendable {
 
     /// Adds `work`, to be called in its turn: inside this call if a place is free and no other thread is calling work.
     ///
-    /// - Parameter level: The level, 0 to 4. A higher level goes first.
+    /// - Parameters:
+    ///   - level: The level, 0 to 4. A higher level goes first.
+    ///   - group: The group whose limit applies to the entry.
+    ///   - work: Called with the entry's place, which is given back at the latest when it is released.
+    /// - Returns: The entry, to move or cancel it. It may be discarded.
     @discardableResult
     @inlinable
     public func add(level: Int, group: Group, _ work: @escaping Work) -> Entry {

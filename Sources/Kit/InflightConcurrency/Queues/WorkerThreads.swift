@@ -16,6 +16,8 @@ internal import CInflightConcurrency
 public final class WorkerThreads: Sendable {
     private let shared: Shared
 
+    /// Creates the object without starting a thread.
+    ///
     /// - Parameters:
     ///   - count: The maximum number of threads, at least 1.
     ///   - name: The thread name in debuggers and `ps -T`; 15 bytes of it are kept.

@@ -26,6 +26,7 @@ public final class BackgroundWork<Progress: Sendable, Output: Sendable>: Cancell
     public enum Slice {
         /// There is more to do. The progress so far is delivered if not nil.
         case more(Progress? = nil)
+        /// The work is done and ends with this output.
         case done(Output)
     }
 
@@ -36,8 +37,11 @@ public final class BackgroundWork<Progress: Sendable, Output: Sendable>: Cancell
     private let threads: WorkerThreads
     private let wasStarted = Guarded(false)
 
+    /// Creates the work without starting it.
+    ///
     /// - Parameters:
     ///   - name: The name of the thread; 15 bytes of it are kept.
+    ///   - queue: The callback queue on which handlers are called.
     ///   - start: Creates the state, on the work's thread.
     ///   - slice: Does a small part of the work, some milliseconds at most. Stopping takes as long.
     public init<State>(

@@ -22,7 +22,9 @@
 ///   no entry is being acted on.
 /// - Cost: two hops for each entry, some 10 µs.
 public final class CallbackChain<Entry: Sendable, Answer: Sendable>: Cancelling {
+    /// The decision about the remaining entries, after one was acted on.
     public enum Next: Sendable {
+        /// Continues with the next entry.
         case goOn
         /// Skips the remaining entries and ends the chain.
         case stop
@@ -44,8 +46,12 @@ public final class CallbackChain<Entry: Sendable, Answer: Sendable>: Cancelling 
     private let closures: ReleaseBox<Closures>
     private let threads: WorkerThreads
 
+    /// Creates a chain over a copy of the entries, without starting it.
+    ///
     /// - Parameters:
+    ///   - entries: The entries, in the order in which they are asked about.
     ///   - name: The name of the thread; 15 bytes of it are kept.
+    ///   - queue: The callback queue on which questions and the ending run.
     ///   - question: Called for each entry, on `queue`.
     ///   - acting: Called with each answer, on the chain's thread; with nil if the queue dropped the question.
     public init(
@@ -88,6 +94,7 @@ public final class CallbackChain<Entry: Sendable, Answer: Sendable>: Cancelling 
         }
     }
 
+    /// Whether ``cancel()`` was called before the ending passed.
     public var isCancelled: Bool { gate.isCancelled }
 
     private func perform(_ action: ChainMachine.Action, answer: Answer? = nil) {
@@ -138,11 +145,12 @@ public final class CallbackChain<Entry: Sendable, Answer: Sendable>: Cancelling 
 
 /// The counts of a ``CallbackChain``.
 public struct ChainSummary: Hashable, Sendable {
-    /// The number of entries that were answered.
+    /// The number of entries that were acted on with an answer.
     public var answered: Int
     /// The number of entries that were acted on without an answer.
     public var unanswered: Int
 
+    /// Creates a summary with these counts.
     public init(answered: Int = 0, unanswered: Int = 0) {
         self.answered = answered
         self.unanswered = unanswered

@@ -17,6 +17,7 @@
 public struct CancelOnRelease: ~Copyable, Sendable {
     private let work: any Cancelling
 
+    /// Creates a wrapper that cancels `work` when it is released.
     public init(_ work: some Cancelling) {
         self.work = work
     }

@@ -18,11 +18,14 @@ public final class KeepAlive<Object: AnyObject & Sendable>: Sendable {
     private let queue: CallbackQueue
     private let held = Guarded<Object?>(nil)
 
+    /// Creates an instance that retains nothing yet.
+    ///
+    /// - Parameter queue: The callback queue on which the object is released.
     public init(on queue: CallbackQueue) {
         self.queue = queue
     }
 
-    /// Retains `object` until ``end()``.
+    /// Retains `object` until ``end()``. An object that was retained before is released inside this call.
     public func begin(_ object: Object) {
         let before = held.withLock { held in
             defer { held = object }

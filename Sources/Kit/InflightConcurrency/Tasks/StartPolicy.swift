@@ -12,6 +12,7 @@ public enum StartPolicy: Hashable, Sendable, CaseIterable {
 
 /// The outcome of one start.
 public enum StartOutcome<Output: Sendable>: Sendable {
+    /// The work ended with this output.
     case finished(Output)
     /// Another start was running, under ``StartPolicy/firstWins``.
     case refused

@@ -23,7 +23,9 @@
 /// - Cost: a ``Gate`` and a ``CancellationToken`` for each start: some 3 µs and 18 allocations with its outcome, in an
 ///   optimised build.
 public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
+    /// A closure that begins the work of one start, and calls its `End` when the work has ended, cancelled or not.
     public typealias Work = @Sendable (Input, CancellationToken, End) -> Void
+    /// A closure that receives the outcome of one start, called on the callback queue.
     public typealias Completion = @Sendable (StartOutcome<Output>) -> Void
 
     /// The function that the work calls once, when it has ended.
@@ -89,6 +91,12 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
     @usableFromInline let work: Work
     @usableFromInline let state: Guarded<State>
 
+    /// Creates a starter that runs nothing yet.
+    ///
+    /// - Parameters:
+    ///   - policy: The effect of a start while an earlier one runs.
+    ///   - queue: The callback queue on which outcomes are delivered.
+    ///   - work: Begins the work of one start.
     @inlinable
     public init(_ policy: StartPolicy, on queue: CallbackQueue, work: @escaping Work) {
         self.policy = policy
@@ -120,11 +128,17 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
             starter.cancel(self)
         }
 
+        /// Whether this start or its starter was cancelled before the outcome passed.
         @inlinable
         public var isCancelled: Bool { gate.isCancelled }
     }
 
     /// Begins, enqueues or refuses a start, by the policy. Never calls `completion` inside this call.
+    ///
+    /// - Parameters:
+    ///   - input: The value that the work gets.
+    ///   - completion: Called once with the outcome, on the callback queue, unless the start is cancelled.
+    /// - Returns: A handle to cancel this start alone. It may be discarded.
     @discardableResult
     @inlinable
     public func start(_ input: Input, completion: @escaping Completion) -> Start {
@@ -145,7 +159,8 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
         return start
     }
 
-    /// Cancels all running and waiting starts.
+    /// Cancels all running and waiting starts. Their completions are not called. Work that runs still counts as running
+    /// until it has ended. Idempotent; any thread.
     @inlinable
     public func cancel() {
         let (starts, steps) = state.withLock { state -> ([Start], [Step]) in

@@ -14,11 +14,14 @@
 public struct WeakReference<Object: AnyObject & Sendable>: Sendable {
     private weak let object: Object?
 
+    /// Creates a reference that does not retain `object`.
     public init(_ object: Object) {
         self.object = object
     }
 
     /// Calls `body` with the object, if it still exists.
+    ///
+    /// - Returns: The result of `body`, or nil if the object is gone.
     @discardableResult
     public func callAsFunction<Output>(_ body: (Object) -> Output) -> Output? {
         object.map(body)

@@ -60,7 +60,11 @@ public final class WorkGroup: Cancelling {
 
     private let core: Core
 
-    /// - Parameter notification: Called once on `queue`, when all work has ended.
+    /// Creates a group without members.
+    ///
+    /// - Parameters:
+    ///   - queue: The callback queue on which the notification runs.
+    ///   - notification: Called once, when all work has ended. It gets no results.
     public init(on queue: CallbackQueue, notification: @escaping @Sendable () -> Void) {
         core = Core(Gate(on: queue))
         core.gate.setEndHandler { _ in notification() }
@@ -86,6 +90,9 @@ public final class WorkGroup: Cancelling {
     }
 
     /// Runs asynchronous work as a member, until the task has ended.
+    ///
+    /// - Returns: The task, an unstructured one: neither the group nor the caller's task cancels it. It may be
+    ///   discarded.
     @discardableResult
     public func task<Output: Sendable>(
         _ body: @escaping @Sendable () async throws -> Output

@@ -25,25 +25,34 @@ public final class VirtualClock: EngineClock {
     private let state: Guarded<State>
     private let waiting = WaitList()
 
-    /// - Parameter date: the date in seconds since 1970-01-01 00:00 UTC; by default, a day in November 2023.
+    /// Creates a clock without timers.
+    ///
+    /// - Parameters:
+    ///   - now: the time at the start.
+    ///   - date: the date at the start, in seconds since 1970-01-01 00:00 UTC; by default, a day in November 2023.
     public init(now: MonotonicTime = .zero, date: Double = 1_700_000_000) {
         state = Guarded(State(now: now, dateOffset: date - Self.seconds(now)))
     }
 
+    /// Returns the time, which only ``advance(by:)`` and ``advanceToNextTimer()`` move.
     public func now() -> MonotonicTime {
         state.withLock { $0.now }
     }
 
+    /// Returns the date, in seconds since 1970-01-01 00:00 UTC. It moves with the time and by
+    /// ``setDate(secondsSince1970:)``.
     public func secondsSince1970() -> Double {
         state.withLock { $0.dateOffset + Self.seconds($0.now) }
     }
 
-    /// Sets the date, forwards or back, without moving the time.
+    /// Sets the date, forwards or back, without moving the time. Fires no timer.
     public func setDate(secondsSince1970 date: Double) {
         state.withLock { $0.dateOffset = date - Self.seconds($0.now) }
     }
 
     /// Schedules a timer. An overdue one fires in the next ``advance(by:)``, even by zero, never inside this call.
+    ///
+    /// - Returns: a handle whose `cancel()` removes the timer and releases `body` inside the call.
     public func schedule(at deadline: MonotonicTime, _ body: @escaping @Sendable () -> Void) -> any ScheduledWork {
         let timer = state.withLock { state in
             state.lastSerial += 1
@@ -55,7 +64,11 @@ public final class VirtualClock: EngineClock {
         return timer
     }
 
-    /// Moves the time forward, and runs all timers that become due, including those that they schedule.
+    /// Moves the time forward, and runs all timers that become due, including those that they schedule. Returns when
+    /// the last one has returned.
+    ///
+    /// - Parameter duration: the time to pass. A negative one traps; so does a call from a timer, or from two threads
+    ///   at once.
     public func advance(by duration: Duration) {
         precondition(duration >= .zero, "time does not go back; set the date for that")
         let target = state.withLock { state in
@@ -70,7 +83,9 @@ public final class VirtualClock: EngineClock {
         }
     }
 
-    /// Moves the time to the next deadline and runs the timers due then. Returns `false` if there is no timer.
+    /// Moves the time to the next deadline and runs the timers due then. An overdue timer fires without a move.
+    ///
+    /// - Returns: `false` if there is no timer.
     @discardableResult
     public func advanceToNextTimer() -> Bool {
         guard let deadline = nextDeadline else { return false }
@@ -81,15 +96,21 @@ public final class VirtualClock: EngineClock {
     /// The number of timers that are scheduled and not cancelled.
     public var timerCount: Int { state.withLock { $0.timers.count } }
 
-    /// The deadline of the next timer.
+    /// The deadline of the next timer; nil if there is none.
     public var nextDeadline: MonotonicTime? { state.withLock { $0.timers.first?.deadline } }
 
     /// Waits until at least `count` timers are scheduled, for code that schedules on its own thread.
+    ///
+    /// - Parameter limit: the maximum time to wait, in real time.
+    /// - Throws: ``WaitFailure`` when `limit` has passed.
     public func waitForTimers(_ count: Int = 1, within limit: Duration = .seconds(10)) async throws(WaitFailure) {
         try await waiting.wait(for: "\(count) timers", within: limit, seen: { seen }) { self.timerCount >= count }
     }
 
     /// Waits until at least `count` timers are scheduled. Blocks the calling thread.
+    ///
+    /// - Parameter limit: the maximum time to wait, in real time.
+    /// - Throws: ``WaitFailure`` when `limit` has passed.
     public func waitForTimers(_ count: Int = 1, within limit: Duration = .seconds(10)) throws(WaitFailure) {
         try waiting.wait(for: "\(count) timers", within: limit, seen: { seen }) { self.timerCount >= count }
     }

@@ -15,12 +15,16 @@ public import InflightCore
 public struct CodecConformance: Sendable {
     /// A complete image of one of the codec's formats. Small ones suffice, since each is truncated at many lengths.
     public struct Sample: Sendable {
+        /// The name of the sample in failures.
         public var name: String
+        /// The complete file.
         public var bytes: Bytes
+        /// The format of the file.
         public var format: ImageFormat
         /// Whether its first frame can be decoded from a truncated file, as that of an animation can.
         public var decodesEarly: Bool
 
+        /// Creates a sample.
         public init(_ name: String, _ bytes: Bytes, format: ImageFormat, decodesEarly: Bool = false) {
             self.name = name
             self.bytes = bytes
@@ -36,7 +40,11 @@ public struct CodecConformance: Sendable {
 
     private let subject: Subject
 
-    /// - Parameter samples: at least one image of each format that the codec reads.
+    /// Creates the suite for one codec.
+    ///
+    /// - Parameters:
+    ///   - codec: the codec to check.
+    ///   - samples: at least one image of each format that the codec reads.
     public init(_ codec: any ImageCodec, samples: [Sample]) {
         subject = Subject(codec: codec, samples: samples)
     }
@@ -45,11 +53,14 @@ public struct CodecConformance: Sendable {
     public static var checks: [ConformanceCheck] { list.checks }
 
     /// Runs one check.
+    ///
+    /// - Parameter check: one of ``checks``. A check of another suite traps.
+    /// - Returns: the violations; empty if the rule holds.
     public func run(_ check: ConformanceCheck) async -> [ConformanceFailure] {
         await ValueBench(subject).run(check, Self.list.body(of: check))
     }
 
-    /// Runs all checks, one after the other.
+    /// Runs all checks, one after the other. Returns their violations; empty if all rules hold.
     public func run() async -> [ConformanceFailure] {
         var failures: [ConformanceFailure] = []
         for check in Self.checks { failures += await run(check) }

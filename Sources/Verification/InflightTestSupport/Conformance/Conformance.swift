@@ -4,9 +4,11 @@ public struct ConformanceCheck: Sendable, Hashable, CustomStringConvertible {
     public let description: String
 }
 
-/// A rule that was violated.
+/// A violation that a check has found.
 public struct ConformanceFailure: Sendable, Hashable, CustomStringConvertible {
+    /// The check whose rule was violated.
     public var check: ConformanceCheck
+    /// The observation that contradicts the rule.
     public var description: String
 }
 

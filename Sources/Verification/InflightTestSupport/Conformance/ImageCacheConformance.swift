@@ -14,6 +14,8 @@ public struct ImageCacheConformance: Sendable {
 
     private let makeCache: Maker
 
+    /// Creates the suite for one kind of cache.
+    ///
     /// - Parameter makeCache: returns an empty cache with a limit in bytes for all its images.
     public init(_ makeCache: @escaping @Sendable (Int) -> any ImageCaching) {
         self.makeCache = makeCache
@@ -23,11 +25,14 @@ public struct ImageCacheConformance: Sendable {
     public static var checks: [ConformanceCheck] { list.checks }
 
     /// Runs one check.
+    ///
+    /// - Parameter check: one of ``checks``. A check of another suite traps.
+    /// - Returns: the violations; empty if the rule holds.
     public func run(_ check: ConformanceCheck) async -> [ConformanceFailure] {
         await ValueBench(makeCache).run(check, Self.list.body(of: check))
     }
 
-    /// Runs all checks, one after the other.
+    /// Runs all checks, one after the other. Returns their violations; empty if all rules hold.
     public func run() async -> [ConformanceFailure] {
         var failures: [ConformanceFailure] = []
         for check in Self.checks { failures += await run(check) }

@@ -11,6 +11,8 @@ public import InflightCore
 public struct ProcessorConformance: Sendable {
     private let makeProcessor: @Sendable () -> any ImageProcessing
 
+    /// Creates the suite for one processor.
+    ///
     /// - Parameter makeProcessor: returns the processor, with the same parameters each time.
     public init(_ makeProcessor: @escaping @Sendable () -> any ImageProcessing) {
         self.makeProcessor = makeProcessor
@@ -20,11 +22,14 @@ public struct ProcessorConformance: Sendable {
     public static var checks: [ConformanceCheck] { list.checks }
 
     /// Runs one check.
+    ///
+    /// - Parameter check: one of ``checks``. A check of another suite traps.
+    /// - Returns: the violations; empty if the rule holds.
     public func run(_ check: ConformanceCheck) async -> [ConformanceFailure] {
         await ValueBench(makeProcessor).run(check, Self.list.body(of: check))
     }
 
-    /// Runs all checks, one after the other.
+    /// Runs all checks, one after the other. Returns their violations; empty if all rules hold.
     public func run() async -> [ConformanceFailure] {
         var failures: [ConformanceFailure] = []
         for check in Self.checks { failures += await run(check) }

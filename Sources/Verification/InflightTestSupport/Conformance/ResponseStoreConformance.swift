@@ -16,9 +16,11 @@ public import InflightCore
 ///
 /// Every check makes its own empty store, with room for about 10 MB, and shuts it down.
 public struct ResponseStoreConformance: Sendable {
-    /// A rule that was violated.
+    /// A violation that a check has found.
     public struct Failure: Sendable, Hashable, CustomStringConvertible {
+        /// The check whose rule was violated.
         public var check: Check
+        /// The observation that contradicts the rule.
         public var description: String
     }
 
@@ -30,7 +32,9 @@ public struct ResponseStoreConformance: Sendable {
 
     private let makeStore: @Sendable () throws -> any ResponseStore
 
-    /// - Parameter makeStore: returns a new, empty store, which the check shuts down.
+    /// Creates the suite for one kind of store.
+    ///
+    /// - Parameter makeStore: returns a new, empty store, which the check shuts down. If it throws, the check fails.
     public init(_ makeStore: @escaping @Sendable () throws -> any ResponseStore) {
         self.makeStore = makeStore
     }
@@ -39,6 +43,8 @@ public struct ResponseStoreConformance: Sendable {
     public static var checks: [Check] { all.map(\.check) }
 
     /// Runs one check.
+    ///
+    /// - Returns: the violations; empty if the rule holds.
     public func run(_ check: Check) async -> [Failure] {
         guard let body = Self.all.first(where: { $0.check == check })?.body else { return [] }
         let bench: Bench
@@ -52,7 +58,7 @@ public struct ResponseStoreConformance: Sendable {
         return bench.failures.withLock { $0 }.map { Failure(check: check, description: $0) }
     }
 
-    /// Runs all checks, one after the other.
+    /// Runs all checks, one after the other. Returns their violations; empty if all rules hold.
     public func run() async -> [Failure] {
         var failures: [Failure] = []
         for check in Self.checks { failures += await run(check) }

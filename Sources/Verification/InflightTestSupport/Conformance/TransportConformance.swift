@@ -15,19 +15,22 @@ public import InflightCore
 /// Every check makes its own transport and server, and shuts both down. A transport declares the features that its
 /// underlying library does not support: see ``Shortcoming``.
 public struct TransportConformance: Sendable {
+    /// A check of this suite.
     public typealias Check = ConformanceCheck
+    /// A violation that a check of this suite has found.
     public typealias Failure = ConformanceFailure
 
     /// A feature that a transport lacks. The suite then checks the rules that hold all the same. A shortcoming that is
     /// declared without need is a failure, so that the list stays true.
     public struct Shortcoming: Sendable, Hashable, CustomStringConvertible {
+        /// The shortcoming as a phrase, which also identifies it.
         public let description: String
 
         /// Repeated fields, of requests and of responses, arrive as one, joined by commas.
         public static let joinsDoubledFields = Self(description: "joins doubled fields")
         /// It does not report whether a connection was reused.
         public static let hidesReusedConnections = Self(description: "hides reused connections")
-        /// Trailer fields end the program, or worse, so none are sent to it.
+        /// Trailer fields crash the program or break the transport, so the suite sends none.
         public static let breaksOnTrailers = Self(description: "breaks on trailers")
         /// Bytes that arrive during a pause are read from the connection.
         public static let readsOnInPauses = Self(description: "reads on in pauses")
@@ -37,10 +40,12 @@ public struct TransportConformance: Sendable {
     private let shortcomings: Set<Shortcoming>
     private let limit: Duration
 
+    /// Creates the suite for one kind of transport.
+    ///
     /// - Parameters:
     ///   - limit: the maximum time that a check waits for one event before it fails.
     ///   - shortcomings: the features that the transport lacks.
-    ///   - makeTransport: returns a new transport, which the check shuts down.
+    ///   - makeTransport: returns a new transport, which the check shuts down. If it throws, the check fails.
     public init(
         waitingAtMost limit: Duration = .seconds(10), shortcomings: Set<Shortcoming> = [],
         _ makeTransport: @escaping @Sendable () throws -> any Transport
@@ -54,6 +59,9 @@ public struct TransportConformance: Sendable {
     public static var checks: [Check] { list.checks }
 
     /// Runs one check.
+    ///
+    /// - Parameter check: one of ``checks``. A check of another suite traps.
+    /// - Returns: the violations; empty if the rule holds.
     public func run(_ check: Check) async -> [Failure] {
         let body = Self.list.body(of: check)
         do {
@@ -70,7 +78,7 @@ public struct TransportConformance: Sendable {
         }
     }
 
-    /// Runs all checks, one after the other.
+    /// Runs all checks, one after the other. Returns their violations; empty if all rules hold.
     public func run() async -> [Failure] {
         var failures: [Failure] = []
         for check in Self.checks { failures += await run(check) }

@@ -23,11 +23,15 @@ extension LoopbackServer {
     /// ```
     ///
     /// One authority may sign for several servers. Its creation takes about a millisecond.
-    // Safe: the pointer never leaves the kit, and lives exactly as long as the object.
     @safe public final class CertificateAuthority: Sendable {
+        // Safe: the pointer never leaves the kit, and lives exactly as long as the object.
+
         // Written once, before the object is shared. The data it points to never changes.
         nonisolated(unsafe) let pointer: OpaquePointer
 
+        /// Creates an authority with a new key.
+        ///
+        /// - Throws: ``Failure`` if OpenSSL cannot create it.
         public init() throws(Failure) {
             guard let pointer = unsafe inflight_tls_authority_create() else { throw .tls("a certificate authority") }
             unsafe self.pointer = pointer
@@ -45,6 +49,8 @@ extension LoopbackServer {
         }
 
         /// Writes ``pem`` to a file, replacing its contents.
+        ///
+        /// - Throws: ``Failure`` if the file cannot be written.
         public func write(toFile path: String) throws(Failure) {
             guard let file = unsafe fopen(path, "w") else { throw Failure(writing: path, errno) }
             let bytes = Array(pem.utf8)
@@ -54,11 +60,14 @@ extension LoopbackServer {
         }
     }
 
-    /// TLS 1.2 or 1.3, with HTTP/1.1 only.
+    /// The TLS configuration of a server. It speaks TLS 1.2 or 1.3, with HTTP/1.1 only.
     public struct TLS: Sendable {
+        /// The authority that signs the server's certificate.
         public var authority: CertificateAuthority
+        /// The kind of certificate that the server presents.
         public var certificate: Certificate
 
+        /// Creates a TLS configuration; by default with a valid certificate.
         public init(authority: CertificateAuthority, certificate: Certificate = .valid) {
             self.authority = authority
             self.certificate = certificate

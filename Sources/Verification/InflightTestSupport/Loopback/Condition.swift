@@ -5,7 +5,8 @@ extension LoopbackServer {
         case requests(Int = 1, path: String? = nil)
         /// At least this many responses were sent completely.
         case answers(Int = 1, path: String? = nil)
-        /// The peer closed at least this many connections: while that path was being served, or at any time.
+        /// The peer closed at least this many connections: while that path was being served, or, without a path, at any
+        /// time.
         case closedByPeer(Int = 1, path: String? = nil)
         /// At least this many responses wait at the hold of that name, at this moment.
         case held(String, count: Int = 1)
@@ -27,8 +28,9 @@ extension LoopbackServer {
         }
     }
 
-    /// The server cannot be created.
+    /// An error while creating a server or a certificate authority, or while writing the authority's certificate.
     public struct Failure: Error, CustomStringConvertible {
+        /// The failed operation and the reason, in English.
         public let description: String
 
         static func system(_ call: String, _ status: Int32) -> Failure {

@@ -3,6 +3,9 @@
 // end them early.
 extension LoopbackServer {
     /// Waits until `condition` is true. Any thread; without cost while it waits.
+    ///
+    /// - Parameter limit: the maximum time to wait. Time in which all of Swift's task threads are busy does not count.
+    /// - Throws: ``WaitFailure`` when `limit` has passed or the server was stopped.
     public func wait(until condition: Condition, within limit: Duration = .seconds(10)) async throws(WaitFailure) {
         let core = core
         try await core.waiting.wait(for: "\(condition)", within: limit, seen: { core.summary }) {
@@ -11,46 +14,49 @@ extension LoopbackServer {
     }
 
     /// Waits until `condition` is true. Blocks the calling thread.
+    ///
+    /// - Throws: ``WaitFailure`` when `limit` has passed or the server was stopped.
     public func wait(until condition: Condition, within limit: Duration = .seconds(10)) throws(WaitFailure) {
         let core = core
         try core.waiting.wait(for: "\(condition)", within: limit, seen: { core.summary }) { core.isTrue(condition) }
     }
 
-    /// Waits until `count` requests of a path were read.
+    /// Waits until at least `count` requests of a path were read since the server's start.
     public func waitForRequest(
         _ path: String, count: Int = 1, within limit: Duration = .seconds(10)
     ) async throws(WaitFailure) {
         try await wait(until: .requests(count, path: path), within: limit)
     }
 
-    /// Waits until `count` requests of a path were read. Blocks the calling thread.
+    /// Waits until at least `count` requests of a path were read since the server's start. Blocks the calling thread.
     public func waitForRequest(_ path: String, count: Int = 1, within limit: Duration = .seconds(10))
         throws(WaitFailure)
     {
         try wait(until: .requests(count, path: path), within: limit)
     }
 
-    /// Waits until `count` responses are held at once at a name.
+    /// Waits until at least `count` responses are held at once at a name.
     public func waitUntilHeld(
         _ name: String, count: Int = 1, within limit: Duration = .seconds(10)
     ) async throws(WaitFailure) {
         try await wait(until: .held(name, count: count), within: limit)
     }
 
-    /// Waits until `count` responses are held at once at a name. Blocks the calling thread.
+    /// Waits until at least `count` responses are held at once at a name. Blocks the calling thread.
     public func waitUntilHeld(_ name: String, count: Int = 1, within limit: Duration = .seconds(10)) throws(WaitFailure)
     {
         try wait(until: .held(name, count: count), within: limit)
     }
 
-    /// Waits until the peer has closed `count` connections while that path was being served.
+    /// Waits until the peer has closed at least `count` connections while that path was being served.
     public func waitUntilClosedByPeer(
         _ path: String, count: Int = 1, within limit: Duration = .seconds(10)
     ) async throws(WaitFailure) {
         try await wait(until: .closedByPeer(count, path: path), within: limit)
     }
 
-    /// Waits until the peer has closed `count` connections while that path was being served. Blocks the calling thread.
+    /// Waits until the peer has closed at least `count` connections while that path was being served. Blocks the
+    /// calling thread.
     public func waitUntilClosedByPeer(
         _ path: String, count: Int = 1, within limit: Duration = .seconds(10)
     ) throws(WaitFailure) {

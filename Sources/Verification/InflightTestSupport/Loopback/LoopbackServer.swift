@@ -17,25 +17,32 @@ public import InflightCore
 /// has its own thread. Every method may be called from any thread, from scripts too. It stops at the latest when it is
 /// released. A script that captures its server retains both until ``stop()``.
 public final class LoopbackServer: Sendable {
+    /// The configuration of a server.
     public struct Configuration: Sendable {
         /// The treatment of a new connection.
         public enum Greeting: Sendable, Hashable {
+            /// The connection is served.
             case serve
-            /// It is accepted, but not a byte is read or written, as in a TLS handshake that stalls.
+            /// The connection is accepted, but not a byte is read or written, as in a TLS handshake that stalls.
             case silence
+            /// The connection is accepted and closed at once.
             case close
+            /// The connection is accepted and reset at once.
             case reset
         }
 
         /// Whether it listens on `[::1]` instead of `127.0.0.1`.
         public var ipv6 = false
+        /// The treatment of every new connection.
         public var greeting = Greeting.serve
         /// The TLS configuration for `https`; if nil, it serves `http`.
         public var tls: TLS?
 
+        /// Creates the default configuration: `http` on `127.0.0.1`.
         public init() {}
     }
 
+    /// The port, chosen by the system.
     public let port: Int
     /// The scheme: `http` or `https`.
     public let scheme: String
@@ -44,6 +51,8 @@ public final class LoopbackServer: Sendable {
     let core: ServerCore
 
     /// Starts a server. It accepts connections when this returns.
+    ///
+    /// - Throws: ``Failure`` if the socket or the server's certificate cannot be created.
     public init(_ configuration: Configuration = Configuration()) throws(Failure) {
         let identity: TLSIdentity? =
             if let tls = configuration.tls { try TLSIdentity(tls.authority, tls.certificate) } else { nil }
@@ -66,7 +75,11 @@ public final class LoopbackServer: Sendable {
     }
 
     /// Returns the URL of a path, such as `http://127.0.0.1:54321/a.jpg`.
-    /// - Parameter host: another name of the loopback address, such as `localhost`. To a client it is another origin.
+    ///
+    /// - Parameters:
+    ///   - path: the path with its leading slash, and a query if wanted, percent-encoded.
+    ///   - host: another name of the loopback address, such as `localhost`. To a client it is another origin. If nil,
+    ///     ``host``.
     public func url(_ path: String, host: String? = nil) -> String {
         "\(scheme)://\(host ?? self.host):\(port)\(path)"
     }
@@ -78,12 +91,14 @@ public final class LoopbackServer: Sendable {
 
     // MARK: Scripts
 
-    /// Responds to a path, with any query, in this way from now on. A path with a query applies to that query only.
+    /// Responds to a path, with any query, in this way from now on. If `path` has a query, it applies to that query
+    /// only, and takes precedence.
     public func serve(_ path: String, _ response: Response) {
         serve(path, inOrder: [response])
     }
 
-    /// Responds to the first request of a path with the first response, and so on. The last one is repeated.
+    /// Responds to the first request of a path with the first response, and so on. The last one is repeated. An empty
+    /// array traps.
     public func serve(_ path: String, inOrder responses: [Response]) {
         precondition(!responses.isEmpty, "give at least one response for \(path)")
         core.change { state, _ in state.routes[path] = .inOrder(responses) }

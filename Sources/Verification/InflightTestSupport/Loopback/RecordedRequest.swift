@@ -8,6 +8,7 @@ extension LoopbackServer {
         public var method: String
         /// The target as sent: path and query, still percent-encoded.
         public var target: String
+        /// The header fields in the order in which they were sent, repeated ones too.
         public var fields: HTTPFields
         /// The body. A chunked one is reassembled.
         public var body: Bytes

@@ -3,6 +3,12 @@ public import InflightCore
 extension LoopbackServer.Response {
     /// Returns the response of a file server for `body`: 200, or 206 and 416 for a `Range` of one part, with `If-Range`
     /// honoured (RFC 9110 sections 13.1.5 and 14). A `Range` that is malformed or has several parts is ignored (200).
+    ///
+    /// - Parameters:
+    ///   - body: the complete file.
+    ///   - request: the request to answer. Only `GET` can have a range.
+    ///   - etag: the value of `ETag`, with its quotes; if nil, the field is left out, and no `If-Range` matches.
+    ///   - type: the value of `Content-Type`; if nil, the field is left out.
     public static func ranged(
         _ body: Bytes, for request: LoopbackServer.RecordedRequest, etag: String? = nil, type: String? = nil
     ) -> Self {

@@ -13,6 +13,7 @@ extension LoopbackServer {
     public struct Response: Sendable {
         /// The content after the head.
         public enum Body: Sendable {
+            /// These bytes.
             case bytes(Bytes)
             /// These bytes, repeated until the peer closes. Must not be empty.
             case endless(Bytes)
@@ -66,7 +67,9 @@ extension LoopbackServer {
         public var rawLines: [Bytes] = []
         /// The interim heads (1xx), sent before the head.
         public var interim: [ResponseHead] = []
+        /// The content after the head. Except with ``Framing/raw``, it is not sent for `HEAD`, 1xx, 204 and 304.
         public var body: Body
+        /// The way in which the end of the body is marked.
         public var framing = Framing.automatic
         /// The trailer fields, sent after the last chunk if the framing is chunked.
         public var trailers = HTTPFields()
@@ -75,6 +78,7 @@ extension LoopbackServer {
         /// Whether the connection is closed after the response, and `Connection: close` is sent.
         public var closesConnection = false
 
+        /// Creates a response without fields, by default 200 with an empty body.
         public init(status: Int = 200, body: Body = .bytes(.empty)) {
             self.status = status
             self.body = body
@@ -86,6 +90,8 @@ extension LoopbackServer {
 
 extension LoopbackServer.Response {
     /// Returns 200 with a body.
+    ///
+    /// - Parameter type: the value of `Content-Type`; if nil, the field is left out.
     public static func ok(_ body: Bytes, type: String? = nil) -> Self {
         var response = Self(body: .bytes(body))
         if let type { response.fields.append("Content-Type", type) }
@@ -93,6 +99,8 @@ extension LoopbackServer.Response {
     }
 
     /// Returns 200 with a body that never ends.
+    ///
+    /// - Parameter pattern: the bytes to repeat, at least one.
     public static func endless(_ pattern: Bytes = Bytes([UInt8](repeating: 0x2E, count: 4096))) -> Self {
         precondition(!pattern.isEmpty, "an endless body needs at least one byte to repeat")
         return Self(body: .endless(pattern))
@@ -108,7 +116,7 @@ extension LoopbackServer.Response {
         Self(status: status).field("Location", location)
     }
 
-    /// Returns bytes instead of HTTP. Then the connection is closed.
+    /// Returns a response of these bytes alone, without a head. Then the connection is closed.
     public static func raw(_ bytes: Bytes) -> Self {
         var response = Self(body: .bytes(bytes))
         response.framing = .raw
@@ -147,6 +155,8 @@ extension LoopbackServer.Response {
     }
 
     /// Sends the body in chunks of these sizes, repeated.
+    ///
+    /// - Parameter sizes: the sizes in bytes, each above zero; if empty, 16 KiB each.
     public func chunked(_ sizes: [Int] = []) -> Self {
         precondition(sizes.allSatisfy { $0 > 0 }, "a chunk of no bytes would end the body")
         return changed { $0.framing = .chunked(sizes) }
@@ -187,7 +197,8 @@ extension LoopbackServer.Response {
     /// Waits before the head. Prefer a hold.
     public func delayed(_ time: Duration) -> Self { at(.head, .delay(time)) }
 
-    /// Sends the body slowly: waits before each `count` bytes of it. Prefer a hold.
+    /// Sends the body slowly: waits before each `count` bytes of it, which must be above zero. Prefer a hold. No effect
+    /// on an endless body.
     public func dripping(_ count: Int, every time: Duration) -> Self {
         precondition(count > 0, "a body cannot go on by no bytes at a time")
         guard case .bytes(let bytes) = body else { return self }

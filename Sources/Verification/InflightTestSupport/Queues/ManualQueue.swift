@@ -40,11 +40,13 @@ public final class ManualQueue: CallbackExecutor {
     private let state = Guarded(State())
     private let waiting = WaitList()
 
+    /// Creates a queue without work.
     public init() {}
 
     /// This queue as a callback queue for the engine's APIs.
     public var callbackQueue: CallbackQueue { .executor(self) }
 
+    /// Enqueues `work`, which stays pending until the test runs or drops it. Any thread.
     public func submit(_ work: @escaping @Sendable () -> Void) {
         state.withLock { state in
             state.work.append(work)
@@ -53,19 +55,21 @@ public final class ManualQueue: CallbackExecutor {
         waiting.somethingChanged()
     }
 
+    /// Whether the caller runs inside work of this queue.
     public var isCurrent: Bool {
         state.withLock { $0.runner.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
     }
 
-    /// The amount of pending work.
+    /// The number of pending pieces of work.
     public var count: Int { state.withLock { $0.count } }
 
-    /// The total amount of submitted work.
+    /// The number of pieces of work submitted so far, run, dropped or pending.
     public var submittedCount: Int { state.withLock { $0.submitted } }
 
-    /// Runs the oldest pending work on this thread. Returns `false` if none is pending.
+    /// Runs the oldest pending work on this thread.
     ///
     /// - Precondition: no work of this queue is running, since it is serial.
+    /// - Returns: `false` if none is pending.
     @discardableResult
     public func runNext() -> Bool {
         let next = state.withLock { state in
@@ -80,7 +84,10 @@ public final class ManualQueue: CallbackExecutor {
         return true
     }
 
-    /// Runs all pending work, including work submitted meanwhile. Returns the amount.
+    /// Runs all pending work on this thread, including work submitted meanwhile.
+    ///
+    /// - Precondition: no work of this queue is running, since it is serial.
+    /// - Returns: the number of pieces that ran.
     @discardableResult
     public func runAll() -> Int {
         var count = 0
@@ -101,11 +108,15 @@ public final class ManualQueue: CallbackExecutor {
     }
 
     /// Waits until at least `count` pieces of work are pending.
+    ///
+    /// - Throws: ``WaitFailure`` when `limit` has passed.
     public func waitForWork(_ count: Int = 1, within limit: Duration = .seconds(10)) async throws(WaitFailure) {
         try await waiting.wait(for: "\(count) submissions", within: limit, seen: { seen }) { self.count >= count }
     }
 
     /// Waits until at least `count` pieces of work are pending. Blocks the calling thread.
+    ///
+    /// - Throws: ``WaitFailure`` when `limit` has passed.
     public func waitForWork(_ count: Int = 1, within limit: Duration = .seconds(10)) throws(WaitFailure) {
         try waiting.wait(for: "\(count) submissions", within: limit, seen: { seen }) { self.count >= count }
     }

@@ -9,9 +9,11 @@ extension ScriptedTransport {
     /// .status(304), .partial(rest, from: 500, of: 900), .failure(.cannotConnect)
     /// ```
     public struct Script: Sendable {
+        /// One step of an exchange.
         public enum Step: Sendable {
             /// An interim head (1xx).
             case interim(ResponseHead)
+            /// The final head, and the length of the body on the wire in bytes; nil if it is not announced.
             case head(ResponseHead, expectedBytes: Int64?)
             /// One piece of the body. The transport counts the offsets.
             case bytes(Bytes)
@@ -28,6 +30,7 @@ extension ScriptedTransport {
         /// Whether the summary reports a reused connection.
         public var reusesConnection = false
 
+        /// Creates a script of these steps. Without steps, the exchange succeeds at once, without a head.
         public init(_ steps: [Step] = []) {
             self.steps = steps
         }
@@ -35,8 +38,13 @@ extension ScriptedTransport {
 }
 
 extension ScriptedTransport.Script {
-    /// Returns a head and a body.
-    /// - Parameter chunks: the sizes of the body's pieces, repeated; if empty, the body is one piece.
+    /// Returns a script with a head and a body.
+    ///
+    /// - Parameters:
+    ///   - head: the final head.
+    ///   - body: the complete body.
+    ///   - chunks: the sizes of the body's pieces in bytes, repeated, each above zero; if empty, the body is one piece.
+    ///   - tellsLength: whether the length of the body is announced.
     public static func response(
         _ head: ResponseHead, _ body: Bytes = .empty, chunks: [Int] = [], tellsLength: Bool = true
     ) -> Self {
@@ -57,19 +65,24 @@ extension ScriptedTransport.Script {
         return Self(steps)
     }
 
-    /// Returns 200 with a body.
+    /// Returns a script with 200 and a body.
+    ///
+    /// - Parameters:
+    ///   - chunks: the sizes of the body's pieces in bytes, repeated; if empty, the body is one piece.
+    ///   - fields: the header fields.
+    ///   - tellsLength: whether the length of the body is announced.
     public static func ok(
         _ body: Bytes, chunks: [Int] = [], fields: HTTPFields = HTTPFields(), tellsLength: Bool = true
     ) -> Self {
         response(ResponseHead(status: 200, fields: fields), body, chunks: chunks, tellsLength: tellsLength)
     }
 
-    /// Returns any status; for 304, 404, 429 with `Retry-After`, and others.
+    /// Returns a script with any status; for 304, 404, 429 with `Retry-After`, and others.
     public static func status(_ status: Int, _ fields: HTTPFields = HTTPFields(), body: Bytes = .empty) -> Self {
         response(ResponseHead(status: status, fields: fields), body)
     }
 
-    /// Returns 206 with the rest of a body of `total` bytes, from `first` on.
+    /// Returns a script with 206 and the rest of a body of `total` bytes, from byte `first` on. Adds `Content-Range`.
     public static func partial(_ rest: Bytes, from first: Int, of total: Int, fields: HTTPFields = HTTPFields()) -> Self
     {
         var fields = fields
@@ -77,12 +90,12 @@ extension ScriptedTransport.Script {
         return response(ResponseHead(status: 206, fields: fields), rest)
     }
 
-    /// Returns a redirect.
+    /// Returns a script with a redirect to `location`, by default 302.
     public static func redirect(to location: String, status: Int = 302) -> Self {
         self.status(status, HTTPFields([("Location", location)]))
     }
 
-    /// Returns an error without a response.
+    /// Returns a script that fails without a response.
     public static func failure(_ code: LoadError.Code, _ message: String = "The script wants it so.") -> Self {
         Self([.fail(LoadError(code, stage: .fetch, message: message))])
     }
@@ -95,12 +108,14 @@ extension ScriptedTransport.Script {
         Self(steps: steps + [.trailers(trailers)], reusesConnection: reusesConnection)
     }
 
-    /// Stalls before the head.
+    /// Stalls before the first step until ``ScriptedTransport/release(_:)`` of that name.
     public func stalled(_ name: String) -> Self {
         Self(steps: [.stall(name)] + steps, reusesConnection: reusesConnection)
     }
 
-    /// Stalls after the head and `count` bytes of the body. A piece that contains this position is split in two.
+    /// Stalls after the head and `count` bytes of the body until ``ScriptedTransport/release(_:)`` of that name. A
+    /// piece that contains this position is split in two. If the body is not longer than that, it stalls before the
+    /// end.
     public func stalled(_ name: String, after count: Int) -> Self { inserting(.stall(name), after: count) }
 
     /// Fails after the head and `count` bytes of the body. The rest is dropped.

@@ -19,21 +19,28 @@ public import InflightCore
 /// receivers are called on the calling thread. Any method may be called from any thread, but only one thread may move
 /// an exchange at a time.
 public final class ScriptedTransport: Transport {
+    /// The way in which exchanges make progress.
     public enum Mode: Sendable, Hashable {
+        /// On the transport's own thread, until they end, stall or pause.
         case automatic
+        /// By the test's calls alone, on the calling thread.
         case manual
     }
 
-    /// A call of the engine, or the end of an exchange.
+    /// A call of the engine, or the end of an exchange. Each names the URL of its exchange.
     public enum Event: Sendable, Hashable {
+        /// An exchange was started, with this priority.
         case started(String, ImageRequest.Priority)
-        /// By ``Transfer/cancel()`` or by the receiver's disposition. Only the first cancellation is recorded.
+        /// An exchange was cancelled, by ``Transfer/cancel()`` or by the receiver's disposition. Only the first
+        /// cancellation is recorded.
         case cancelled(String)
+        /// The receiver's disposition has paused an exchange.
         case paused(String)
+        /// A paused exchange was resumed by ``Transfer/resume()``.
         case resumed(String)
-        /// By ``Transfer/setPriority(_:)``, before its end.
+        /// The priority was set by ``Transfer/setPriority(_:)``, before the end of the exchange.
         case prioritized(String, ImageRequest.Priority)
-        /// With the error's code if it failed.
+        /// An exchange has ended, with the error's code if it failed.
         case ended(String, LoadError.Code?)
     }
 
@@ -42,17 +49,25 @@ public final class ScriptedTransport: Transport {
         let exchange: ScriptedExchange
         let core: ScriptedCore
 
+        /// The request with which the exchange was started.
         public var request: TransportRequest { exchange.request }
 
-        /// Makes the next step on this thread. Returns `false` if it is stalled, paused or over.
+        /// Makes the next step on this thread, which calls the receiver.
+        ///
+        /// - Returns: `false` if the exchange is stalled, paused or over.
         @discardableResult
         public func step() -> Bool { core.step(exchange) }
     }
 
+    /// The URL schemes that this transport serves, in lower case. A start with another one is a violation.
     public let schemes: Set<String>
     let core: ScriptedCore
 
+    /// Creates a transport without scripts. Exchanges fail until scripts are set.
+    ///
     /// - Parameters:
+    ///   - mode: the way in which exchanges make progress.
+    ///   - schemes: the URL schemes that it serves, in lower case.
     ///   - records: whether ``events`` are recorded; benchmarks disable it.
     ///   - trapsOnViolation: whether a call that violates the contract traps with a message. Otherwise violations are
     ///     collected in ``violations``.
@@ -71,10 +86,16 @@ public final class ScriptedTransport: Transport {
 
     // MARK: Transport
 
+    /// Starts an exchange by the script of its URL. Returns at once. In manual mode nothing happens until the test
+    /// moves it.
     public func start(_ request: TransportRequest, receiver: any TransportReceiver) -> any Transfer {
         core.start(request, receiver, schemes: schemes)
     }
 
+    /// Ends all live exchanges with ``LoadError/Code/shutDown``, each unless it was cancelled, and returns when the
+    /// last end was delivered. Blocks the calling thread meanwhile. In manual mode receivers are called on it.
+    ///
+    /// Exchanges that are started later end in the same way; in manual mode, when they are moved.
     public func shutdown() async {
         core.stop()
     }
@@ -84,7 +105,8 @@ public final class ScriptedTransport: Transport {
     /// Runs every exchange with this URL by this script from now on.
     public func serve(_ url: String, _ script: Script) { serve(url, inOrder: [script]) }
 
-    /// Runs the first exchange with this URL by the first script, and so on. The last one is repeated.
+    /// Runs the first exchange with this URL by the first script, and so on. The last one is repeated. An empty array
+    /// traps.
     public func serve(_ url: String, inOrder scripts: [Script]) {
         precondition(!scripts.isEmpty, "give at least one script for \(url)")
         core.state.withLock { $0.routes[url] = .inOrder(scripts) }
@@ -116,15 +138,18 @@ public final class ScriptedTransport: Transport {
         core.state.withLock { $0.live }.sorted { $0.number < $1.number }.map { Exchange(exchange: $0, core: core) }
     }
 
-    /// Makes one step of the oldest live exchange with this URL that can make one. Returns `false` if there is none.
-    /// Manual mode only.
+    /// Makes one step of the oldest live exchange with this URL that can make one. Manual mode only; traps otherwise.
+    ///
+    /// - Returns: `false` if there is none.
     @discardableResult
     public func step(_ url: String) -> Bool {
         checkManual()
         return exchanges.first { $0.request.url.string == url && $0.step() } != nil
     }
 
-    /// Moves the oldest live exchange with this URL until it rests or ends. Returns whether it moved. Manual mode only.
+    /// Moves the oldest live exchange with this URL until it stalls, pauses or ends. Manual mode only; traps otherwise.
+    ///
+    /// - Returns: whether it moved.
     @discardableResult
     public func finish(_ url: String) -> Bool {
         checkManual()
@@ -135,8 +160,10 @@ public final class ScriptedTransport: Transport {
         return true
     }
 
-    /// Moves all exchanges, one step each in turn, until none moves any more, including those started meanwhile.
-    /// Returns the number of steps. Manual mode only.
+    /// Moves all exchanges, one step each in turn, until none moves any more, including those started meanwhile. Manual
+    /// mode only; traps otherwise.
+    ///
+    /// - Returns: the number of steps.
     @discardableResult
     public func finishAll() -> Int {
         checkManual()
@@ -154,27 +181,31 @@ public final class ScriptedTransport: Transport {
 
     // MARK: Records
 
-    /// The events so far, in order.
+    /// The events so far, in order; empty if they are not recorded.
     public var events: [Event] { core.state.withLock { $0.log } }
 
-    /// The URLs of all exchanges, in the order in which they were started.
+    /// The URLs of all exchanges, in the order in which they were started. Needs recorded events.
     public var startedURLs: [String] {
         events.compactMap { if case .started(let url, _) = $0 { url } else { nil } }
     }
 
-    /// The URLs of the exchanges that were cancelled, in order.
+    /// The URLs of the exchanges that were cancelled, in order. Needs recorded events.
     public var cancelledURLs: [String] {
         events.compactMap { if case .cancelled(let url) = $0 { url } else { nil } }
     }
 
+    /// The number of exchanges started so far. Counted even if events are not recorded.
     public var startCount: Int { core.state.withLock { $0.startCount } }
+    /// The number of exchanges that were started and have not ended.
     public var liveCount: Int { core.state.withLock { $0.live.count } }
     /// The maximum number of exchanges that were live at once.
     public var maximumLiveCount: Int { core.state.withLock { $0.maximumLive } }
-    /// The engine's violations of the contract, if they do not trap.
+    /// The engine's violations of the contract, as sentences; empty if they trap.
     public var violations: [String] { core.state.withLock { $0.violations } }
 
-    /// Waits until `count` exchanges were started.
+    /// Waits until at least `count` exchanges were started.
+    ///
+    /// - Throws: ``WaitFailure`` when `limit` has passed.
     public func waitForStarts(_ count: Int, within limit: Duration = .seconds(10)) async throws(WaitFailure) {
         core.addWaiter(1)
         defer { core.addWaiter(-1) }
@@ -183,7 +214,9 @@ public final class ScriptedTransport: Transport {
         }
     }
 
-    /// Waits until `count` exchanges were started. Blocks the calling thread.
+    /// Waits until at least `count` exchanges were started. Blocks the calling thread.
+    ///
+    /// - Throws: ``WaitFailure`` when `limit` has passed.
     public func waitForStarts(_ count: Int, within limit: Duration = .seconds(10)) throws(WaitFailure) {
         core.addWaiter(1)
         defer { core.addWaiter(-1) }
@@ -192,7 +225,10 @@ public final class ScriptedTransport: Transport {
         }
     }
 
-    /// Waits until `event` has happened `count` times. An end counts once it is delivered to the receiver.
+    /// Waits until `event` has happened at least `count` times. An end counts once it is delivered to the receiver.
+    /// Needs recorded events.
+    ///
+    /// - Throws: ``WaitFailure`` when `limit` has passed.
     public func wait(
         for event: Event, count: Int = 1, within limit: Duration = .seconds(10)
     ) async throws(WaitFailure) {

@@ -9,29 +9,42 @@ internal import Synchronization
 /// 6) or computes without end. The thread cannot be recovered, so the seed is passed to `onStandstill`, which ends the
 /// process. The thread's processor time tells a blocked thread from one that waits for a processor.
 public struct SimulationRun: Sendable {
-    /// The first seed.
+    /// The first seed. The schedules have this seed and those that follow it.
     public var start: UInt64 = 1
+    /// The maximum number of schedules.
     public var count = 200
+    /// The maximum number of threads; by default, the number of processors that this process may use.
     public var threads = MachineSize.processors
-    /// How long a thread must be blocked, or compute, within one schedule.
+    /// How long a thread must be blocked, or compute, within one schedule until the schedule counts as standing still.
     public var standstill = Duration.seconds(10)
+    /// Called with the seed of a schedule that stands still, on the thread of the clock. It should end the process, as
+    /// the default does with `fatalError`.
     public var onStandstill: @Sendable (UInt64) -> Void = { seed in
         fatalError("The schedule of seed \(seed) stands still: contract 6: a lock is held while a caller's code runs.")
     }
-    /// Called now and then with the number of finished schedules.
+    /// Called with the number of finished schedules after every 32 or fewer, on the threads of the run, several at
+    /// once.
     public var onProgress: (@Sendable (Int) -> Void)?
 
+    /// Creates a run with the default settings.
     public init() {}
 
+    /// The result of a run.
     public struct Summary: Sendable {
+        /// The number of finished schedules.
         public var schedules = 0
+        /// The number of choices made in all schedules.
         public var steps = 0
+        /// The number of image tasks in all schedules.
         public var tasks = 0
+        /// The elapsed time of the run.
         public var duration = Duration.zero
-        /// The failure with the lowest seed, of those that were found.
+        /// The failure with the lowest seed, of those that were found; nil if no rule was broken.
         public var failure: Simulator.Report?
 
+        /// The number of finished schedules per second of ``duration``.
         public var schedulesPerSecond: Double { Double(schedules) / seconds }
+        /// The number of choices per second of ``duration``.
         public var stepsPerSecond: Double { Double(steps) / seconds }
         private var seconds: Double { max(1e-9, Double(duration.saturatedNanoseconds) / 1e9) }
     }

@@ -30,27 +30,31 @@ public enum Simulator {
         /// Lookups that failed, writes that were refused, and copies that were evicted or damaged.
         public var store = 0
 
+        /// Creates counts of zero.
         public init() {}
     }
 
     /// The result of one schedule.
     public struct Report: Sendable {
+        /// The seed of the schedule.
         public var seed: UInt64
-        /// The first rule that was broken.
+        /// The first rule that was broken; nil if all hold.
         public var violation: Violation?
         /// The number of choices made, including those at the end.
         public var steps: Int
+        /// The number of image tasks.
         public var tasks: Int
         /// The number of different first-stage keys that were requested.
         public var keys: Int
         /// The number of kinds of callback queues that were used for loads.
         public var queueKinds: Int
+        /// The numbers of faults that the schedule caused.
         public var faults: Faults
-        /// A digest of all events, in order.
+        /// A digest of all events, in order. Equal seeds have equal digests.
         public var hash: UInt64
-        /// The events, if they were recorded.
+        /// The events in order, as text; empty if they were not recorded.
         public var lines: [String]
-        /// The choices of the schedule that remain after shrinking.
+        /// The numbers of the schedule's choices: all of them, or those that remain after shrinking.
         public var kept: [Int]
     }
 
@@ -64,11 +68,16 @@ public enum Simulator {
         return run(setup, seed: seed, steps: Array(0..<setup.steps), records: records, rule: rule)
     }
 
-    /// A check of the event lines, to find the schedules in which something happens.
+    /// A check of the event lines, to find the schedules in which something happens. It returns a violation, or nil.
     public typealias Rule = (_ line: String) -> Violation?
 
     /// Returns the shortest script that breaks the same rule as a seed's schedule. Every choice that is not needed for
-    /// the violation is removed.
+    /// the violation is removed. Runs the schedule many times, on this thread.
+    ///
+    /// - Parameters:
+    ///   - seed: the seed of a schedule that breaks a rule. If it breaks none, its whole schedule is returned.
+    ///   - rule: a rule besides the contract's, as in ``run(seed:records:rule:)``.
+    /// - Returns: the report of the shortest script, with its events recorded.
     public static func shrink(seed: UInt64, rule: Rule? = nil) -> Report {
         let setup = Setup(seed: seed)
         var steps = Array(0..<setup.steps)

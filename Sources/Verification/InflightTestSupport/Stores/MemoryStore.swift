@@ -22,6 +22,8 @@ public final class MemoryStore: ResponseStore {
     private let state = Guarded(State())
     private let executor: any WorkExecutor
 
+    /// Creates an empty store.
+    ///
     /// - Parameter executor: the executor of all work and completions. By default a thread of its own; a test may pass
     ///   one that it steps by hand.
     public init(executor: any WorkExecutor = WorkerThreads(count: 1, name: "memory store")) {
@@ -33,6 +35,8 @@ public final class MemoryStore: ResponseStore {
         state.withLock { state in state.items.values.map(\.entry).sorted { $0.id.rawValue > $1.id.rawValue } }
     }
 
+    /// Finds the entries under `key`, newest first, and the body of the one that `choose` selects. `choose` and
+    /// `completion` are called on the executor.
     public func find(
         _ key: StoreKey, choose: @escaping @Sendable (_ found: [StoredEntry]) -> Int?,
         completion: @escaping @Sendable (_ found: [StoredEntry], _ body: StoredBody?) -> Void
@@ -53,6 +57,8 @@ public final class MemoryStore: ResponseStore {
         }
     }
 
+    /// Stores a response with its body, and removes the entries that it replaces. `completion` gets nil if the body
+    /// does not have the length of the response's body range, or after a shutdown.
     public func keep(
         _ response: StoredResponse, body: Bytes, under key: StoreKey, replacing replaced: [StoredEntry.ID],
         completion: @escaping @Sendable (StoredEntry.ID?) -> Void
@@ -70,6 +76,8 @@ public final class MemoryStore: ResponseStore {
         }
     }
 
+    /// Appends bytes to an entry's body. `completion` gets `false` if the entry is gone, if its bytes do not end at
+    /// `offset`, or if the body would exceed its total length.
     public func extend(
         _ id: StoredEntry.ID, by bytes: Bytes, at offset: Int64, completion: @escaping @Sendable (Bool) -> Void
     ) {
@@ -89,6 +97,8 @@ public final class MemoryStore: ResponseStore {
         }
     }
 
+    /// Replaces an entry's response. `completion` gets `false` if the entry is gone, or if the new body range does not
+    /// have the length of the stored body.
     public func update(
         _ id: StoredEntry.ID, to response: StoredResponse, completion: @escaping @Sendable (Bool) -> Void
     ) {
@@ -101,6 +111,7 @@ public final class MemoryStore: ResponseStore {
         }
     }
 
+    /// Removes entries. Missing entries are ignored.
     public func remove(_ ids: [StoredEntry.ID], completion: @escaping @Sendable () -> Void) {
         change { state -> Void in
             for id in ids { state.items[id.rawValue] = nil }
@@ -109,6 +120,7 @@ public final class MemoryStore: ResponseStore {
         }
     }
 
+    /// Removes all entries under `key`.
     public func removeAll(under key: StoreKey, completion: @escaping @Sendable () -> Void) {
         change { state -> Void in
             state.items = state.items.filter { $0.value.key != key }
@@ -117,6 +129,8 @@ public final class MemoryStore: ResponseStore {
         }
     }
 
+    /// Removes all entries on the executor, after the earlier calls if it is serial, and returns when that is done.
+    /// Later calls find nothing and store nothing.
     public func shutdown() async {
         let bridge = Bridge()
         executor.run {

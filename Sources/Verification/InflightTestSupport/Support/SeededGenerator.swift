@@ -9,10 +9,12 @@
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
+    /// Creates a generator. Every seed is valid.
     public init(seed: UInt64) {
         state = seed
     }
 
+    /// Returns the next 64 pseudorandom bits.
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state

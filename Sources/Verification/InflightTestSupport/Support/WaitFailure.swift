@@ -1,5 +1,6 @@
-/// An error if a condition did not become true in time. The description states what was seen instead.
+/// The error when a condition did not become true in time.
 public struct WaitFailure: Error, CustomStringConvertible {
+    /// The condition that was waited for, the limit, and what was seen instead.
     public let description: String
 
     init(description: String) {

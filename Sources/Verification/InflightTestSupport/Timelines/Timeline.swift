@@ -30,14 +30,20 @@ internal import InflightCore
 ///
 /// In each moment callers act first, in the order of their rows, then each exchange makes its step, then callbacks run.
 public enum Timeline {
-    /// A malformed row.
+    /// The error for a malformed row.
     public struct Mistake: Error, CustomStringConvertible {
+        /// The malformed row, or the part of it that means nothing, and why.
         public let description: String
     }
 
-    /// Plays a script on its own pipeline, and draws the events that were seen.
+    /// Plays a script on its own pipeline, and draws the events that were seen. Blocks the calling thread until the
+    /// end.
     ///
-    /// - Parameter fetches: the maximum number of concurrent fetches.
+    /// - Parameters:
+    ///   - script: the rows of input, one per line.
+    ///   - fetches: the maximum number of concurrent fetches.
+    /// - Returns: the rows of output, one per line.
+    /// - Throws: ``Mistake`` if a row is malformed, or if a caller's URL has no row.
     public static func play(_ script: String, fetches: Int = 4) throws(Mistake) -> String {
         let rows = try Row.parse(script)
         let stage = TimelineStage(rows, fetches: fetches)
