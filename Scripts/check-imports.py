@@ -13,19 +13,21 @@ import sys
 
 # The system's C library and what comes with the language. Foundation is not among them: it is large, and slow to load.
 PLATFORM = {"Darwin", "Dispatch", "FoundationEssentials", "Glibc", "Musl", "Synchronization"}
-ENGINE = {"InflightConcurrency", "InflightCore"}
+IMAGES = {"InflightConcurrency", "InflightImages"}
+ENGINE = IMAGES | {"InflightCore"}
 # What `import Inflight` gives. The command needs no more, so that it shows what a user of the package can do.
 ASSEMBLY = {"Inflight", "InflightCurl", "InflightDisk", "InflightWorker", *ENGINE}
 
 ALLOWED = {
     "InflightConcurrency": PLATFORM | {"CInflightConcurrency"},
-    "InflightCore": PLATFORM | {"InflightConcurrency"},
+    "InflightImages": PLATFORM | {"InflightConcurrency"},
+    "InflightCore": PLATFORM | IMAGES,
     "InflightFoundation": PLATFORM | ENGINE | {"Foundation", "FoundationNetworking"},
     "InflightCurl": PLATFORM | ENGINE | {"CInflightCurl"},
     "InflightDisk": PLATFORM | ENGINE | {"CInflightSQLite"},
-    "InflightCodecs": PLATFORM | ENGINE | {"CInflightCodecs"},
+    "InflightCodecs": PLATFORM | IMAGES | {"CInflightCodecs"},
     "InflightCodings": PLATFORM | ENGINE | {"CInflightCodings"},
-    "InflightVips": PLATFORM | ENGINE | {"CInflightVips"},
+    "InflightVips": PLATFORM | IMAGES | {"CInflightVips"},
     "InflightWorker": PLATFORM | ENGINE | {"CInflightWorker"},
     "InflightSandbox": PLATFORM | ENGINE | {"CInflightSandbox", "InflightWorker"},
     "InflightDecoder": PLATFORM | ENGINE | {"InflightSandbox", "InflightCodecs"},

@@ -38,7 +38,10 @@ let package = Package(
         .target(name: "CInflightConcurrency", path: "Sources/Kit/CInflightConcurrency"),
         .target(
             name: "InflightConcurrency", dependencies: ["CInflightConcurrency"], path: "Sources/Kit/InflightConcurrency"),
-        .target(name: "InflightCore", dependencies: ["InflightConcurrency"], path: "Sources/Engine/InflightCore"),
+        .target(name: "InflightImages", dependencies: ["InflightConcurrency"], path: "Sources/Engine/InflightImages"),
+        .target(
+            name: "InflightCore", dependencies: ["InflightImages", "InflightConcurrency"],
+            path: "Sources/Engine/InflightCore"),
         .target(name: "InflightTestSupport", path: "Sources/Verification/InflightTestSupport"),
         .testTarget(
             name: "InflightCoreTests", dependencies: ["InflightCore", "InflightConcurrency", "InflightTestSupport"]),
@@ -105,7 +108,8 @@ def views(copy, mutant):
 SUITES = {
     "simulator": (simulator, ["Package.swift", "Sources", "Tests"]),
     "rules": (rules, [
-        "Sources/Kit/CInflightConcurrency", "Sources/Kit/InflightConcurrency", "Sources/Engine/InflightCore",
+        "Sources/Kit/CInflightConcurrency", "Sources/Kit/InflightConcurrency", "Sources/Engine/InflightImages",
+        "Sources/Engine/InflightCore",
         "Tests/InflightCoreTests/HTTP/Caching", "Tests/InflightCoreTests/HTTP/Retry",
         "Sources/Verification/InflightTestSupport/Support/SeededGenerator.swift",
     ]),

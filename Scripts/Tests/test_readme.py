@@ -20,7 +20,7 @@ class Readme(unittest.TestCase):
 
     def test_the_error_page_lists_every_code_and_no_other(self):
         text = (ROOT / "Documentation" / "Errors.md").read_text(encoding="utf-8")
-        declared = re.findall(r'static let \w+ = Self\(rawValue: "(\w+)"\)', source("Engine", "InflightCore", "Errors", "LoadError.swift"))
+        declared = re.findall(r'static let \w+ = Self\(rawValue: "(\w+)"\)', source("Engine", "InflightImages", "Values", "LoadError.swift"))
         listed = re.findall(r"^\| `(\w+)` \|", text.split("\n## Codes\n")[1], re.MULTILINE)
         self.assertEqual(listed, declared)
 
