@@ -9,6 +9,9 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+// Loops over pixels are optimised in debug builds, too: without, decoding takes up to 250 times as long.
+let optimized: [SwiftSetting] = [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
+
 let package = Package(
     name: "inflight",
     products: [
@@ -37,10 +40,7 @@ let package = Package(
         // Concurrency and engine: no C library.
         .target(name: "CInflightConcurrency"),
         .target(name: "InflightConcurrency", dependencies: ["CInflightConcurrency"]),
-        // Optimised in debug builds too: without, an image takes about 250 times as long.
-        .target(
-            name: "InflightImages", dependencies: ["InflightConcurrency"],
-            swiftSettings: [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]),
+        .target(name: "InflightImages", dependencies: ["InflightConcurrency"], swiftSettings: optimized),
         .target(name: "InflightCore", dependencies: ["InflightImages", "InflightConcurrency"]),
         .target(name: "InflightFoundation", dependencies: ["InflightCore", "InflightConcurrency"]),
 
@@ -52,7 +52,9 @@ let package = Package(
             linkerSettings: ["jpeg", "png", "z", "webp", "gif", "lcms2"].map { .linkedLibrary($0) }),
         .target(name: "CInflightSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
         .target(name: "InflightDisk", dependencies: ["CInflightSQLite", "InflightCore", "InflightConcurrency"]),
-        .target(name: "InflightCodecs", dependencies: ["CInflightCodecs", "InflightImages", "InflightConcurrency"]),
+        .target(
+            name: "InflightCodecs", dependencies: ["CInflightCodecs", "InflightImages", "InflightConcurrency"],
+            swiftSettings: optimized),
         .target(
             name: "CInflightCodings",
             linkerSettings: ["z", "brotlidec", "zstd"].map { .linkedLibrary($0) }),

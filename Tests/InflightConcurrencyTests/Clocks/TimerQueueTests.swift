@@ -39,3 +39,16 @@ struct DescriptorLimitTests {
         #expect(DescriptorLimit.connections(of: available) == connections)
     }
 }
+
+@Suite("Monotonic time")
+struct MonotonicTimeTests {
+    @Test("Sums and differences that overflow end at the limit on their side")
+    func overflow() {
+        let (first, last) = (MonotonicTime(nanoseconds: .min), MonotonicTime.distantFuture)
+        #expect(last + .seconds(1) == last)
+        #expect(first + .seconds(-1) == first)
+        #expect(first + .seconds(1) > first)
+        #expect(last - first == .nanoseconds(Int64.max))
+        #expect(first - last == .nanoseconds(Int64.min))
+    }
+}

@@ -19,19 +19,19 @@ public struct MonotonicTime: Hashable, Comparable, Sendable {
         left.nanoseconds < right.nanoseconds
     }
 
-    /// Returns the moment that is `right` after `left`, or ``distantFuture`` if the sum overflows.
+    /// Returns the moment that is `right` after `left`, or the latest or earliest that can be represented if the sum overflows.
     @inlinable
     public static func + (left: Self, right: Duration) -> Self {
         let sum = left.nanoseconds.addingReportingOverflow(right.saturatedNanoseconds)
-        return MonotonicTime(nanoseconds: sum.overflow ? .max : sum.partialValue)
+        return MonotonicTime(nanoseconds: sum.overflow ? (right < .zero ? .min : .max) : sum.partialValue)
     }
 
     /// Returns the time from `right` to `left`, negative if `left` is earlier. A difference that overflows is
-    /// `Int64.max` nanoseconds.
+    /// `Int64.max` or `Int64.min` nanoseconds.
     @inlinable
     public static func - (left: Self, right: Self) -> Duration {
         let difference = left.nanoseconds.subtractingReportingOverflow(right.nanoseconds)
-        return .nanoseconds(difference.overflow ? .max : difference.partialValue)
+        return .nanoseconds(difference.overflow ? (left < right ? .min : .max) : difference.partialValue)
     }
 }
 
