@@ -53,7 +53,7 @@ test: deps ## run all tests
 	@"$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight-crash" --count 40 --processes 8
 	@echo "==> damage: caches whose files are not as they were"
 	@"$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight-crash" --damage 40
-	@echo "==> examples: they build, and the core links no C library"
+	@echo "==> examples: they print what they say, and the core links no C library"
 	@Scripts/check-examples.sh $(TEST_FLAGS)
 	@echo "==> tests of the scripts"
 	@python3 -m unittest discover -q -s Scripts/Tests

@@ -1,37 +1,44 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// One program for each pattern of `InflightConcurrency`, in `Patterns/NAME`. Its output is listed at its end.
+// The programs in `Sources`, which README.md lists, and the products that each imports.
+let programs: [(name: String, products: [String])] = [
+    ("first-picture", ["Inflight"]),
+    ("save-image", ["Inflight", "InflightTestSupport"]),
+    ("cell", ["Inflight", "InflightTestSupport"]),
+    ("download-manager", ["Inflight", "InflightTestSupport"]),
+    ("custom-transport", ["Inflight", "InflightCore", "InflightConcurrency"]),
+    ("processor", ["Inflight", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+    ("codec", ["Inflight", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+    ("prefetch", ["Inflight"]),
+    ("disk-cache", ["Inflight", "InflightTestSupport"]),
+    ("view-model-tests", ["Inflight", "InflightConcurrency", "InflightTestSupport"]),
+    ("core-only", ["InflightCore"]),
+    ("concurrency-kit", ["InflightConcurrency"]),
+    ("previews-and-gif", ["Inflight", "InflightTestSupport"]),
+    ("processor-gallery", ["Inflight"]),
+    ("thumbnail-service", ["Inflight"]),
+]
+
+// One program for each pattern of `InflightConcurrency`, in `Patterns/NAME`.
 let patterns = [
     "background-work", "bridges", "callback-chain", "callback-queue", "cancellation", "confined-class", "gate", "group",
     "guarded", "lane", "release-policy", "start-policy", "thread-safe-class",
 ]
 
+func program(_ name: String, in folder: String, _ products: [String]) -> Target {
+    .executableTarget(
+        name: name, dependencies: products.map { .product(name: $0, package: "inflight") }, path: "\(folder)/\(name)")
+}
+
 let package = Package(
     name: "inflight-examples",
     dependencies: [.package(name: "inflight", path: "..")],
-    targets: [
-        // The README's eight lines.
-        .executableTarget(name: "first-picture", dependencies: [.product(name: "Inflight", package: "inflight")]),
-        // Image loading for a view and for a list.
-        .executableTarget(name: "photo-view", dependencies: [.product(name: "Inflight", package: "inflight")]),
-        .executableTarget(name: "prefetch", dependencies: [.product(name: "Inflight", package: "inflight")]),
-        // The frames of an animation as they come due, and one frame by itself.
-        .executableTarget(name: "animation", dependencies: [.product(name: "Inflight", package: "inflight")]),
-        // The output of each processor.
-        .executableTarget(name: "processor-gallery", dependencies: [.product(name: "Inflight", package: "inflight")]),
-        // A server with deadlines, load shedding, and graceful shutdown.
-        .executableTarget(name: "thumbnail-service", dependencies: [.product(name: "Inflight", package: "inflight")]),
-        // The core alone, which links no C library.
-        .executableTarget(name: "core-only", dependencies: [.product(name: "InflightCore", package: "inflight")]),
-        // The engine behind an `OperationQueue`.
-        .executableTarget(
-            name: "download-manager", dependencies: [.product(name: "Inflight", package: "inflight")],
-            path: "Patterns/download-manager"),
-    ]
-        + patterns.map { name in
-            .executableTarget(
-                name: name, dependencies: [.product(name: "InflightConcurrency", package: "inflight")],
-                path: "Patterns/\(name)")
-        }
+    targets: programs.map { program($0.name, in: "Sources", $0.products) }
+        + patterns.map { program($0, in: "Patterns", ["InflightConcurrency"]) }
 )
+
+// Programs of an older language mode can use the library: this one is compiled in it.
+for target in package.targets where target.name == "download-manager" {
+    target.swiftSettings = [.swiftLanguageMode(.v5)]
+}

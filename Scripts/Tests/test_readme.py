@@ -34,11 +34,16 @@ class Readme(unittest.TestCase):
 
 class Links(unittest.TestCase):
     def test_every_relative_link_leads_somewhere(self):
-        for document in [*ROOT.glob("*.md"), *ROOT.glob("Documentation/**/*.md")]:
+        for document in [*ROOT.glob("*.md"), *ROOT.glob("Documentation/**/*.md"), *ROOT.glob("Examples/*.md")]:
             text = re.sub(r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
             for target in re.findall(r"\]\(([^)#]+)", text):
                 if "://" not in target:
                     self.assertTrue((document.parent / target).exists(), f"{document.name}: {target}")
+
+    def test_every_example_is_in_the_index(self):
+        index = (ROOT / "Examples" / "README.md").read_text(encoding="utf-8")
+        for example in (ROOT / "Examples" / "Sources").iterdir():
+            self.assertIn(f"(Sources/{example.name}/main.swift)", index)
 
     def test_every_decision_is_in_the_index(self):
         index = (ROOT / "Documentation" / "README.md").read_text(encoding="utf-8")

@@ -47,7 +47,10 @@ final class Upload: Sendable {
     }
 }
 
+// The queue is suspended, so that the callback comes after the reference of this line is released.
+queue.suspend()
 Upload().start()
+queue.resume()
 ended.wait()
 
 // Prints:
