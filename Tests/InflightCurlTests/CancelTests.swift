@@ -17,7 +17,7 @@ struct CancelTests {
         #expect(recorder.waitForEnd().error?.code == .cancelled)
         transfer.cancel()
         transfer.resume()
-        try server.waitUntilClosedByPeer("/")
+        try server.blockUntilClosedByPeer("/")
     }
 
     @Test("A transfer can be cancelled right after its start, while connecting and before the response")
@@ -32,7 +32,7 @@ struct CancelTests {
         }
         let waiting = Recorder()
         let transfer = transport.start(try .of(server.url("/")), receiver: waiting)
-        try server.waitUntilHeld("head")
+        try server.blockUntilHeld("head")
         transfer.cancel()
         #expect(waiting.waitForEnd().error?.code == .cancelled)
         var greeting = LoopbackServer.Configuration()
@@ -40,10 +40,10 @@ struct CancelTests {
         let silent = try LoopbackServer(greeting)
         let shaking = Recorder()
         let handshake = transport.start(try .of("https://127.0.0.1:\(silent.port)/"), receiver: shaking)
-        try silent.wait(until: .openedConnections(1))
+        try silent.block(until: .openedConnections(1))
         handshake.cancel()
         #expect(shaking.waitForEnd().error?.code == .cancelled)
-        try silent.wait(until: .openConnections(0))
+        try silent.block(until: .openConnections(0))
     }
 
     @Test("A receiver can cancel the transfer at the head and in the body") func receiverCancellation() throws {
@@ -129,7 +129,7 @@ struct CancelTests {
         server.serve("/", .ok(Bytes("x")).held("head"))
         let recorder = Recorder()
         _ = try CurlTransport().start(try .of(server.url("/")), receiver: recorder)
-        try server.waitUntilHeld("head")
+        try server.blockUntilHeld("head")
         server.release("head")
         #expect(recorder.waitForEnd().text == "x")
     }

@@ -80,7 +80,7 @@ struct ExchangeTests {
                 try .of(server.url("/")) { $0.limits.connectTimeout = .seconds(1) }, receiver: recorder)
             return recorder
         }
-        try server.waitUntilHeld("head", count: 3)
+        try server.blockUntilHeld("head", count: 3)
         // Queued transfers are not connecting, however long they wait.
         let elsewhere = try LoopbackServer()
         elsewhere.serve("/", .ok(Bytes("z")).delayed(.milliseconds(1500)))

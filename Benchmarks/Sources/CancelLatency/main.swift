@@ -79,12 +79,12 @@ for round in 0..<rounds {
     let tasks = (0..<3).map { _ in
         pipeline.loadResponse(ImageRequest(server.url(path)), on: .queue(queue)) { _, _ in }
     }
-    try server.waitUntilHeld(path)
+    try server.blockUntilHeld(path)
     tasks[0].cancel()
     tasks[1].cancel()
     let start = clock.now()
     tasks[2].cancel()
-    try server.waitUntilClosedByPeer(path)
+    try server.blockUntilClosedByPeer(path)
     guard let event = server.events.last(where: { $0.kind == .closedByPeer && $0.path == path }) else { continue }
     transfers.append(microseconds(event.time - start) / 1e3)
     server.forgetRecords()

@@ -35,7 +35,7 @@ import InflightTestSupport
 /// Returns a PNG of one row.
 func png(width: Int) throws -> Bytes {
     let memory = Bytes([UInt8](repeating: 99, count: width * 4))
-    let row = PixelBuffer(width: width, height: 1, bytesPerRow: width * 4, format: .rgba, bytes: memory)
+    let row = PixelBuffer(width: width, height: 1, format: .rgba, bytes: memory)
     return try ImagePipeline.shared.codecs.encode(row, options: EncodeOptions(format: .png))
 }
 

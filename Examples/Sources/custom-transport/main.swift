@@ -72,7 +72,7 @@ final class AssetTransfer: Transfer {
 }
 
 // A GIF of two by two pixels.
-let gif = Bytes([UInt8](Data(base64Encoded: "R0lGODlhAgACAIAAAP8AAAAA/ywAAAAAAgACAAACAwQABQA7")!))
+let gif = Bytes(Data(base64Encoded: "R0lGODlhAgACAIAAAP8AAAAA/ywAAAAAAgACAAACAwQABQA7")!)
 var configuration = ImagePipeline.Configuration()
 configuration.transports.append(.owned { _ in AssetTransport(files: ["flag.gif": gif]) })
 let pipeline = try ImagePipeline(configuration: configuration)

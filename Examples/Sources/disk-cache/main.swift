@@ -6,7 +6,7 @@ import Inflight
 import InflightTestSupport
 
 // A server on this machine with a GIF of two by two pixels, so that this example needs no network.
-let gif = Bytes([UInt8](Data(base64Encoded: "R0lGODlhAgACAIAAAP8AAAAA/ywAAAAAAgACAAACAwQABQA7")!))
+let gif = Bytes(Data(base64Encoded: "R0lGODlhAgACAIAAAP8AAAAA/ywAAAAAAgACAAACAwQABQA7")!)
 let server = try LoopbackServer()
 server.serve("/fresh.gif", .ok(gif).field("Cache-Control", "max-age=3600"))
 server.serve("/stale.gif", .ok(gif).field("Cache-Control", "max-age=0"))

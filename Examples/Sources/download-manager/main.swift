@@ -36,7 +36,7 @@ downloads.addOperations([album], waitUntilFinished: false)
 downloads.addOperations(photos, waitUntilFinished: false)
 downloads.addOperation(report)
 
-try server.waitUntilHeld("photo", count: 2)
+try server.blockUntilHeld("photo", count: 2)
 print("after the album: \(photos.count(where: \.isExecuting)) of \(photos.count) photos in flight")
 photos[3].cancel()
 server.release("photo")

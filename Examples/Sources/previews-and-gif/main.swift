@@ -7,7 +7,7 @@ import InflightTestSupport
 // half back until it is released.
 var noise = SystemRandomNumberGenerator()
 let pixels = PixelBuffer(
-    width: 64, height: 64, bytesPerRow: 64 * 4, format: .rgbx,
+    width: 64, height: 64, format: .rgbx,
     bytes: Bytes((0..<64 * 64 * 4).map { _ in UInt8.random(in: 0...255, using: &noise) }))
 var options = EncodeOptions(format: .jpeg)
 options.isProgressive = true

@@ -33,7 +33,7 @@ let steps: [[ImageProcessor]] = [
     let rows = (0..<pixels.height).map { pixels.bytes.array[($0 * pixels.bytesPerRow)...].prefix(pixels.width * 4) }
     let bytes = rows.joined().enumerated().map { $0 % 4 == 3 ? $1 : 255 - $1 }
     return PixelBuffer(
-        width: pixels.width, height: pixels.height, bytesPerRow: pixels.width * 4, format: pixels.format,
+        width: pixels.width, height: pixels.height, format: pixels.format,
         bytes: Bytes(bytes))
 }
 
@@ -52,7 +52,7 @@ func painted() -> PixelBuffer {
             }
         }
     }
-    return PixelBuffer(width: width, height: height, bytesPerRow: width * 4, format: .rgbx, bytes: Bytes(bytes))
+    return PixelBuffer(width: width, height: height, format: .rgbx, bytes: Bytes(bytes))
 }
 
 let codecs = ImagePipeline.Configuration().codecs

@@ -6,7 +6,7 @@ import InflightTestSupport
 
 // A server on this machine with a JPEG of 64 × 48 pixels, so that this example needs no network.
 let memory = Bytes([UInt8](repeating: 255, count: 64 * 48 * 4))
-let white = PixelBuffer(width: 64, height: 48, bytesPerRow: 64 * 4, format: .rgbx, bytes: memory)
+let white = PixelBuffer(width: 64, height: 48, format: .rgbx, bytes: memory)
 let jpeg = try ImagePipeline.shared.codecs.encode(white, options: EncodeOptions(format: .jpeg))
 let server = try LoopbackServer()
 server.serve("/photo.jpg", .ok(jpeg, type: "image/jpeg"))

@@ -35,7 +35,7 @@ final class PhotoModel: Confined {
 }
 
 // A GIF of two by two pixels.
-let gif = Bytes([UInt8](Data(base64Encoded: "R0lGODlhAgACAIAAAP8AAAAA/ywAAAAAAgACAAACAwQABQA7")!))
+let gif = Bytes(Data(base64Encoded: "R0lGODlhAgACAIAAAP8AAAAA/ywAAAAAAgACAAACAwQABQA7")!)
 
 func testPhotoModel() async throws {
     let transport = ScriptedTransport()

@@ -61,13 +61,15 @@ public struct PixelBuffer: Sendable {
     /// - Parameters:
     ///   - width: the width in pixels.
     ///   - height: the height in pixels.
-    ///   - bytesPerRow: the distance from the start of one row to that of the next in bytes.
+    ///   - bytesPerRow: the distance from the start of one row to that of the next in bytes. If nil, there are no
+    ///     gaps between rows.
     ///   - format: the format of the pixels. Their values are not checked against its alpha.
     ///   - bytes: the memory, whose lifetime the buffer shares.
     /// - Precondition: both sides are at least 1, rows do not overlap, and the memory is at least as large as the
     ///   layout requires.
-    public init(width: Int, height: Int, bytesPerRow: Int, format: Format, bytes: Bytes) {
+    public init(width: Int, height: Int, bytesPerRow: Int? = nil, format: Format, bytes: Bytes) {
         precondition(width > 0 && height > 0, "invalid size: \(width) × \(height) pixels")
+        let bytesPerRow = bytesPerRow ?? width * format.bytesPerPixel
         let needed = Self.byteCount(width: width, height: height, bytesPerRow: bytesPerRow)
         precondition(needed != nil && needed! <= bytes.count, "the memory is smaller than the layout requires")
         self.width = width

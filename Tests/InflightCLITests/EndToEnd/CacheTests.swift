@@ -109,7 +109,7 @@ final class CacheTests: EndToEndSuite {
         }
         let options = ["get", server.url("/long"), "-o", "out", "--any", "--cache", "cache"]
         let killed = RunningCommand(options, in: place)
-        try server.waitUntilHeld("rest", within: .seconds(50))
+        try server.blockUntilHeld("rest", within: .seconds(50))
         while !keepsPart() { sched_yield() }
         killed.signal(SIGKILL)
         _ = killed.wait()

@@ -23,7 +23,7 @@ final class EndingTests: EndToEndSuite {
             ["get", server.url("/good.jpg"), server.url("/slow.jpg"), "-o", "out", "--json"], in: place,
             pipesOutput: true)
         #expect(command.readLine().contains("\"ok\""))
-        try server.waitUntilHeld("slow")
+        try server.blockUntilHeld("slow")
         command.signal(signal)
         let result = command.wait()
         #expect(result.status == 128 + signal)
@@ -41,7 +41,7 @@ final class EndingTests: EndToEndSuite {
         let command = RunningCommand(
             ["get", server.url("/slow/good.jpg"), server.url("/good.jpg"), server.url("/other.jpg")]
                 + ["--json", "--unordered", "--per-host", "2"] + outputs, in: place, pipesOutput: true)
-        try server.waitUntilHeld("slow")
+        try server.blockUntilHeld("slow")
         #expect(command.readLine().contains("other"))
         command.signal(SIGKILL)
         _ = command.wait()
@@ -61,7 +61,7 @@ final class EndingTests: EndToEndSuite {
         let command = RunningCommand(
             ["get", server.url("/slow/good.jpg"), server.url("/good.jpg")] + others.map { server.url($0) }
                 + ["-o", "out", "--json", "--unordered", "--per-host", "2"], in: place, pipesOutput: true)
-        try server.waitUntilHeld("slow")
+        try server.blockUntilHeld("slow")
         for _ in others { #expect(command.readLine().contains("other")) }
         command.signal(SIGINT)
         #expect(command.readLine().contains("\"file\":\"out/good-2.jpg\""))
@@ -87,7 +87,7 @@ final class EndingTests: EndToEndSuite {
     func waiting() throws {
         let command = RunningCommand(["get", "-i", "-", "-o", "out"], in: place, input: nil)
         command.type(server.url("/slow.jpg") + "\n")
-        try server.waitUntilHeld("slow")
+        try server.blockUntilHeld("slow")
         let start = SystemClock().now()
         command.signal(SIGTERM)
         #expect(command.wait().status == 143)
@@ -100,7 +100,7 @@ final class EndingTests: EndToEndSuite {
         let command = RunningCommand(
             ["get", server.url("/good.jpg"), server.url("/slow.jpg"), "-o", "out", "--json", "--unordered"], in: place,
             pipesOutput: true)
-        try server.waitUntilHeld("slow")
+        try server.blockUntilHeld("slow")
         command.closeOutput()
         server.release("slow")
         let result = command.wait()

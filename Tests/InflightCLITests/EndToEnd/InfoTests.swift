@@ -42,7 +42,7 @@ final class InfoTests: EndToEndSuite {
         #expect(line.outcome == "ok" && line.width == 640 && line.height == 480)
         #expect(line.bytes == jpeg.count)
         #expect((line.readBytes ?? .max) <= 2000)
-        try server.waitUntilClosedByPeer("/a.jpg")
+        try server.blockUntilClosedByPeer("/a.jpg")
     }
 
     @Test("info counts all frames of a local file, and those it has read of a remote one")

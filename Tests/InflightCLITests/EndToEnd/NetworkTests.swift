@@ -34,7 +34,7 @@ final class NetworkTests: EndToEndSuite {
             server.serveOthers { [jpeg] _ in .ok(jpeg).held("all") }
             let command = RunningCommand(
                 ["get", "--discard"] + (0..<20).map { server.url("/\($0)") } + options, in: place)
-            try server.waitUntilHeld("all", count: limit)
+            try server.blockUntilHeld("all", count: limit)
             server.release("all")
             #expect(command.wait().status == 0)
             #expect(server.maximumOpenConnections == limit)
@@ -51,7 +51,7 @@ final class NetworkTests: EndToEndSuite {
         let command = RunningCommand(
             ["get", "-i", "-", "--discard", "--json", "--unordered", "--concurrency", "2"], in: place,
             input: lines.joined(separator: "\n"), pipesOutput: true)
-        try server.waitUntilHeld("all", count: 2)
+        try server.blockUntilHeld("all", count: 2)
         #expect(server.requestCount == 2)
         server.release("all")
         let told = (0..<lines.count).map { _ in command.readLine() }

@@ -52,9 +52,9 @@ final class StoringTests: EndToEndSuite {
         let command = RunningCommand(
             ["get", held.url("/1/a.jpg"), held.url("/2/a.jpg"), held.url("/3/last.png"), "-o", "out", "--json"],
             in: place)
-        try held.waitForRequest("/2/a.jpg")
-        try held.waitForRequest("/3/last.png")
-        try held.waitUntilHeld("first")
+        try held.blockForRequest("/2/a.jpg")
+        try held.blockForRequest("/3/last.png")
+        try held.blockUntilHeld("first")
         held.release("first")
         let result = command.wait()
         #expect(try result.lines.map(\.file) == ["out/a.jpg", "out/a-2.jpg", "out/last.png"])
@@ -162,7 +162,7 @@ final class StoringTests: EndToEndSuite {
                 held.release("slow")
                 #expect(command.readLine().contains("slow"))
             } else {
-                try held.waitForRequest("/quick.png")
+                try held.blockForRequest("/quick.png")
                 held.release("slow")
                 #expect(command.readLine().contains("slow"))
                 #expect(command.readLine().contains("quick"))

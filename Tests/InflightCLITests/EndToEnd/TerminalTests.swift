@@ -55,7 +55,7 @@ final class TerminalTests: EndToEndSuite {
     func keyboard() throws {
         let command = RunningCommand(
             ["get", server.url("/slow.jpg"), "-o", "out"], in: place, errors: .terminal(columns: 80))
-        try server.waitUntilHeld("slow")
+        try server.blockUntilHeld("slow")
         command.typeOnTerminal("\u{3}")
         let all = command.readTerminal()
         #expect(command.wait().status == 130)

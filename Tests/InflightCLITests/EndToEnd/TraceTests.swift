@@ -31,7 +31,7 @@ final class TraceTests: EndToEndSuite {
         server.serve("/slow.jpg", .ok(Bytes("x")).held("slow"))
         let command = RunningCommand(
             ["get", server.url("/slow.jpg"), "--discard", "--trace", "t.json"], in: place)
-        try server.waitUntilHeld("slow", count: 1)
+        try server.blockUntilHeld("slow", count: 1)
         command.signal(SIGINT)
         #expect(command.wait().status == 130)
         server.release("slow")

@@ -52,4 +52,10 @@ struct FoundationBridgeTests {
         let error: any Error = LoadError(.timedOut, stage: .fetch, message: "The request timed out after 30 s.")
         #expect(error.localizedDescription == "The request timed out after 30 s.")
     }
+
+    @Test("Bytes are made of data")
+    func data() {
+        #expect(Bytes(Data([1, 2, 3])).array == [1, 2, 3])
+        #expect(Bytes(Data()).isEmpty)
+    }
 }

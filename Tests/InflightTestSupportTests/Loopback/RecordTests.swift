@@ -30,12 +30,12 @@ struct RecordTests {
         let client = try RawClient(server)
         client.get("/a")
         _ = client.hearAnswer()
-        try server.wait(until: .answers(1))
+        try server.block(until: .answers(1))
         #expect(server.takeEvents().map(\.kind) == [.connectionOpened, .requestReceived, .answered])
         #expect(server.events.isEmpty && server.requests.isEmpty)
         client.get("/b")
         _ = client.hearAnswer()
-        try server.wait(until: .answers(2))
+        try server.block(until: .answers(2))
         #expect(server.takeEvents().map(\.path) == ["/b", "/b"])
         #expect(server.requestCount == 2)
     }
@@ -53,7 +53,7 @@ struct RecordTests {
         client.say("POST /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello")
         client.say("POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=1\r\nhel\r\n2\r\nlo\r\n0\r\nT: 1\r\n\r\n")
         #expect(client.hear(2).hasPrefix("HT"))
-        try server.wait(until: .requests(2))
+        try server.block(until: .requests(2))
         #expect(server.requests.map { String(decoding: $0.body.array, as: UTF8.self) } == ["hello", "hello"])
     }
 
@@ -111,7 +111,7 @@ struct RecordTests {
     }
 
     private func blockingWait(_ server: LoopbackServer) throws {
-        try server.waitForRequest("/b", within: .milliseconds(1))
+        try server.blockForRequest("/b", within: .milliseconds(1))
     }
 
     @Test("Stopping the server fails a pending wait") func stopping() async throws {

@@ -111,7 +111,8 @@ public final class VirtualClock: EngineClock {
     ///
     /// - Parameter limit: the maximum time to wait, in real time.
     /// - Throws: ``WaitFailure`` when `limit` has passed.
-    public func waitForTimers(_ count: Int = 1, within limit: Duration = .seconds(10)) throws(WaitFailure) {
+    @available(*, noasync)
+    public func blockForTimers(_ count: Int = 1, within limit: Duration = .seconds(10)) throws(WaitFailure) {
         try waiting.wait(for: "\(count) timers", within: limit, seen: { seen }) { self.timerCount >= count }
     }
 

@@ -1,4 +1,4 @@
-// Each wait has two forms: one that suspends, and one that blocks its thread. Both check the condition first, so they
+// Each wait has two forms: `wait…` suspends, and `block…` blocks its thread. Both check the condition first, so they
 // return at once for past events, and both end with a `WaitFailure` after the limit. Cancelling the Swift task does not
 // end them early.
 extension LoopbackServer {
@@ -16,7 +16,8 @@ extension LoopbackServer {
     /// Waits until `condition` is true. Blocks the calling thread.
     ///
     /// - Throws: ``WaitFailure`` when `limit` has passed or the server was stopped.
-    public func wait(until condition: Condition, within limit: Duration = .seconds(10)) throws(WaitFailure) {
+    @available(*, noasync)
+    public func block(until condition: Condition, within limit: Duration = .seconds(10)) throws(WaitFailure) {
         let core = core
         try core.waiting.wait(for: "\(condition)", within: limit, seen: { core.summary }) { core.isTrue(condition) }
     }
@@ -29,10 +30,11 @@ extension LoopbackServer {
     }
 
     /// Waits until at least `count` requests of a path were read since the server's start. Blocks the calling thread.
-    public func waitForRequest(_ path: String, count: Int = 1, within limit: Duration = .seconds(10))
+    @available(*, noasync)
+    public func blockForRequest(_ path: String, count: Int = 1, within limit: Duration = .seconds(10))
         throws(WaitFailure)
     {
-        try wait(until: .requests(count, path: path), within: limit)
+        try block(until: .requests(count, path: path), within: limit)
     }
 
     /// Waits until at least `count` responses are held at once at a name.
@@ -43,9 +45,11 @@ extension LoopbackServer {
     }
 
     /// Waits until at least `count` responses are held at once at a name. Blocks the calling thread.
-    public func waitUntilHeld(_ name: String, count: Int = 1, within limit: Duration = .seconds(10)) throws(WaitFailure)
-    {
-        try wait(until: .held(name, count: count), within: limit)
+    @available(*, noasync)
+    public func blockUntilHeld(
+        _ name: String, count: Int = 1, within limit: Duration = .seconds(10)
+    ) throws(WaitFailure) {
+        try block(until: .held(name, count: count), within: limit)
     }
 
     /// Waits until the peer has closed at least `count` connections while that path was being served.
@@ -57,9 +61,10 @@ extension LoopbackServer {
 
     /// Waits until the peer has closed at least `count` connections while that path was being served. Blocks the
     /// calling thread.
-    public func waitUntilClosedByPeer(
+    @available(*, noasync)
+    public func blockUntilClosedByPeer(
         _ path: String, count: Int = 1, within limit: Duration = .seconds(10)
     ) throws(WaitFailure) {
-        try wait(until: .closedByPeer(count, path: path), within: limit)
+        try block(until: .closedByPeer(count, path: path), within: limit)
     }
 }

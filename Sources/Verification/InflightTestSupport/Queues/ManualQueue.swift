@@ -117,7 +117,8 @@ public final class ManualQueue: CallbackExecutor {
     /// Waits until at least `count` pieces of work are pending. Blocks the calling thread.
     ///
     /// - Throws: ``WaitFailure`` when `limit` has passed.
-    public func waitForWork(_ count: Int = 1, within limit: Duration = .seconds(10)) throws(WaitFailure) {
+    @available(*, noasync)
+    public func blockForWork(_ count: Int = 1, within limit: Duration = .seconds(10)) throws(WaitFailure) {
         try waiting.wait(for: "\(count) submissions", within: limit, seen: { seen }) { self.count >= count }
     }
 

@@ -217,7 +217,8 @@ public final class ScriptedTransport: Transport {
     /// Waits until at least `count` exchanges were started. Blocks the calling thread.
     ///
     /// - Throws: ``WaitFailure`` when `limit` has passed.
-    public func waitForStarts(_ count: Int, within limit: Duration = .seconds(10)) throws(WaitFailure) {
+    @available(*, noasync)
+    public func blockForStarts(_ count: Int, within limit: Duration = .seconds(10)) throws(WaitFailure) {
         core.addWaiter(1)
         defer { core.addWaiter(-1) }
         try core.waiting.wait(for: "\(count) exchanges", within: limit, seen: { seen }) { [core] in

@@ -1,0 +1,9 @@
+public import Foundation
+public import InflightCore
+
+extension Bytes {
+    /// Creates bytes from a copy of `data`.
+    public init(_ data: Data) {
+        self.init([UInt8](data))
+    }
+}
