@@ -56,7 +56,7 @@ test: deps ## run all tests
 	@echo "==> examples: they build, and the core links no C library"
 	@Scripts/check-examples.sh $(TEST_FLAGS)
 	@echo "==> tests of the scripts"
-	@python3 -m unittest discover -q -s Scripts/Tests
+	@INFLIGHT="$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight" python3 -m unittest discover -q -s Scripts/Tests
 
 test-report: deps ## test the page of get --report in headless Chromium, which is installed for it
 	@Scripts/deps.sh report

@@ -5,6 +5,8 @@ enum Command: Equatable {
     case show(ShowOptions)
     case cache(CacheCommandOptions)
     case lab(LabOptions)
+    case man(ManOptions)
+    case completions(CompletionsOptions)
     /// A part of an experiment that runs in a process of its own.
     case labChild(String, [String])
     case help(String)
@@ -13,6 +15,7 @@ enum Command: Equatable {
     /// The option types of all commands.
     static let all: [any CommandOptions.Type] = [
         GetOptions.self, InfoOptions.self, ShowOptions.self, CacheCommandOptions.self, LabOptions.self,
+        ManOptions.self, CompletionsOptions.self,
     ]
 
     /// The names of all commands.
@@ -44,7 +47,7 @@ enum Command: Equatable {
         }
     }
 
-    private static func named(_ name: String) -> (any CommandOptions.Type)? { all.first { $0.name == name } }
+    static func named(_ name: String) -> (any CommandOptions.Type)? { all.first { $0.name == name } }
 
     /// The manual of the program itself. Its man page lists the commands.
     static let manual = CommandManual(

@@ -1,6 +1,7 @@
 /// One option of a command: its usage, its help text and its setter.
 ///
-/// These rows are the only definition of the options. Parsing, help, suggestions and the README tests use them.
+/// These rows are the only definition of the options. Parsing, help, suggestions, man pages, completions and the README
+/// tests use them.
 struct Option<Options> {
     // Untyped: the compiler does not infer a typed error for closures as short as those in the rows.
     /// Throws only ``UsageError``.
@@ -84,6 +85,16 @@ enum Suggestion: Equatable, Sendable {
     case file
     case folder
     case words([String])
+
+    /// Returns the form for a shell: one of these texts, or the result for the words, separated by spaces.
+    func form(none: String = "", file: String, folder: String, words: (String) -> String) -> String {
+        switch self {
+        case .none: none
+        case .file: file
+        case .folder: folder
+        case .words(let list): words(list.joined(separator: " "))
+        }
+    }
 }
 
 /// Options listed under one heading of the help.
