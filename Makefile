@@ -64,7 +64,7 @@ test-report: deps ## test the page of get --report in headless Chromium, which i
 	@$(PLAN)
 	@Scripts/test-report.sh $(TEST_FLAGS)
 
-install: build ## install the command: PREFIX=/usr/local DESTDIR=
+install: build ## install the command, its man pages and completions: PREFIX=/usr/local DESTDIR=
 	@echo "==> install into $(DESTDIR)$(PREFIX)"
 	@Scripts/install.sh "$$($(RELEASE) --show-bin-path)" "$(DESTDIR)$(PREFIX)"
 

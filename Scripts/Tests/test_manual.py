@@ -93,6 +93,28 @@ class Errors(Manual):
             self.assertIn(text, result.stderr)
 
 
+class Installation(Manual):
+    def test_writes_man_pages_and_completions(self):
+        binaries, prefix = self.folder / "bin", self.folder / "prefix"
+        binaries.mkdir()
+        for name in ("inflight", "inflight-decoder", "inflight-decoder-vips"):
+            # A script, since install.sh refuses what links Swift's shared libraries, as debug builds do.
+            (binaries / name).write_text(f'#!/bin/sh\nexec "{INFLIGHT}" "$@"\n')
+        subprocess.run([ROOT / "Scripts" / "install.sh", binaries, prefix], check=True, capture_output=True, timeout=60)
+        share = prefix / "share"
+        installed = {str(path.relative_to(share)): path for path in share.rglob("*") if path.is_file()}
+        pages = {"inflight": ["man"]} | {f"inflight-{command}": ["man", command] for command in commands()}
+        expected = {f"man/man1/{name}.1": arguments for name, arguments in pages.items()} | {
+            "bash-completion/completions/inflight": ["completions", "bash"],
+            "zsh/site-functions/_inflight": ["completions", "zsh"],
+            "fish/vendor_completions.d/inflight.fish": ["completions", "fish"],
+        }
+        self.assertEqual(set(installed), set(expected))
+        for name, arguments in expected.items():
+            self.assertEqual(installed[name].read_text(encoding="utf-8"), inflight(*arguments).stdout, name)
+            self.assertEqual(installed[name].stat().st_mode & 0o777, 0o644)
+
+
 class Completions:
     """What every shell has to suggest. A subclass returns the sorted suggestions for the last word of a line."""
 
