@@ -56,7 +56,7 @@ test: deps ## run all tests
 	@echo "==> examples: they print what they say, and the core links no C library"
 	@Scripts/check-examples.sh $(TEST_FLAGS)
 	@echo "==> tests of the scripts"
-	@python3 -m unittest discover -q -s Scripts/Tests
+	@INFLIGHT="$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight" python3 -m unittest discover -q -s Scripts/Tests
 
 test-report: deps ## test the page of get --report in headless Chromium, which is installed for it
 	@Scripts/deps.sh report
@@ -64,7 +64,7 @@ test-report: deps ## test the page of get --report in headless Chromium, which i
 	@$(PLAN)
 	@Scripts/test-report.sh $(TEST_FLAGS)
 
-install: build ## install the command: PREFIX=/usr/local DESTDIR=
+install: build ## install the command, its man pages and completions: PREFIX=/usr/local DESTDIR=
 	@echo "==> install into $(DESTDIR)$(PREFIX)"
 	@Scripts/install.sh "$$($(RELEASE) --show-bin-path)" "$(DESTDIR)$(PREFIX)"
 

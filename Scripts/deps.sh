@@ -30,6 +30,9 @@ build|libssl-dev|openssl/ssl.h|OpenSSL 3|TLS of the test kit's server
 test|nginx-light|nginx|nginx|tests over HTTP/2 against a real server
 test|openssl|openssl|OpenSSL's command|the certificate of that server
 test|tmux|tmux|tmux 3.1 or later|pictures in a real terminal, read back from it
+test|mandoc|mandoc|mandoc|the man pages, checked and rendered
+test|zsh|zsh|zsh|the completions, in that shell
+test|fish|fish|fish 3.4 or later|the completions, in that shell
 gtk|libgtk-4-dev|gtk-4.0/gdk/gdkkeysyms.h|GTK 4.8 or later|the views, and inflight-gallery
 gtk|adwaita-icon-theme|/usr/share/icons/Adwaita/index.theme|GNOME's icons|the symbols in them
 gtk|fonts-dejavu-core|/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf|a font|the texts in them

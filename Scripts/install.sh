@@ -15,3 +15,20 @@ for name in inflight inflight-decoder inflight-decoder-vips; do
     install -D -m 755 "$binaries/$name" "$directory/$name"
     echo "installed $directory/$name"
 done
+
+# The command writes its man pages and completions itself; the first page refers to those of the commands.
+inflight=$prefix/bin/inflight share=$prefix/share
+scratch=$(mktemp)
+trap 'rm -f "$scratch"' EXIT
+put() {
+    "$inflight" "${@:2}" >"$scratch"
+    install -D -m 644 "$scratch" "$share/$1"
+    echo "installed $share/$1"
+}
+put man/man1/inflight.1 man
+sed -n 's/^\.It Xr inflight-\(.*\) 1$/\1/p' "$share/man/man1/inflight.1" | while read -r command; do
+    put "man/man1/inflight-$command.1" man "$command"
+done
+put bash-completion/completions/inflight completions bash
+put zsh/site-functions/_inflight completions zsh
+put fish/vendor_completions.d/inflight.fish completions fish

@@ -233,6 +233,13 @@ struct CommandTests {
         }
     }
 
+    @Test("man takes a command or none, and completions takes a shell")
+    func manual() throws {
+        #expect(try Command.parse(line: "man") == .man(ManOptions()))
+        #expect(try Command.parse(line: "man completions") == .man(ManOptions(name: "completions")))
+        #expect(try Command.parse(line: "completions fish") == .completions(CompletionsOptions(shell: .fish)))
+    }
+
     @Test("lab parses experiment names in order and its options")
     func experiments() throws {
         #expect(try Command.parse(line: "lab cells serial") == .lab(LabOptions(experiments: ["cells", "serial"])))

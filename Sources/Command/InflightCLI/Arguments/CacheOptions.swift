@@ -23,9 +23,9 @@ struct CacheOptions: Equatable, Sendable {
 
     static var rows: [Option<Self>] {
         [
-            Option("--cache DIR", "use this cache folder (default $XDG_CACHE_HOME/inflight or ~/.cache/inflight)") {
-                $0.folder = try $1.path("a folder")
-            },
+            Option(
+                "--cache DIR", "use this cache folder (default $XDG_CACHE_HOME/inflight or ~/.cache/inflight)", .folder
+            ) { $0.folder = try $1.path("a folder") },
             Option("--cache-size BYTES", "maximum size of the cache in bytes (default 150000000, at least 8388608)") {
                 $0.bytes = try size($1)
             },
@@ -33,8 +33,9 @@ struct CacheOptions: Equatable, Sendable {
                 "--cache-policy HOW",
                 """
                 caching rules: obey (default), refresh, reload, only-cached, prefer-cached or no-store; explained below
-                """
-            ) { $0.policy = try $1.choice() },
+                """,
+                OptionValue.choices()
+            ) { $0.policy = $1 },
             Option(
                 "--stale-on-disconnect", "use a stale response if its server cannot be reached",
                 \.servesStaleOnDisconnect),

@@ -5,6 +5,8 @@ enum Command: Equatable {
     case show(ShowOptions)
     case cache(CacheCommandOptions)
     case lab(LabOptions)
+    case man(ManOptions)
+    case completions(CompletionsOptions)
     /// A part of an experiment that runs in a process of its own.
     case labChild(String, [String])
     case help(String)
@@ -13,11 +15,14 @@ enum Command: Equatable {
     /// The option types of all commands.
     static let all: [any CommandOptions.Type] = [
         GetOptions.self, InfoOptions.self, ShowOptions.self, CacheCommandOptions.self, LabOptions.self,
+        ManOptions.self, CompletionsOptions.self,
     ]
+
+    /// The names of all commands.
+    static var names: [String] { all.map { $0.name } }
 
     /// - Parameter arguments: The arguments without the program's name.
     static func parse(_ arguments: [String], standardOutputIsTerminal: Bool) throws(UsageError) -> Command {
-        let names = all.map { $0.name }
         guard let first = arguments.first else {
             throw UsageError("No command given. Commands: \(names.joined(last: " and ")).")
         }
@@ -42,31 +47,46 @@ enum Command: Equatable {
         }
     }
 
-    private static func named(_ name: String) -> (any CommandOptions.Type)? { all.first { $0.name == name } }
+    static func named(_ name: String) -> (any CommandOptions.Type)? { all.first { $0.name == name } }
+
+    /// The manual of the program itself. Its man page lists the commands.
+    static let manual = CommandManual(
+        summary: "load images, with at most one fetch in flight for each URL",
+        arguments: "",
+        usage: ["COMMAND [options]", "[COMMAND] --help", "--version"],
+        introduction: """
+            Fetches, checks, resizes, stores and shows images. A URL that is given more
+            than once is fetched once.
+            """,
+        noInput: "an input, such as a list, certificates or a cache, cannot be read",
+        examples: [
+            "inflight get https://example.org/cat.jpg -o images",
+            "inflight get -i urls.txt -o thumbnails --size 320x240 --format webp",
+            "inflight info cat.jpg",
+            "inflight show cat.jpg",
+            "inflight cache verify",
+            "inflight lab deadlock",
+        ])
 
     /// The text of `inflight --help`.
-    static let help = """
-        Loads images, with at most one fetch in flight for each URL.
+    static var help: String {
+        let calls = all.map { ("\($0.name) \($0.manual.arguments)", $0.manual.summary) }
+        let usage = (calls + [("--version", "print the version")]).map { call, summary in
+            "  inflight \(call)" + String(repeating: " ", count: 20 - call.count) + summary
+        }
+        return """
+            Loads images, with at most one fetch in flight for each URL.
 
-        Usage:
-          inflight get URL… -o DIR     fetch, check, resize and store images
-          inflight info URL-or-FILE…   print format and dimensions, without decoding
-          inflight show URL-or-FILE…   show images in the terminal
-          inflight cache ACTION        inspect, verify or clear the disk cache
-          inflight lab [NAME…]         run experiments with queues, drawn as timelines
-          inflight --version           print the version
+            Usage:
+            \(usage.joined(separator: "\n"))
 
-        Examples:
-          inflight get https://example.org/cat.jpg -o images
-          inflight get -i urls.txt -o thumbnails --size 320x240 --format webp
-          inflight info cat.jpg
-          inflight show cat.jpg
-          inflight cache verify
-          inflight lab deadlock
+            Examples:
+            \(manual.examples.map { "  \($0)" }.joined(separator: "\n"))
 
-        To list the options of a command: inflight COMMAND --help
+            To list the options of a command: inflight COMMAND --help
 
-        """
+            """
+    }
 }
 
 extension [String] {

@@ -3,10 +3,7 @@ protocol CommandOptions: Equatable, Sendable {
     /// The name of the command on the command line.
     static var name: String { get }
     static var table: [OptionGroup<Self>] { get }
-    /// The help text above the options.
-    static var introduction: String { get }
-    /// The help text below the options.
-    static var notes: String { get }
+    static var manual: CommandManual { get }
 
     var command: Command { get }
 
@@ -51,11 +48,13 @@ extension CommandOptions {
         }
     }
 
-    /// The names of the options that the help lists.
-    static var optionNames: [String] {
-        table.flatMap(\.options).filter { $0.help != nil && $0.name.hasPrefix("-") }.map(\.name)
-            + ["--help", "--version"]
+    /// The options that the help lists, except `--help` and `--version`.
+    static var listedOptions: [Option<Self>] {
+        table.flatMap(\.options).filter { $0.help != nil && $0.name.hasPrefix("-") }
     }
+
+    /// The names of the options that the help lists.
+    static var optionNames: [String] { listedOptions.map(\.name) + ["--help", "--version"] }
 
     /// The text of `--help`, at most 80 columns wide.
     static var help: String {
@@ -63,6 +62,7 @@ extension CommandOptions {
             "\(group.title):\n" + group.options.flatMap(\.helpLines).joined(separator: "\n")
         }
         let last = "\n  --help, --version     print this help, or the version\n\n"
-        return introduction + "\n\n" + groups.joined(separator: "\n\n") + last + notes + "\n"
+        let head = [manual.introduction, manual.usageText(of: "inflight \(name)")] + groups
+        return head.joined(separator: "\n\n") + last + manual.closingText
     }
 }

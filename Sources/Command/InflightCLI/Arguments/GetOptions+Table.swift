@@ -18,7 +18,8 @@ extension GetOptions {
             .argument("URL…", "URLs with http:, https:, file: or data:"),
             Option(
                 "-i FILE",
-                "read one URL per line; - is standard input. Blank lines and lines that begin with # are skipped"
+                "read one URL per line; - is standard input. Blank lines and lines that begin with # are skipped",
+                .file
             ) { $0.list = try $1.path("a file, or -") },
         ]
     }
@@ -27,7 +28,8 @@ extension GetOptions {
         [
             Option(
                 "-o PATH",
-                "write to this folder, created if missing, or for one URL to this file (default: standard output)"
+                "write to this folder, created if missing, or for one URL to this file (default: standard output)",
+                .file
             ) { $0.output = try $1.path("a folder or a file") },
             Option(
                 "--previews",
@@ -45,12 +47,14 @@ extension GetOptions {
             },
             Option(
                 "--fit HOW",
-                "contain (default), cover (crops), fill (distorts) or exact (distorts, and upscales smaller images)"
-            ) { $0.given.fit = try $1.choice() as Resize.Fit },
+                "contain (default), cover (crops), fill (distorts) or exact (distorts, and upscales smaller images)",
+                OptionValue.choices()
+            ) { $0.given.fit = $1 as Resize.Fit },
             Option(
                 "--crop GRAVITY",
-                "part that cover keeps: center (default), top, left, bottom-right …, or interest (most interesting part)"
-            ) { $0.given.gravity = try $1.choice() as Resize.Gravity },
+                "part that cover keeps: center (default), top, left, bottom-right …, or interest (most interesting part)",
+                OptionValue.choices()
+            ) { $0.given.gravity = $1 as Resize.Gravity },
             Option("--enlarge", "also upscale smaller images", \.given.enlarges),
             Option(
                 "--linear", "resize in linear light, which keeps the lightness of fine detail; slower",
@@ -58,7 +62,7 @@ extension GetOptions {
             Option("--page N", "decode page N of a TIFF file, from 1 (default 1)") { $0.page = try $1.page() },
             Option(
                 "--process STEPS",
-                "apply steps in order, such as blur:4,grey (all steps are listed below); repeatable"
+                "apply steps in order, such as blur:4,grey (all steps are listed below)", isRepeatable: true
             ) { $0.processors += try ProcessList.parse($1) },
         ] + encoding + [
             Option(
@@ -74,13 +78,14 @@ extension GetOptions {
     }
 
     private static var encoding: [Option<Self>] {
-        [
+        let formats: [ImageFormat?] = [nil, .jpeg, .png, .webp, .avif]
+        return [
             Option(
                 "--format FORMAT",
-                "keep (default; PNG if the format cannot be encoded), jpeg, png, webp or avif"
-            ) { options, value in
-                let formats: [ImageFormat] = [.jpeg, .png, .webp, .avif]
-                options.format = try value.choice([("keep", nil)] + formats.map { ($0.rawValue, $0) })
+                "keep (default; PNG if the format cannot be encoded), jpeg, png, webp or avif",
+                formats.map { ($0?.rawValue ?? "keep", $0) }
+            ) { options, format in
+                options.format = format
                 options.given.format = true
             },
             Option("--quality N", "quality, 1 to 100 (JPEG default 85, WebP 80, AVIF 60)") {
@@ -94,7 +99,8 @@ extension GetOptions {
                 \.keepsMetadata),
             Option(
                 "--background COLOUR",
-                "colour behind transparent images that become JPEG: white (default), black or #rrggbb"
+                "colour behind transparent images that become JPEG: white (default), black or #rrggbb",
+                .words(["white", "black"])
             ) { $0.background = try $1.color() },
         ]
     }
@@ -136,13 +142,13 @@ extension GetOptions {
             Option("--json", "print one line of JSON for each URL, in list order", \.network.json),
             Option("--unordered", "with --json, print lines as loads finish", \.isUnordered),
             Option(
-                "--report FILE", "write the run as one self-contained HTML page"
+                "--report FILE", "write the run as one self-contained HTML page", .file
             ) { options, value in
                 let expected = "a file, such as report.html"
                 options.report = try value.path(expected)
                 if options.report == "-" { throw value.invalid("the name of \(expected)") }
             },
-            Option("--trace FILE.json", "write a trace for ui.perfetto.dev and chrome://tracing") {
+            Option("--trace FILE.json", "write a trace for ui.perfetto.dev and chrome://tracing", .file) {
                 $0.trace = try $1.path("a file")
             },
             Option("--quiet", "print failures only, without progress and summary", \.network.isQuiet),
@@ -152,42 +158,42 @@ extension GetOptions {
         ]
     }
 
-    static let introduction = """
-        Fetches images, checks their structure, and stores them: unchanged, unless an
-        option such as --size, --process or --format requires re-encoding.
+    static let manual = CommandManual(
+        summary: "fetch, check, resize and store images",
+        arguments: "URL… -o DIR",
+        usage: ["[URL…] [-i FILE] -o DIR [options]", "URL [options] > FILE"],
+        introduction: """
+            Fetches images, checks their structure, and stores them: unchanged, unless an
+            option such as --size, --process or --format requires re-encoding.
+            """,
+        notes: """
+            Steps of --process (lengths in pixels; N is a factor, 1 for no change):
+              resize:WxH[:FIT[:GRAVITY[:LIGHT]]]  crop:WxH[:GRAVITY]  crop:WxH+X+Y
+              rotate:DEGREES                      flip:horizontal  flip:vertical
+              blur:RADIUS                         sharpen[:AMOUNT[:RADIUS]]
+              grey                                brightness:N  contrast:N  saturation:N
+              round:RADIUS[:BORDER:COLOUR]        circle[:BORDER:COLOUR]
+              border:WIDTH:COLOUR                 flatten[:COLOUR]
 
-        Usage: inflight get [URL…] [-i FILE] -o DIR [options]
-               inflight get URL [options] > FILE
-        """
+            Cache policies:
+              obey           follow HTTP caching rules
+              refresh        revalidate stored responses
+              reload         fetch complete responses, and replace stored ones
+              only-cached    contact no server; fail if no fresh response is stored
+              prefer-cached  use stored responses of any age
+              no-store       neither use nor store responses
 
-    static let notes = """
-        Steps of --process (lengths in pixels; N is a factor, 1 for no change):
-          resize:WxH[:FIT[:GRAVITY[:LIGHT]]]  crop:WxH[:GRAVITY]  crop:WxH+X+Y
-          rotate:DEGREES                      flip:horizontal  flip:vertical
-          blur:RADIUS                         sharpen[:AMOUNT[:RADIUS]]
-          grey                                brightness:N  contrast:N  saturation:N
-          round:RADIUS[:BORDER:COLOUR]        circle[:BORDER:COLOUR]
-          border:WIDTH:COLOUR                 flatten[:COLOUR]
-
-        Cache policies:
-          obey           follow HTTP caching rules
-          refresh        revalidate stored responses
-          reload         fetch complete responses, and replace stored ones
-          only-cached    contact no server; fail if no fresh response is stored
-          prefer-cached  use stored responses of any age
-          no-store       neither use nor store responses
-
-        If an option is given twice, the last value counts, unless it is repeatable.
-        Files are written atomically. After Ctrl-C, finished files are kept.
-
-        Exit status: 0 success, 1 something failed, 64 usage error, 66 the list or the
-        certificates cannot be read, 130 after Ctrl-C, 143 after SIGTERM.
-
-        Examples:
-          inflight get https://example.org/cat.jpg -o images
-          inflight get https://example.org/cat.jpg --size 320x > cat.jpg
-          inflight get -i urls.txt -o thumbnails --size 320x240 --format webp
-          inflight get URL --size 96x96 --fit cover --process circle --format png >me
-          inflight get -i urls.txt --discard --json | grep failed
-        """
+            If an option is given twice, the last value counts, unless it is repeatable.
+            Files are written atomically. After Ctrl-C, finished files are kept.
+            """,
+        noInput: "the list or the certificates cannot be read",
+        environment: [CommandManual.cacheVariable, CommandManual.colorVariable] + CommandManual.loadingVariables,
+        files: [CommandManual.cacheFolder],
+        examples: [
+            "inflight get https://example.org/cat.jpg -o images",
+            "inflight get https://example.org/cat.jpg --size 320x > cat.jpg",
+            "inflight get -i urls.txt -o thumbnails --size 320x240 --format webp",
+            "inflight get URL --size 96x96 --fit cover --process circle --format png >me",
+            "inflight get -i urls.txt --discard --json | grep failed",
+        ])
 }

@@ -65,23 +65,22 @@ struct InfoOptions: CommandOptions {
         ]
     }
 
-    static let introduction = """
-        Prints format, dimensions, orientation, frames, colour, alpha and bytes of
-        images without decoding them, and duration and loop count of local animations.
-        Reads only as much of a remote file as needed, so an animation may have more
-        frames than reported.
-
-        Usage: inflight info URL-or-FILE… [options]
-               inflight info --formats [--json] [--decode WHERE] [--svg]
-        """
-
-    static let notes = """
-        Exit status: 0 success, 1 something failed, 64 usage error, 66 the certificates
-        cannot be read, 130 after Ctrl-C, 143 after SIGTERM.
-
-        Examples:
-          inflight info cat.jpg
-          inflight info --json https://example.org/cat.jpg
-          inflight info --formats
-        """
+    static let manual = CommandManual(
+        summary: "print format and dimensions, without decoding",
+        arguments: "URL-or-FILE…",
+        suggestion: .file,
+        usage: ["URL-or-FILE… [options]", "--formats [--json] [--decode WHERE] [--svg]"],
+        introduction: """
+            Prints format, dimensions, orientation, frames, colour, alpha and bytes of
+            images without decoding them, and duration and loop count of local animations.
+            Reads only as much of a remote file as needed, so an animation may have more
+            frames than reported.
+            """,
+        noInput: "the certificates cannot be read",
+        environment: CommandManual.loadingVariables,
+        examples: [
+            "inflight info cat.jpg",
+            "inflight info --json https://example.org/cat.jpg",
+            "inflight info --formats",
+        ])
 }

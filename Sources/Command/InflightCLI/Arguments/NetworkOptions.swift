@@ -74,19 +74,19 @@ struct NetworkOptions: Equatable, Sendable {
 
     static var requestRows: [Option<Self>] {
         [
-            Option("--header 'K: V'", "send a header field to every host; repeatable") {
+            Option("--header 'K: V'", "send a header field to every host", isRepeatable: true) {
                 $0.headers.append(try $1.header())
             },
             Option(
                 "--header-for HOST 'K: V'",
-                "send a header field only to HOST or HOST:PORT, never after a redirect to another origin; repeatable",
-                values: 2
+                "send a header field only to HOST or HOST:PORT, never after a redirect to another origin", values: 2,
+                isRepeatable: true
             ) { options, value in
                 var header = try value.second.header()
                 header.host = try value.host()
                 options.headers.append(header)
             },
-            Option("--cacert FILE", "trust these certificates (PEM) instead of the system's") {
+            Option("--cacert FILE", "trust these certificates (PEM) instead of the system's", .file) {
                 $0.certificateFile = $1.text
             },
             Option("--public-only", "connect to public addresses only, also after redirects", \.connectsToPublicOnly),
@@ -94,19 +94,22 @@ struct NetworkOptions: Equatable, Sendable {
     }
 
     static var decodingRows: [Option<Self>] {
-        [
+        let protections = [DecoderConfiguration.Protection.landlock, .namespaces]
+        return [
             Option(
                 "--decode WHERE",
                 """
                 auto (default): sandbox AVIF, HEIC, JPEG XL and TIFF; worker: sandbox all formats; in-process: none
-                """
-            ) { $0.decoding = try $1.choice() },
+                """,
+                OptionValue.choices()
+            ) { $0.decoding = $1 },
             Option(
                 "--require-protection LIST",
-                "refuse decoder processes without these protections: landlock, namespaces; repeatable"
+                "refuse decoder processes without these protections: landlock, namespaces",
+                .words(protections.map(\.rawValue)), isRepeatable: true
             ) {
                 for word in $1.text.split(separator: ",", omittingEmptySubsequences: false) {
-                    let choices = [DecoderConfiguration.Protection.landlock, .namespaces].map { ($0.rawValue, $0) }
+                    let choices = protections.map { (name: $0.rawValue, value: $0) }
                     $0.requiredProtections.insert(try OptionValue($1.name, [String(word)]).choice(choices))
                 }
             },

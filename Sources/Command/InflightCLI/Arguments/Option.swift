@@ -1,6 +1,7 @@
 /// One option of a command: its usage, its help text and its setter.
 ///
-/// These rows are the only definition of the options. Parsing, help, suggestions and the README tests use them.
+/// These rows are the only definition of the options. Parsing, help, suggestions, man pages, completions and the README
+/// tests use them.
 struct Option<Options> {
     // Untyped: the compiler does not infer a typed error for closures as short as those in the rows.
     /// Throws only ``UsageError``.
@@ -11,16 +12,36 @@ struct Option<Options> {
     /// The help text; if `nil`, the help does not list the option.
     let help: String?
     let valueCount: Int
+    /// What a shell suggests for the first value.
+    let suggestion: Suggestion
+    /// Whether the values of several such options add up.
+    let isRepeatable: Bool
     let set: Setter
 
     var name: String { String(usage.prefix { $0 != " " }) }
 
+    /// The usage without the name, such as `WxH`; empty if the option takes no value.
+    var placeholder: String { String(usage.dropFirst(name.count + 1)) }
+
     /// Creates an option with values.
-    init(_ usage: String, _ help: String?, values: Int = 1, set: @escaping Setter) {
+    init(
+        _ usage: String, _ help: String?, values: Int = 1, _ suggestion: Suggestion = .none, isRepeatable: Bool = false,
+        set: @escaping Setter
+    ) {
         self.usage = usage
-        self.help = help
+        self.help = help.map { isRepeatable ? "\($0); repeatable" : $0 }
+        self.suggestion = suggestion
+        self.isRepeatable = isRepeatable
         self.set = set
         valueCount = values
+    }
+
+    /// Creates an option that takes one of a fixed set of values.
+    init<Value>(
+        _ usage: String, _ help: String, _ choices: [(name: String, value: Value)],
+        set: @escaping (inout Options, Value) -> Void
+    ) {
+        self.init(usage, help, .words(choices.map(\.name))) { set(&$0, try $1.choice(choices)) }
     }
 
     /// Creates an option without a value, which sets a flag.
@@ -35,9 +56,13 @@ struct Option<Options> {
 
     /// Returns the same option for a command whose options contain these.
     func of<Whole>(_ part: WritableKeyPath<Whole, Options>) -> Option<Whole> {
-        Option<Whole>(usage, help, values: valueCount) { options, value in
-            try set(&options[keyPath: part], value)
-        }
+        Option<Whole>(from: self) { options, value in try set(&options[keyPath: part], value) }
+    }
+
+    private init<Part>(from option: Option<Part>, set: @escaping Setter) {
+        (usage, help, valueCount) = (option.usage, option.help, option.valueCount)
+        (suggestion, isRepeatable) = (option.suggestion, option.isRepeatable)
+        self.set = set
     }
 
     /// The lines of the help. The text starts beside the usage, or below it if the usage is long.
@@ -52,6 +77,24 @@ struct Option<Options> {
     }
 
     private static var textColumn: Int { 24 }
+}
+
+/// What a shell suggests for a value or an argument.
+enum Suggestion: Equatable, Sendable {
+    case none
+    case file
+    case folder
+    case words([String])
+
+    /// Returns the form for a shell: one of these texts, or the result for the words, separated by spaces.
+    func form(none: String = "", file: String, folder: String, words: (String) -> String) -> String {
+        switch self {
+        case .none: none
+        case .file: file
+        case .folder: folder
+        case .words(let list): words(list.joined(separator: " "))
+        }
+    }
 }
 
 /// Options listed under one heading of the help.

@@ -89,7 +89,12 @@ struct OptionValue {
 
     /// Returns the case of a type with the given name.
     func choice<Value: CaseIterable & RawRepresentable<String>>() throws(UsageError) -> Value {
-        try choice(Value.allCases.map { ($0.rawValue, $0) })
+        try choice(Self.choices())
+    }
+
+    /// Returns the cases of a type with their names.
+    static func choices<Value: CaseIterable & RawRepresentable<String>>() -> [(name: String, value: Value)] {
+        Value.allCases.map { ($0.rawValue, $0) }
     }
 
     /// Returns an opaque colour, such as `#rrggbb`, `white` or `black`, as red, green and blue.

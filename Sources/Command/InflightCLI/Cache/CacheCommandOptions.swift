@@ -67,9 +67,9 @@ struct CacheCommandOptions: CommandOptions {
 
     private static var options: [Option<Self>] {
         [
-            Option("--cache DIR", "use this cache folder (default $XDG_CACHE_HOME/inflight or ~/.cache/inflight)") {
-                $0.folder = try $1.path("a folder")
-            },
+            Option(
+                "--cache DIR", "use this cache folder (default $XDG_CACHE_HOME/inflight or ~/.cache/inflight)", .folder
+            ) { $0.folder = try $1.path("a folder") },
             Option("--json", "print one line of JSON, or with list one for each entry", \.json),
             Option("--url URL", "clear: remove only responses of this URL") { options, value in
                 guard let url = try? ResourceURL(value.text) else {
@@ -118,26 +118,23 @@ struct CacheCommandOptions: CommandOptions {
             "Unexpected argument \(text.quoted) after \(action). Specify the cache folder with --cache DIR.")
     }
 
-    static let introduction = """
-        Inspects, verifies or clears the disk cache of inflight get. Never creates one.
-
-        Usage: inflight cache stat|list|verify|clear [options]
-        """
-
-    static let notes = """
-        Damaged entries are never used. Files left by a killed run are not damage.
-
-        Exit status: 0 success, 1 verify found damage, or an entry could not be read or
-        removed, 64 usage error, 66 the cache cannot be opened: the folder is not a
-        cache, is not writable, or is of a newer version, 130 after Ctrl-C, 143 after
-        SIGTERM.
-
-        Examples:
-          inflight cache stat
-          inflight cache verify --cache thumbnails.cache
-          inflight cache clear --host example.org
-          inflight cache clear --older-than 7d --json
-        """
+    static let manual = CommandManual(
+        summary: "inspect, verify or clear the disk cache",
+        arguments: "ACTION",
+        suggestion: .words(Action.allCases.map(\.rawValue)),
+        usage: [Action.allCases.map(\.rawValue).joined(separator: "|") + " [options]"],
+        introduction: "Inspects, verifies or clears the disk cache of inflight get. Never creates one.",
+        notes: "Damaged entries are never used. Files left by a killed run are not damage.",
+        failure: "verify found damage, or an entry could not be read or removed",
+        noInput: "the cache cannot be opened: the folder is not a cache, is not writable, or is of a newer version",
+        environment: [CommandManual.cacheVariable],
+        files: [CommandManual.cacheFolder],
+        examples: [
+            "inflight cache stat",
+            "inflight cache verify --cache thumbnails.cache",
+            "inflight cache clear --host example.org",
+            "inflight cache clear --older-than 7d --json",
+        ])
 }
 
 extension CacheCommandOptions.Target {

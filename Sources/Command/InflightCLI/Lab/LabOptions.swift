@@ -39,7 +39,7 @@ struct LabOptions: CommandOptions {
                 "Options",
                 [
                     Option("--list", "list all experiments without running them", \.list),
-                    Option("--svg FILE", "also draw all experiments into this SVG file") {
+                    Option("--svg FILE", "also draw all experiments into this SVG file", .file) {
                         $0.svg = try $1.path("a file")
                     },
                     Option(
@@ -51,22 +51,20 @@ struct LabOptions: CommandOptions {
         ]
     }
 
-    static let introduction = """
-        Runs experiments with queues, threads and loads, and draws their records as
-        timelines. Experiments that may crash or hang run in a child process.
-
-        Usage: inflight lab [NAME…] [options]
-
-        Without a name, all experiments run, in about 30 seconds.
-        """
-
-    static let notes = """
-        Exit status: 0 success, 1 an experiment could not run, or did not behave as it
-        must, 64 usage error, 130 after Ctrl-C, 143 after SIGTERM.
-
-        Examples:
-          inflight lab --list
-          inflight lab serial concurrent
-          inflight lab cells --svg cells.svg
-        """
+    static let manual = CommandManual(
+        summary: "run experiments with queues, drawn as timelines",
+        arguments: "[NAME…]",
+        suggestion: .words(Experiment.all.map(\.name)),
+        usage: ["[NAME…] [options]"],
+        introduction: """
+            Runs experiments with queues, threads and loads, and draws their records as
+            timelines. Experiments that may crash or hang run in a child process. Without
+            a name, all experiments run, in about 30 seconds.
+            """,
+        failure: "an experiment could not run, or did not behave as it must",
+        examples: [
+            "inflight lab --list",
+            "inflight lab serial concurrent",
+            "inflight lab cells --svg cells.svg",
+        ])
 }

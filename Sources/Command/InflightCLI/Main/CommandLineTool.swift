@@ -74,6 +74,8 @@ enum CommandLineTool {
             case .show(let options): return try show(options)
             case .cache(let options): return try cache(options)
             case .lab(let options): return try lab(options)
+            case .man(let options): return print(options.page)
+            case .completions(let options): return print(options.shell?.script ?? "")
             case .labChild(let name, let arguments): return LabChild.run(name, arguments)
             }
         } catch let error as UsageError {

@@ -76,18 +76,21 @@ struct ShowOptions: CommandOptions {
 
     private static var drawing: [Option<Self>] {
         [
-            Option("--mode MODE", "auto (default: query the terminal), kitty or blocks (half blocks)") {
-                $0.mode = try $1.choice()
-            },
+            Option(
+                "--mode MODE", "auto (default: query the terminal), kitty or blocks (half blocks)",
+                OptionValue.choices()
+            ) { $0.mode = $1 },
             Option(
                 "--colors COLOURS",
                 """
                 colours of half blocks: auto (default, by COLORTERM and NO_COLOR), truecolor, 256 or none (letters)
-                """
-            ) { $0.colors = try $1.choice([("auto", nil)] + ColorDepth.allCases.map { ($0.rawValue, $0) }) },
+                """,
+                [("auto", nil)] + ColorDepth.allCases.map { ($0.rawValue, $0) }
+            ) { $0.colors = $1 },
             Option(
                 "--background COLOUR",
-                "colour behind transparency: white, black or #rrggbb (default: the terminal's own)"
+                "colour behind transparency: white, black or #rrggbb (default: the terminal's own)",
+                .words(["white", "black"])
             ) { $0.background = try $1.color() },
             Option("--still", "show only the first frame of animations", \.isStill),
             Option("--loop N", "play animations N times (default: as their files say)") {
@@ -107,25 +110,28 @@ struct ShowOptions: CommandOptions {
         ]
     }
 
-    static let introduction = """
-        Shows images in the terminal: with Kitty graphics if the terminal reports
-        support, otherwise, as in tmux, with half blocks in colour. A single image fits
-        the window, several are drawn in a grid. Animations play until Ctrl-C, or as
-        often as their files say.
-
-        Usage: inflight show URL-or-FILE… [options]
-        """
-
-    static let notes = """
-        Animations that have scrolled out of the window do not play. Standard output
-        must be a terminal. To store an image, use inflight get URL > FILE.
-
-        Exit status: 0 success, 1 something failed, 64 usage error, 66 the certificates
-        cannot be read, 130 after Ctrl-C, 143 after SIGTERM.
-
-        Examples:
-          inflight show cat.jpg
-          inflight show *.webp --columns 4
-          inflight show https://example.org/dancing.gif --size 40x --loop 3
-        """
+    static let manual = CommandManual(
+        summary: "show images in the terminal",
+        arguments: "URL-or-FILE…",
+        suggestion: .file,
+        usage: ["URL-or-FILE… [options]"],
+        introduction: """
+            Shows images in the terminal: with Kitty graphics if the terminal reports
+            support, otherwise, as in tmux, with half blocks in colour. A single image fits
+            the window, several are drawn in a grid. Animations play until Ctrl-C, or as
+            often as their files say.
+            """,
+        notes: """
+            Animations that have scrolled out of the window do not play. Standard output
+            must be a terminal. To store an image, use inflight get URL > FILE.
+            """,
+        noInput: "the certificates cannot be read",
+        environment: [
+            ("COLORTERM", "truecolor or 24bit: draw half blocks in 24-bit colour"), CommandManual.colorVariable,
+        ] + CommandManual.loadingVariables,
+        examples: [
+            "inflight show cat.jpg",
+            "inflight show *.webp --columns 4",
+            "inflight show https://example.org/dancing.gif --size 40x --loop 3",
+        ])
 }

@@ -1,0 +1,58 @@
+/// Renders the completion script for zsh from the option tables of the commands.
+enum ZshCompletions {
+    static var script: String {
+        """
+        #compdef inflight
+        # Completions of inflight for zsh.
+        _inflight() {
+            local curcontext=$curcontext context state state_descr line
+            local -A opt_args
+            local -a commands=(
+        \(Command.all.map { "        \(quoted("\($0.name):\($0.manual.summary)"))" }.joined(separator: "\n"))
+            )
+            _arguments -C \(general.joined(separator: " ")) '1: :->command' '*:: :->arguments'
+            case $state in
+                command) _describe command commands ;;
+                arguments)
+                    case $words[1] in
+        \(Command.all.map { command($0) }.joined(separator: "\n"))
+                    esac ;;
+            esac
+        }
+        # zsh loads this file as the body of a function on the first completion; `source` runs it as a script.
+        if [[ $funcstack[1] == _inflight ]]; then _inflight "$@"; else compdef _inflight inflight; fi
+
+        """
+    }
+
+    /// Nothing completes beside these.
+    private static let general = ["help", "version"].map { quoted("(- *)--\($0)[print the \($0)]") }
+
+    private static func command<Options: CommandOptions>(_ command: Options.Type) -> String {
+        let manual = command.manual
+        let arguments = manual.arguments.split(separator: " ").first.map { $0.filter { $0 != "[" && $0 != "]" } } ?? ""
+        let position = arguments.hasSuffix("…") ? "*" : "1"
+        let rows =
+            command.listedOptions.map(option) + general
+            + [quoted("\(position):\(arguments):\(action(manual.suggestion))")]
+        let indentation = String(repeating: " ", count: 16)
+        return "\(indentation)\(command.name)) _arguments -S \\\n"
+            + rows.map { "\(indentation)    \($0)" }.joined(separator: " \\\n") + " ;;"
+    }
+
+    private static func option<Options>(_ option: Option<Options>) -> String {
+        let sign = option.valueCount == 0 ? "" : option.name.hasPrefix("--") ? "=" : "+"
+        let help = (option.help ?? "").replacing("[", with: #"\["#).replacing("]", with: #"\]"#)
+        let values = option.placeholder.split(separator: " ", maxSplits: max(0, option.valueCount - 1))
+        let actions = values.enumerated().map { index, value in
+            ":\(value.replacing(":", with: #"\:"#)):\(action(index == 0 ? option.suggestion : .none))"
+        }
+        return quoted("\(option.isRepeatable ? "*" : "")\(option.name)\(sign)[\(help)]\(actions.joined())")
+    }
+
+    private static func action(_ suggestion: Suggestion) -> String {
+        suggestion.form(none: " ", file: "_files", folder: "_files -/") { "(\($0))" }
+    }
+
+    private static func quoted(_ text: String) -> String { "'" + text.replacing("'", with: #"'\''"#) + "'" }
+}
