@@ -111,8 +111,8 @@ struct SocketTests {
         #expect(server.requestCount == 1)
         #expect(sources.filter { $0 == .network }.count == 1)
         #expect(sources.filter { $0 == .shared }.count == 99)
-        #expect(pipeline.cached(request(url, resize: Resize(width: 16)))?.source == .memory)
-        #expect(pipeline.cached(request(url, resize: Resize(width: 17))) == nil)
+        #expect(pipeline.cache[request(url, resize: Resize(width: 16))]?.source == .memory)
+        #expect(pipeline.cache[request(url, resize: Resize(width: 17))] == nil)
     }
 
     @Test("A new task sends its own request while the job for its URL is being cancelled")

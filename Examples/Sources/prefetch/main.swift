@@ -22,7 +22,7 @@ await withCheckedContinuation { done in list.async { done.resume() } }
 print("\(prefetcher.statistics.sent) sent")
 
 await pipeline.shutdown(.finish)
-print("near: \(pipeline.cached(near) != nil), far: \(pipeline.cached(far) != nil)")
+print("near: \(pipeline.cache[near] != nil), far: \(pipeline.cache[far] != nil)")
 
 // Prints:
 // 1 sent

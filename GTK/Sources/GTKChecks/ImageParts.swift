@@ -35,7 +35,7 @@ func imageParts(_ harness: Harness) {
         unsafe pictures.forEach { unsafe g_object_unref($0) }
         images = []
         await pipeline.shutdown(.cancel)
-        pipeline.removeAllFromMemoryCache()
+        pipeline.cache.removeAll()
         await harness.settle()
         harness.expect(
             inflight_live_paintables() == paintables, "\(inflight_live_paintables() - paintables) paintables are left")

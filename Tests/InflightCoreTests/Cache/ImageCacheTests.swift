@@ -37,13 +37,13 @@ struct ImageCacheTests {
         }
         let (one, two) = (try makePipeline(), try makePipeline())
         let request = ImageRequest("http://a.example/1.png")
-        #expect(one.cached(request) == nil)
+        #expect(one.cache[request] == nil)
         #expect(try await one.image(for: request).source == .network)
-        #expect(two.cached(request)?.source == .memory)
+        #expect(two.cache[request]?.source == .memory)
         #expect(try await two.image(for: request).source == .memory)
-        #expect(two.memoryCacheStatistics.count == 1)
-        one.removeAllFromMemoryCache()
-        #expect(two.cached(request) == nil)
+        #expect(two.cache.statistics.count == 1)
+        one.cache.removeAll()
+        #expect(two.cache[request] == nil)
         await one.shutdown(.finish)
         await two.shutdown(.finish)
     }

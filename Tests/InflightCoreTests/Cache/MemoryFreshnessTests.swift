@@ -94,7 +94,7 @@ struct MemoryFreshnessTests {
         let stage = try stage(image(1, ("Cache-Control", control)), image(2, ("Cache-Control", control)))
         let request = ImageRequest(StoreStage.url)
         #expect(try await stage.pipeline.image(for: request).width == 1)
-        let cached = stage.pipeline.cached(request)
+        let cached = stage.pipeline.cache[request]
         #expect(control == "no-store" ? cached == nil : cached?.isStale == true)
         #expect(try await stage.pipeline.image(for: request).width == 2)
         #expect(stage.sent.count == 2)
@@ -106,10 +106,10 @@ struct MemoryFreshnessTests {
         let request = ImageRequest(StoreStage.url)
         _ = try await stage.pipeline.image(for: request)
         stage.clock.advance(by: .seconds(59))
-        #expect(stage.pipeline.cached(request)?.isStale == false)
+        #expect(stage.pipeline.cache[request]?.isStale == false)
         #expect(try await stage.pipeline.image(for: request).source == .memory)
         stage.clock.advance(by: .seconds(1))
-        #expect(stage.pipeline.cached(request)?.isStale == true)
+        #expect(stage.pipeline.cache[request]?.isStale == true)
         #expect(try await stage.pipeline.image(for: request).source == .network)
         await stage.end()
     }
@@ -145,7 +145,7 @@ struct MemoryFreshnessTests {
         for (index, change) in changes.enumerated() where asBytes || index > 0 {
             var request = ImageRequest(StoreStage.url)
             change(&request)
-            #expect(stage.pipeline.cached(request)?.isStale == true, "\(index)")
+            #expect(stage.pipeline.cache[request]?.isStale == true, "\(index)")
         }
         #expect(try await stage.image(StoreStage.url, changes[1]).source == .network)
         #expect(try await stage.image(StoreStage.url, changes[2]).info.storedWidth == 17)
@@ -159,7 +159,7 @@ struct MemoryFreshnessTests {
         other.fields = HTTPFields([("Accept-Language", "de")])
         _ = try await stage.pipeline.image(for: ImageRequest(StoreStage.url))
         _ = try await stage.pipeline.image(for: other)
-        #expect(stage.pipeline.cached(ImageRequest(StoreStage.url))?.isStale == false)
+        #expect(stage.pipeline.cache[ImageRequest(StoreStage.url)]?.isStale == false)
         await stage.end()
     }
 
@@ -169,7 +169,7 @@ struct MemoryFreshnessTests {
         let request = ImageRequest(StoreStage.url)
         _ = try await stage.pipeline.image(for: request)
         _ = try await stage.get { $0.method = "POST" }
-        #expect(stage.pipeline.cached(request)?.isStale == true)
+        #expect(stage.pipeline.cache[request]?.isStale == true)
         let error = await #expect(throws: LoadError.self) { _ = try await stage.pipeline.image(for: request) }
         #expect(error?.status == 404)
         await stage.end()
@@ -180,7 +180,7 @@ struct MemoryFreshnessTests {
         _ = try await stage.image()
         let error = await #expect(throws: LoadError.self) { _ = try await stage.image { $0.cachePolicy = .refresh } }
         #expect(error?.status == 404)
-        #expect(stage.pipeline.cached(ImageRequest(StoreStage.url))?.isStale == true)
+        #expect(stage.pipeline.cache[ImageRequest(StoreStage.url)]?.isStale == true)
         await stage.end()
     }
 
@@ -197,7 +197,7 @@ struct MemoryFreshnessTests {
             _ = try await stage.pipeline.image(for: ImageRequest("http://a.example/\(path)"))
         }
         func isStale(_ path: String) -> Bool? {
-            stage.pipeline.cached(ImageRequest("http://a.example/\(path)"))?.isStale
+            stage.pipeline.cache[ImageRequest("http://a.example/\(path)")]?.isStale
         }
         #expect(isStale("plain") == true)
         #expect(isStale("kept") == false)
@@ -259,7 +259,7 @@ struct MemoryFreshnessTests {
         queue.runAll()
         #expect(log.lines.sorted() == ["network", "shared"])
         #expect(stage.transport.startCount == 1)
-        #expect(stage.pipeline.memoryCacheStatistics.count == 0)
+        #expect(stage.pipeline.cache.statistics.count == 0)
     }
 
     @Test("An image loader replaces a stale image in memory") @MainActor func loader() async throws {

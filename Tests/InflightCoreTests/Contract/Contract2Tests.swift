@@ -49,9 +49,9 @@ struct Contract2Tests {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
         let request = ImageRequest(Stage.url)
-        #expect(stage.pipeline.cached(request)?.source == nil)
+        #expect(stage.pipeline.cache[request]?.source == nil)
         #expect(try await stage.pipeline.image(for: request).source == .network)
-        #expect(stage.pipeline.cached(request)?.source == .memory)
+        #expect(stage.pipeline.cache[request]?.source == .memory)
 
         let log = Log()
         stage.pipeline.load(request, on: stage.queue.callbackQueue) { _, result in

@@ -16,7 +16,7 @@ struct Contract6Tests {
         stage.pipeline.loadResponse(ImageRequest(Stage.url), on: stage.queue.callbackQueue) { task, _ in
             task.priority = .high
             other.priority = .low
-            _ = stage.pipeline.cached(task.request)
+            _ = stage.pipeline.cache[task.request]
             _ = stage.pipeline.statistics
         } completion: { task, result in
             log.add("end: \(result.shown)")
@@ -39,7 +39,7 @@ struct Contract6Tests {
         let pipeline = stage.pipeline
         let callIn: @Sendable () -> Void = {
             _ = pipeline.statistics
-            _ = pipeline.cached(ImageRequest(Stage.url))
+            _ = pipeline.cache[ImageRequest(Stage.url)]
         }
         var request = ImageRequest(Stage.url)
         request.processors = [

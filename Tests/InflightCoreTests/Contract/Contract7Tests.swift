@@ -187,7 +187,7 @@ struct Contract7Tests {
         #expect(try await stage.pipeline.image(for: ImageRequest("http://a.example/2")).width == 4)
         await stage.pipeline.shutdown(.finish)
         #expect(stage.pipeline.statistics.jobsUnderWay == 0)
-        #expect(stage.pipeline.cached(ImageRequest(Stage.url))?.width == nil)
+        #expect(stage.pipeline.cache[ImageRequest(Stage.url)]?.width == nil)
     }
 
     @Test("A cancel stops the transfer of a redirect that began before the first start() returned")

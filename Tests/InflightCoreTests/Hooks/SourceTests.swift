@@ -48,7 +48,7 @@ struct SourceTests {
         #expect(images.map(\.width) == [9, 9])
         #expect(images.allSatisfy { $0.source == .source })
         #expect(calls.count == 1)
-        #expect(pipeline.cached(ImageRequest(source: source))?.width == 9)
+        #expect(pipeline.cache[ImageRequest(source: source)]?.width == 9)
         let other = ImageRequest.Source("album 2") { .bytes(FakeCodec.picture(width: 8)) }
         #expect(try await pipeline.image(for: ImageRequest(source: other)).width == 8)
     }
@@ -173,7 +173,7 @@ struct SourceTests {
         let pipeline = try pipeline()
         let source = ImageRequest.Source("x") { .bytes(FakeCodec.picture()) }
         _ = try await pipeline.image(for: ImageRequest(source: source))
-        #expect(pipeline.cached(ImageRequest(url)) == nil)
+        #expect(pipeline.cache[ImageRequest(url)] == nil)
         let error = await failure { _ = try await pipeline.image(for: ImageRequest(url)) }
         #expect(error?.code == .invalidURL)
     }
@@ -192,16 +192,16 @@ struct SourceTests {
         }
         _ = try await pipeline.image(for: request("a"))
         #expect(try await pipeline.image(for: request("b")).source == .memory)
-        #expect(pipeline.cached(request("c", identity: "photo 8")) == nil)
-        #expect(pipeline.cached(request("a", identity: nil)) == nil)
+        #expect(pipeline.cache[request("c", identity: "photo 8")] == nil)
+        #expect(pipeline.cache[request("a", identity: nil)] == nil)
         var big = request("d")
         big.fields.append("X-Big", "1")
         #expect(try await pipeline.image(for: big).width == 2)
         #expect(transport.startCount == 2)
         // An identity never matches a URL.
         let plain = "http://a.example/7?signature=a"
-        #expect(pipeline.cached(request("a", identity: plain)) == nil)
-        #expect(pipeline.cached(ImageRequest("photo 7")) == nil)
+        #expect(pipeline.cache[request("a", identity: plain)] == nil)
+        #expect(pipeline.cache[ImageRequest("photo 7")] == nil)
         let stage = try Stage()
         stage.transport.serveOthers(.ok(FakeCodec.picture()))
         let ended = Guarded(0)

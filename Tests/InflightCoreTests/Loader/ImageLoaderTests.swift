@@ -126,7 +126,7 @@ struct ImageLoaderTests {
         stage.bind(url)
         #expect(stage.transport.startCount == 1)
         stage.finish()
-        stage.onQueue { [pipeline = stage.stage.pipeline] _ in pipeline.removeAllFromMemoryCache() }
+        stage.onQueue { [pipeline = stage.stage.pipeline] _ in pipeline.cache.removeAll() }
         stage.bind(url)
         #expect(stage.shown == "loaded 1")
         #expect(stage.transport.startCount == 1)

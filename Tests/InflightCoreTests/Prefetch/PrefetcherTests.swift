@@ -96,8 +96,8 @@ struct PrefetcherTests {
         prefetcher.start(requests(2))
         stage.finish()
         #expect(stage.transport.startCount == 2)
-        #expect(stage.stage.pipeline.cached(ImageRequest(url(1))) != nil)
-        #expect(stage.stage.pipeline.cached(ImageRequest(url(2))) != nil)
+        #expect(stage.stage.pipeline.cache[ImageRequest(url(1))] != nil)
+        #expect(stage.stage.pipeline.cache[ImageRequest(url(2))] != nil)
         prefetcher.start(requests(1))
         stage.finish()
         let statistics = prefetcher.statistics
@@ -182,7 +182,7 @@ struct PrefetcherTests {
         #expect(stage.transport.cancelledURLs == [url(1)])
         stage.finish()
         #expect(stage.transport.startCount == 2)
-        #expect(stage.stage.pipeline.cached(ImageRequest(url(2))) != nil)
+        #expect(stage.stage.pipeline.cache[ImageRequest(url(2))] != nil)
     }
 
     @Test("A prefetcher runs no more prefetches than its limit, which can be raised")

@@ -33,7 +33,7 @@ struct BrokenAnswerTests {
     private func events(
         _ stage: StoreStage, _ change: (inout ImageRequest) -> Void = { _ in }
     ) async -> [String] {
-        stage.pipeline.removeAllFromMemoryCache()
+        stage.pipeline.cache.removeAll()
         var request = ImageRequest(StoreStage.url)
         change(&request)
         var heard: [String] = []

@@ -58,7 +58,7 @@ struct RejectedBodyTests {
         _ = try await stage.get()
         #expect(stage.store.entries.count == 1)
         try await load(stage, way)
-        stage.pipeline.removeAllFromMemoryCache()
+        stage.pipeline.cache.removeAll()
         try await load(stage, way)
         if way != .info { #expect(stage.store.entries.count == 1) }
         let isNoticed = way.notices(body)

@@ -108,7 +108,7 @@ struct StoredAnswerTests {
         await #expect(throws: LoadError.self) { try await stage.image() }
         #expect(stage.store.entries.isEmpty)
         #expect(try await stage.image().source == .network)
-        stage.pipeline.removeAllFromMemoryCache()
+        stage.pipeline.cache.removeAll()
         #expect(try await stage.image().source == .disk)
         #expect(stage.sent.count == 2)
         await stage.end()
@@ -239,7 +239,7 @@ struct StoredAnswerTests {
             // Fresh at any time of lookup: its Date is older than the clock's time.
             .ok(FakeCodec.picture(width: 5), fields: StoreStage.fields([("Cache-Control", "max-age=600")])))
         _ = try await stage.image()
-        stage.pipeline.removeAllFromMemoryCache()
+        stage.pipeline.cache.removeAll()
         stage.clock.advance(by: .seconds(10))
         var heard: [String] = []
         for await event in stage.pipeline.events(for: ImageRequest(StoreStage.url)) {
@@ -253,7 +253,7 @@ struct StoredAnswerTests {
         #expect(heard == ["stale 4 true", "success 5 false"])
         #expect(stage.sent.count == 2)
         // The stale image does not stay in memory; its successor does, under the usual key.
-        #expect(stage.pipeline.cached(ImageRequest(StoreStage.url))?.width == 5)
+        #expect(stage.pipeline.cache[ImageRequest(StoreStage.url)]?.width == 5)
         await stage.end()
     }
 
@@ -268,9 +268,9 @@ struct StoredAnswerTests {
             #expect(try await stage.image { $0.cachePolicy = policy }.source == .memory)
         }
         #expect(try await stage.image { $0.cachePolicy = .noStore }.width == 5)
-        #expect(stage.pipeline.cached(ImageRequest(StoreStage.url))?.width == 4)
+        #expect(stage.pipeline.cache[ImageRequest(StoreStage.url)]?.width == 4)
         #expect(try await stage.image { $0.cachePolicy = .refresh }.width == 6)
-        #expect(stage.pipeline.cached(ImageRequest(StoreStage.url))?.width == 6)
+        #expect(stage.pipeline.cache[ImageRequest(StoreStage.url)]?.width == 6)
         await stage.end()
     }
 

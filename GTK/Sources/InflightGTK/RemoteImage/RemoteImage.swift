@@ -148,7 +148,7 @@ public final class RemoteImage {
             describe(description)
             showPlaceholder(placeholder)
             asked = sized(request)
-            let image = asked.flatMap { pipeline.cached($0) }
+            let image = asked.flatMap { pipeline.cache[$0] }
             let actions = machine.bound(isInMemory: image != nil)
             if let image { show(image, fades: false) }
             perform(actions)

@@ -48,7 +48,7 @@ final class EngineOverlay {
 
     private func tell() {
         let engine = pipeline.statistics
-        let memory = pipeline.memoryCacheStatistics
+        let memory = pipeline.cache.statistics
         let looks = memory.hits + memory.misses
         let clock = unsafe gtk_widget_get_frame_clock(widget)
         let frame = unsafe gdk_frame_clock_get_frame_counter(clock)

@@ -37,12 +37,26 @@ final class CachedImages: Sendable {
 
     /// Returns the finished image, fresh or stale and marked so.
     func finished(_ plan: RequestPlan) -> LoadedImage? {
-        guard plan.mayBeInMemory, let keys = plan.memoryPlan(fieldsExcludedFromKey),
-            var image = cache.image(for: ImageCacheKey(keys.imageKey(keys.processKeys.count)))
-        else { return nil }
+        guard let key = finishedKey(plan), var image = cache.image(for: ImageCacheKey(key)) else { return nil }
         image.source = .memory
         image.isStale = !(image.lifetime?.isFresh(at: clock.wallTime) ?? true)
         return image
+    }
+
+    /// Stores a finished image, if it may be stored.
+    func insert(_ image: LoadedImage, for plan: RequestPlan) {
+        guard let key = finishedKey(plan), mayStore(image) else { return }
+        store(image, for: key)
+    }
+
+    /// Removes the finished image.
+    func remove(_ plan: RequestPlan) {
+        if let key = finishedKey(plan) { cache.remove(ImageCacheKey(key)) }
+    }
+
+    private func finishedKey(_ plan: RequestPlan) -> JobKey? {
+        guard plan.mayBeInMemory, let keys = plan.memoryPlan(fieldsExcludedFromKey) else { return nil }
+        return keys.imageKey(keys.processKeys.count)
     }
 
     private func mayServe(_ image: inout LoadedImage, _ request: ImageRequest) -> Bool {

@@ -29,7 +29,7 @@ extension ImagePipeline {
 
         /// The number of successful loads by source. Only sources with a success are included.
         ///
-        /// A load is counted when its result becomes known. A lookup by ``ImagePipeline/cached(_:)`` is no load. Its
+        /// A load is counted when its result becomes known. A lookup by ``ImagePipeline/cache`` is no load. Its
         /// hits are in ``ImagePipeline/memoryCacheStatistics``.
         public internal(set) var successes: [LoadSource: Int] = [:]
         /// The number of failed loads by error code. A load whose fallback succeeded counts as a success.

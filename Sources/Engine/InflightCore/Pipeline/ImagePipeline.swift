@@ -71,14 +71,8 @@ public final class ImagePipeline: Sendable {
     /// Returns the maximum number of running jobs in a lane, over all origins. It is constant.
     public func limit(of lane: Event.Lane) -> Int { scheduler.laneLimits[lane] ?? 0 }
 
-    /// The current contents of the cache of decoded images, and its counters.
-    public var memoryCacheStatistics: MemoryCacheStatistics { images.cache.statistics }
-
-    /// Evicts the least valuable images from the memory cache until the rest cost at most `cost` bytes. 0 evicts all.
-    public func trimMemoryCache(to cost: Int) { images.cache.trim(to: cost) }
-
-    /// Removes every image from the memory cache.
-    public func removeAllFromMemoryCache() { images.cache.removeAll() }
+    /// The decoded images in memory.
+    public var cache: Cache { Cache(images: images) }
 
     // MARK: Callbacks
 
@@ -200,19 +194,6 @@ public final class ImagePipeline: Sendable {
     /// requested. Releasing the sequence and its iterators cancels the load.
     public func events(for request: ImageRequest) -> LoadEvents {
         LoadEvents(task: driver.makeTask(request, goal: .image, hearsProgress: true))
-    }
-
-    /// Returns the image if it is in the memory cache, with the requested size and processors; otherwise nil. Returns
-    /// at once, without blocking, on any thread.
-    ///
-    /// The image may be stale (RFC 9111 section 4.2), and is then marked (``LoadedImage/isStale``). It can be shown
-    /// until a load, which contacts the origin, delivers the current one.
-    public func cached(_ request: ImageRequest) -> LoadedImage? {
-        guard let plan = try? RequestPlan(request, goal: .image, fieldsExcludedFromKey: images.fieldsExcludedFromKey)
-        else {
-            return nil
-        }
-        return images.finished(plan)
     }
 
     /// Returns the image that a load would find in memory.

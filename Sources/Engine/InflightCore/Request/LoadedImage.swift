@@ -18,7 +18,7 @@ public struct LoadedImage: Sendable {
     /// of the file, not of the pixels.
     public var metadata: ImageMetadata?
     /// Whether the image is stale: decoded from a stale response (``LoadedResponse/isStale``), or served stale from
-    /// memory (``ImagePipeline/cached(_:)``, ``ImageRequest/allowsStaleFromMemory``).
+    /// memory (``ImagePipeline/cache``, ``ImageRequest/allowsStaleFromMemory``).
     public var isStale = false
     /// Whether only a part of the image could be decoded, and the rest is transparent or coarse. See
     /// ``ImageRequest/allowsPartialImage``.

@@ -52,11 +52,11 @@ extension AnimatedImage {
         let rounds: Int?
         let skipsLate: Bool
 
-        public func makeAsyncIterator() -> AsyncIterator {
-            AsyncIterator(self)
+        public func makeAsyncIterator() -> some AsyncIteratorProtocol<Frame, LoadError> {
+            Iterator(self)
         }
 
-        public struct AsyncIterator: AsyncIteratorProtocol {
+        struct Iterator: AsyncIteratorProtocol {
             private let sequence: Frames
             /// The frame delivered last, its round, and when it was due.
             private var last: (index: Int, round: Int, due: MonotonicTime)?
@@ -66,7 +66,7 @@ extension AnimatedImage {
                 self.sequence = sequence
             }
 
-            public mutating func next(
+            mutating func next(
                 isolation actor: isolated (any Actor)? = #isolation
             ) async throws(LoadError) -> Frame? {
                 guard !hasEnded, !Task.isCancelled, let (index, round, due) = following() else {

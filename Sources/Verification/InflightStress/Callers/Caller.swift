@@ -151,7 +151,7 @@ final class Caller: Sendable {
     }
 
     func lookUp(_ generation: Generation, _ wish: Wish) {
-        if let image = generation.pipeline.cached(wish.request(generation.supply)) {
+        if let image = generation.pipeline.cache[wish.request(generation.supply)] {
             count(.fromMemory)
             if let complaint = wish.complaint(about: image.pixels) {
                 ledger.violation(7, "the memory cache gave " + complaint)

@@ -59,7 +59,7 @@ extension World {
             guard let pipeline else { return }
             note(13, 0, "memory is emptied")
             model.emptiesMemory()
-            pipeline.removeAllFromMemoryCache()
+            pipeline.cache.removeAll()
         case 35 where steps > setup.steps * 3 / 4: shutDown()
         case 36 where steps > setup.steps * 7 / 8 && hasAskedEnough:
             note(14, 0, "the pipeline is let go of")
@@ -339,7 +339,7 @@ extension World {
         wish.kind = .picture
         wish.policy = .obey
         if wish.resource == Resources.header { return }
-        let cached = pipeline.cached(request(wish, .normal))
+        let cached = pipeline.cache[request(wish, .normal)]
         model.saw(
             cached: cached.map { Content($0.pixels).exchange }, isStale: cached?.isStale ?? false, for: wish)
     }

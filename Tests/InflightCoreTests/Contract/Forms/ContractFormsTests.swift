@@ -170,7 +170,7 @@ struct Contract6FormsTests {
         let pipeline = stage.pipeline
         let others = Guarded([ImageTask]())
         let callIn: @Sendable () -> Void = {
-            _ = (pipeline.statistics, pipeline.cached(ImageRequest(Stage.url)), pipeline.memoryCacheStatistics)
+            _ = (pipeline.statistics, pipeline.cache[ImageRequest(Stage.url)], pipeline.cache.statistics)
             let other = pipeline.loadResponse(ImageRequest("http://a.example/other"), on: .queue(.global())) { _, _ in }
             others.withLock { $0 }.forEach { $0.priority = .high }
             other.cancel()

@@ -69,7 +69,7 @@ struct LeakTests {
                 for (index, load) in loads.enumerated() where index % 3 == 0 { load.cancel() }
                 for (index, load) in loads.enumerated() where index % 3 != 0 { _ = await load.heard.ending }
                 for load in loads { await load.settle() }
-                stage.pipeline.removeAllFromMemoryCache()
+                stage.pipeline.cache.removeAll()
             }
             await stage.pipeline.shutdown(.finish)
             await stage.transport.shutdown()

@@ -1,0 +1,38 @@
+extension ImagePipeline {
+    /// The decoded images that a pipeline keeps in memory.
+    ///
+    /// - Thread: any. Nothing blocks, and nothing reads the disk or the network.
+    public struct Cache: Sendable {
+        let images: CachedImages
+
+        /// The image in memory with the requested size and processors, or nil.
+        ///
+        /// An image may be stale (RFC 9111 section 4.2), and is then marked (``LoadedImage/isStale``). It can be shown
+        /// until a load, which contacts the origin, delivers the current one.
+        ///
+        /// Assign an image to have later loads of the request find it, for as long as its response is fresh; always,
+        /// until it is evicted, if it comes from no response. An incomplete image, one whose response forbids it
+        /// (`no-store`), and one of a request that cannot be cached are not kept. Assign nil to remove the image.
+        /// Stored responses stay: a load that must not use them has the cache policy `.reload`.
+        public subscript(request: ImageRequest) -> LoadedImage? {
+            get { plan(request).flatMap(images.finished) }
+            nonmutating set {
+                guard let plan = plan(request) else { return }
+                if let newValue { images.insert(newValue, for: plan) } else { images.remove(plan) }
+            }
+        }
+
+        /// The current contents, and the counters since the pipeline was created.
+        public var statistics: MemoryCacheStatistics { images.cache.statistics }
+
+        /// Evicts the least valuable images until the rest cost at most `cost` bytes. 0 evicts all.
+        public func trim(to cost: Int) { images.cache.trim(to: cost) }
+
+        /// Removes every image.
+        public func removeAll() { images.cache.removeAll() }
+
+        private func plan(_ request: ImageRequest) -> RequestPlan? {
+            try? RequestPlan(request, goal: .image, fieldsExcludedFromKey: images.fieldsExcludedFromKey)
+        }
+    }
+}
