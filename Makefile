@@ -83,13 +83,13 @@ lint: deps ## check format, files, imports, public names and mutants; build with
 	@$(PLAN)
 	@$(SWIFT) build --build-tests $(STRICT_FLAGS)
 
-# Each sanitizer runs the tests in which it can find something: the thread sanitizer those of concurrent code, without
-# arithmetic on pixels, which takes minutes under it; the address sanitizer those of code that calls C or
-# addresses memory, without the pure Swift of the kit and the verification programs.
-THREAD_TESTS = --filter '^Inflight(Concurrency|Core|Curl|Disk|Foundation|Stress|TestSupport|Worker)?Tests\.' \
-	--filter '^InflightCLITests\.(Ending|Network|Storing|Unavailable)Tests/' \
-	--skip '\.(BuiltInProcessor|Blur|Interest|LinearLight|Resampling)Tests/'
-ADDRESS_TESTS = --skip '^Inflight(Concurrency|Demo|Lab|Stress|TestSupport)Tests\.'
+# Each sanitizer runs the tests in which it can find something: the thread sanitizer those of concurrent code; the
+# address sanitizer those of code that calls C or addresses memory, without the pure Swift of the kit, the verification
+# programs and the layout of text.
+THREAD_TESTS = --filter '^Inflight(Concurrency|Images|Core|Curl|Disk|Foundation|Stress|TestSupport|Worker)?Tests\.' \
+	--filter '^InflightCLITests\.(Ending|Network|Storing|Unavailable)Tests/'
+ADDRESS_TESTS = --skip '^Inflight(Concurrency|Demo|Lab|Stress|TestSupport)Tests\.' \
+	--skip '\.(GridLayout|HalfBlocks|TimelineText)Tests/'
 
 # Foundation's URLSession leaks what libcurl made of each request's URL (four allocations a request, also of a program that
 # does nothing else): no leaks are looked for where it is used.
