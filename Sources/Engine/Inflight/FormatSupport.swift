@@ -21,13 +21,13 @@ public struct FormatSupport: Sendable, Hashable {
     public var format: ImageFormat
     /// Decoding a still image, or the first frame.
     public var decoding: Ability
-    /// Decoding all frames: see ``/InflightCore/CodecRegistry/animation(of:options:)``.
+    /// Decoding all frames: see ``CodecRegistry/animation(of:options:processors:buffer:clock:workers:)``.
     public var animation: Ability
-    /// Previews while loading: see ``/InflightCore/ImageRequest/previews``.
+    /// Previews while loading: see ``ImageRequest/previews``.
     public var preview: Ability
     public var encoding: Ability
 
-    /// Returns all formats of ``/InflightCore/CodecRegistry/standard(_:_:)`` with the same arguments.
+    /// Returns all formats of ``CodecRegistry/standard(_:_:)`` with the same arguments.
     ///
     /// - Thread: any. Blocks while it starts one or two decoders, some tenths of a second, and reads their
     ///   capabilities. They end before it returns. A decoder's error becomes the reason why its formats are absent, so

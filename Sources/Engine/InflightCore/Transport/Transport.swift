@@ -9,7 +9,7 @@ public protocol Transport: Sendable {
     /// Starts an exchange and returns at once, without blocking and without calling `receiver`.
     ///
     /// The receiver is retained until its end has been delivered. Every exchange, cancelled or not, ends with exactly
-    /// one ``TransportReceiver/didEnd(_:)``, when its work has in fact stopped.
+    /// one ``TransportReceiver/didEnd(_:)-method``, when its work has in fact stopped.
     func start(_ request: TransportRequest, receiver: any TransportReceiver) -> any Transfer
 
     /// Ends exchanges in flight, each with an error, and releases threads and connections. Returns when that is done.

@@ -158,7 +158,7 @@ private enum LoadOperationQueue {
 }
 
 extension LoadOperation where Output == LoadedImage {
-    /// Creates an operation that loads an image, as ``ImagePipeline/image(for:)``.
+    /// Creates an operation that loads an image, as ``ImagePipeline/image(for:)-(ImageRequest)``.
     public convenience init(image request: ImageRequest, pipeline: ImagePipeline) {
         self.init(request) { request, queue, completion in
             pipeline.load(request, on: queue, completion: completion)
@@ -167,7 +167,7 @@ extension LoadOperation where Output == LoadedImage {
 }
 
 extension LoadOperation where Output == LoadedResponse {
-    /// Creates an operation that loads bytes without decoding them, as ``ImagePipeline/data(for:)``.
+    /// Creates an operation that loads bytes without decoding them, as ``ImagePipeline/data(for:)-(ImageRequest)``.
     public convenience init(response request: ImageRequest, pipeline: ImagePipeline) {
         self.init(request) { request, queue, completion in
             pipeline.loadResponse(request, on: queue, completion: completion)
