@@ -87,10 +87,7 @@ def outside_code(text, change):
 
 
 def article(text, path, articles, modules):
-    """An article of `Documentation` for a catalog: links to articles and types become DocC's, other files are named.
-
-    `articles` has the text of each by its path. The catalog has no folders.
-    """
+    """An article of `Documentation` for a catalog: links to articles and types become DocC's, other files are named."""
 
     def link(found):
         if found["type"]:
@@ -126,8 +123,8 @@ def run(*command, **options):
 
 def built_in(flags):
     """The folder of a build."""
-    shown = run(SWIFT, "build", "--package-path", ROOT, *flags, "--show-bin-path", capture_output=True, text=True)
-    return pathlib.Path(shown.stdout.strip()).resolve()
+    command = [SWIFT, "build", "--package-path", ROOT, *flags, "--show-bin-path"]
+    return pathlib.Path(run(*command, capture_output=True, text=True).stdout.strip()).resolve()
 
 
 def build(flags):
@@ -165,14 +162,13 @@ def assemble(module, catalog, modules):
     catalog.mkdir()
     page = (PAGES / f"{module}.md").read_text(encoding="utf-8")
     (catalog / f"{module}.md").write_text(with_modules(page, module, modules), encoding="utf-8")
-    if module != "Inflight":
-        return
-    paths = [path for folder in ARTICLES for path in folder.glob("*.md") if path.name != "README.md"]
-    articles = {path: path.read_text(encoding="utf-8") for path in paths}
-    for path, text in articles.items():
-        (catalog / path.name).write_text(article(text, path, articles, modules), encoding="utf-8")
-    for image in DOCUMENTATION.glob("*.svg"):
-        shutil.copy(image, catalog)
+    if module == "Inflight":
+        paths = [path for folder in ARTICLES for path in folder.glob("*.md") if path.name != "README.md"]
+        articles = {path: path.read_text(encoding="utf-8") for path in paths}
+        for path, text in articles.items():
+            (catalog / path.name).write_text(article(text, path, articles, modules), encoding="utf-8")
+        for image in DOCUMENTATION.glob("*.svg"):
+            shutil.copy(image, catalog)
 
 
 def complaints(diagnostics):
@@ -239,7 +235,8 @@ def main(output, flags):
         if not failed:
             shutil.rmtree(output, ignore_errors=True)
             output.parent.mkdir(parents=True, exist_ok=True)
-            run(docc, "merge", *reversed(archives), "--output-path", output)
+            # `Inflight` is last: the sidebar shows the first module of a name, and that page's topics name all modules.
+            run(docc, "merge", *archives, "--output-path", output)
             failed += dead_links(output)
             (output / "index.html").write_text(FRONT_PAGE, encoding="utf-8")
             (output / "theme-settings.json").write_text("{}\n", encoding="utf-8")

@@ -32,6 +32,11 @@ DRAWN = """new Promise((done) => {
     const look = () => document.querySelector("main h1") ? done(true) : requestAnimationFrame(look);
     look();
 })"""
+# The sidebar, which has the width for it, lists the module's declarations.
+LISTED = """new Promise((done) => {
+    const look = () => document.querySelector(".navigator a.leaf-link") ? done(true) : requestAnimationFrame(look);
+    look();
+})"""
 # The brightness of the page's background, 0 … 1.
 BRIGHTNESS = """(() => {
     const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number);
@@ -81,6 +86,8 @@ class Site(unittest.TestCase):
                         self.assertLessEqual(page.value("document.documentElement.scrollWidth"), width)
                         brightness = page.value(BRIGHTNESS)
                         self.assertEqual(brightness > 0.5, scheme == "light", brightness)
+                        if size == "wide":
+                            page.value(LISTED)
                         if SHOTS:
                             name = f"{path.replace('/', '-')}-{size}-{scheme}.png"
                             page.picture(pathlib.Path(SHOTS) / name, whole=False)
