@@ -31,8 +31,8 @@ MODULES = [
     "InflightCodings", "InflightWorker", "InflightSandbox", "InflightVips", "InflightTestSupport", "InflightGTK",
     "Inflight",
 ]
-# The products that depend on all others. InflightGTK is in a package of its own.
-PRODUCTS = ["Inflight", "InflightTestSupport", "InflightSandbox", "InflightVips"]
+# The targets that depend on all others. InflightGTK is in a package of its own.
+TARGETS = ["Inflight", "InflightTestSupport", "InflightSandbox", "InflightVips"]
 # A comment may describe some of the parameters and leave out those whose name and type say all.
 TOLERATED = re.compile(r"^Parameter '\w+' is missing documentation$")
 # The site's front page leads to that of `Inflight`. DocC's pages also ask for theme-settings.json.
@@ -106,7 +106,7 @@ def article(text, path, articles, modules):
             known = {re.sub(r"[^\w\- ]", "", each).replace(" ", "-") for each in headings}
             fragment = next((f"#{each}" for each in known if each.lower() == anchor), f"#{anchor}") if anchor else ""
             return f"[{found['text']}](doc:{linked.stem}{fragment})"
-        name = str(linked.relative_to(ROOT))
+        name = str(linked.relative_to(ROOT)).removesuffix("/main.swift")
         return f"`{name}`" if found["text"] in name else f"{found['text']} (`{name}`)"
 
     def change(prose):
@@ -128,11 +128,11 @@ def built_in(flags):
 
 
 def build(flags):
-    for product in PRODUCTS:
-        run(SWIFT, "build", "--quiet", *flags, "--product", product)
-    # SwiftPM uses the last plan of a scratch folder, whichever package it was for, until a manifest is newer.
-    (ROOT / "GTK/Package.swift").touch()
-    run(SWIFT, "build", "--quiet", "--package-path", ROOT / "GTK", *flags, "--product", "InflightGTK")
+    for target in TARGETS:
+        run(SWIFT, "build", "--quiet", *flags, "--target", target)
+    # SwiftPM uses the last plan of a scratch folder, whichever package it was for, until a manifest in it is newer.
+    (ROOT / "Package.swift").touch()
+    run(SWIFT, "build", "--quiet", "--package-path", ROOT / "GTK", *flags, "--target", "InflightGTK")
     (ROOT / "Package.swift").touch()
 
 

@@ -88,7 +88,7 @@ class Articles(unittest.TestCase):
 
     def test_other_files_are_named(self):
         self.assertEqual(self.article("the [lab](../Sources/Lab)"), "the lab (`Sources/Lab`)")
-        self.assertEqual(self.article("[gate](../Examples/gate/main.swift)"), "`Examples/gate/main.swift`")
+        self.assertEqual(self.article("[gate](../Examples/gate/main.swift)"), "`Examples/gate`")
         self.assertEqual(self.article("[x](https://example.org/)"), "[x](https://example.org/)")
 
     def test_images_are_beside_the_article(self):
