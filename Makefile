@@ -24,7 +24,7 @@ RUN_TESTS = Scripts/run-tests.sh
 SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples Fuzzing GTK)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo build test test-report install lint sanitize stress lab-tsan simulate crash fuzz \
+.PHONY: help deps demo build test test-report docs test-docs install lint sanitize stress lab-tsan simulate crash fuzz \
 	simulator-coverage path mutation-test bench test-gtk gallery install-gallery gallery-stress sanitize-gtk screenshots clean
 
 help: ## say what there is
@@ -63,6 +63,19 @@ test-report: deps ## test the page of get --report in headless Chromium, which i
 	@echo "==> the page of --report in Chromium"
 	@$(PLAN)
 	@Scripts/test-report.sh $(TEST_FLAGS)
+
+docs: deps ## build the documentation site with docc into .build/docs: BASE=/path if it is not at a server's root
+	@Scripts/deps.sh gtk
+	@echo "==> documentation site"
+	@$(PLAN)
+	@Scripts/docs.py $(SCRATCH)/docs $(TEST_FLAGS)
+	@echo "==> the Swift of the first article compiles"
+	@Scripts/check-snippets.py $(TEST_FLAGS)
+
+test-docs: docs ## open the site in headless Chromium at two widths, light and dark
+	@Scripts/deps.sh report
+	@echo "==> the documentation site in Chromium"
+	@PYTHONDONTWRITEBYTECODE=1 INFLIGHT_SITE=$(SCRATCH)/docs python3 -m unittest discover -q -s Tests/Site
 
 install: build ## install the command, its man pages and completions: PREFIX=/usr/local DESTDIR=
 	@echo "==> install into $(DESTDIR)$(PREFIX)"

@@ -128,10 +128,11 @@ class Page:
             features=[{"name": name.replace("_", "-"), "value": value} for name, value in features.items()])
 
     def open(self, path):
-        """Opens a file, and waits until it has drawn itself. Gives the seconds that it took."""
+        """Opens a file or a URL, and waits until it has drawn itself. Gives the seconds that it took."""
         self.browser.events = [event for event in self.browser.events if event.get("sessionId") != self.session]
         started = time.monotonic()
-        self.call("Page.navigate", url="file://" + os.path.abspath(path))
+        url = str(path) if "://" in str(path) else "file://" + os.path.abspath(path)
+        self.call("Page.navigate", url=url)
         # The script of the page has run by then: it stands in the page itself.
         self.wait("Page.loadEventFired")
         took = time.monotonic() - started

@@ -19,7 +19,7 @@ public struct DecoderService {
     /// - Parameters:
     ///   - codecs: the first that supports a format is used. Their formats are queried after `prepare`.
     ///   - missing: returns the names, without spaces, of absent components to report to the program: see
-    ///     ``/InflightWorker/DecoderCapabilities/missing``. Called after `prepare`.
+    ///     ``DecoderCapabilities/missing``. Called after `prepare`.
     ///   - prepare: loads and opens everything that the codecs will need. No file can be opened afterwards. If it
     ///     throws, the process exits, and the program reports the error's message.
     public init(
@@ -34,7 +34,7 @@ public struct DecoderService {
     /// Serves the program at the other end of descriptors 3 and 4, and exits when that program ends.
     ///
     /// Call it on the main thread, before any other starts. It closes all descriptors from 5 on. If the process was not
-    /// started by a ``/InflightWorker/DecoderPool``, it prints a message and exits with status 2. If the sandbox cannot
+    /// started by a ``DecoderPool``, it prints a message and exits with status 2. If the sandbox cannot
     /// be closed, it reports that to the program and exits.
     public func run() -> Never {
         Descriptor.closeAll(from: 5)

@@ -26,14 +26,15 @@ public struct FormatSupport: Sendable, Hashable {
     public var format: ImageFormat
     /// The availability of decoding a still image, or the first frame.
     public var decoding: Ability
-    /// The availability of decoding all frames: see ``/InflightCore/CodecRegistry/animation(of:options:)``.
+    /// The availability of decoding all frames: see
+    /// ``CodecRegistry/animation(of:options:processors:buffer:clock:workers:)``.
     public var animation: Ability
-    /// The availability of previews while loading: see ``/InflightCore/ImageRequest/previews``.
+    /// The availability of previews while loading: see ``ImageRequest/previews``.
     public var preview: Ability
     /// The availability of encoding images in this format.
     public var encoding: Ability
 
-    /// Returns the support for all formats of ``/InflightCore/CodecRegistry/standard(_:_:)`` with the same arguments.
+    /// Returns the support for all formats of ``CodecRegistry/standard(_:_:)`` with the same arguments.
     ///
     /// - Parameters:
     ///   - decoding: the process in which images are decoded.

@@ -19,10 +19,10 @@ extension LoadedImage {
     /// - Parameters:
     ///   - format: JPEG, PNG, WebP, or AVIF if `inflight-decoder-vips` is installed. JPEG has no transparency; the
     ///     background becomes white. For more options, and metadata, see
-    ///     ``/InflightCore/CodecRegistry/encode(_:options:)``.
+    ///     ``CodecRegistry/encode(_:options:)``.
     ///   - quality: the quality, 1 … 100; if nil, the format's default. PNG ignores it.
-    /// - Throws: ``/InflightCore/LoadError/Code/unsupportedFormat`` or ``/InflightCore/LoadError/Code/cannotEncode``;
-    ///   for AVIF also errors of the decoder process, such as ``/InflightCore/LoadError/Code/decoderUnavailable``.
+    /// - Throws: ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/cannotEncode``;
+    ///   for AVIF also errors of the decoder process, such as ``LoadError/Code/decoderUnavailable``.
     public func encoded(as format: ImageFormat, quality: Int? = nil) throws(LoadError) -> Data {
         Data(try Self.codecs.encode(pixels, options: EncodeOptions(format: format, quality: quality)))
     }
@@ -34,14 +34,14 @@ extension LoadedImage {
     /// try image.write(to: URL(filePath: "thumbnail.webp"), quality: 70)
     /// ```
     ///
-    /// To save the bytes as received, write the result of ``/InflightCore/ImagePipeline/data(for:)-(ImageRequest)``.
+    /// To save the bytes as received, write the result of ``ImagePipeline/data(for:)-(ImageRequest)``.
     ///
     /// - Parameters:
     ///   - url: a `file` URL. The folder must exist.
     ///   - format: the format of the file; if nil, that of the URL's extension. See ``encoded(as:quality:)``.
     ///   - quality: the quality, 1 … 100; if nil, the format's default. PNG ignores it.
     /// - Throws: the errors of ``encoded(as:quality:)``, also for an unknown extension;
-    ///   ``/InflightCore/LoadError/Code/cannotWrite``.
+    ///   ``LoadError/Code/cannotWrite``.
     public func write(to url: URL, as format: ImageFormat? = nil, quality: Int? = nil) throws(LoadError) {
         guard let format = format ?? ImageFormat(fileExtension: url.pathExtension) else {
             throw LoadError(

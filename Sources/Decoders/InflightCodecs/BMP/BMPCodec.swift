@@ -6,7 +6,7 @@ public import InflightImages
 ///
 /// All Windows headers and that of OS/2 1.x are supported, with a file header or, as on the clipboard, without.
 /// Embedded profiles are applied. Formats only for printers and fax machines throw
-/// ``/InflightCore/LoadError/Code/unsupportedFormat``. Encoding is not supported. A decode holds all indices of a
+/// ``LoadError/Code/unsupportedFormat``. Encoding is not supported. A decode holds all indices of a
 /// run-length encoded image, and one row of any other. Pixels that runs skip have the first colour of the palette.
 public struct BMPCodec: ImageCodec {
     /// Creates a codec. It has no state, so all values are alike.

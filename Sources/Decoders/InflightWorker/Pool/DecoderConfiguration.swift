@@ -22,13 +22,13 @@ public struct DecoderConfiguration: Sendable {
     /// take half of it. A decoder that exceeds it ends.
     public var maximumMemory = 2 << 30
     /// The maximum duration of one decode, encode or validation. One that takes longer is ended with its process, and
-    /// its load fails with ``/InflightCore/LoadError/Code/timedOut``.
+    /// its load fails with ``LoadError/Code/timedOut``.
     public var maximumDecodeTime = Duration.seconds(30)
     /// Whether SVG is rendered. Drawings are programs rather than images, and small ones can take long. Text needs
     /// fonts, and a decoder has only sans-serif, serif and monospace.
     public var drawsSVG = false
     /// The protections that a decoder must have; `limits` and `seccomp` are always present. If one is missing, loads
-    /// fail with ``/InflightCore/LoadError/Code/decoderUnavailable``. None by default: many containers forbid
+    /// fail with ``LoadError/Code/decoderUnavailable``. None by default: many containers forbid
     /// namespaces.
     public var requiredProtections: Set<Protection> = []
     /// Called once with each protection that the system does not enforce on a decoder, unless it is required. It is

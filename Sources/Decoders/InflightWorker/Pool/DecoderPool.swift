@@ -39,10 +39,10 @@ public final class DecoderPool: Sendable {
     ///   - format: the format of the file, which selects the codec.
     ///   - options: the page, the size, the pixel format and the limits.
     ///   - cancellation: may be set from any thread.
-    /// - Throws: the codec's errors; ``/InflightCore/LoadError/Code/decoderCrashed`` if the process crashed or was
-    ///   killed, ``/InflightCore/LoadError/Code/timedOut`` if it took longer than
-    ///   ``DecoderConfiguration/maximumDecodeTime``, ``/InflightCore/LoadError/Code/decoderUnavailable`` if none can be
-    ///   started, ``/InflightCore/LoadError/Code/unsupportedFormat`` if the program does not decode the format.
+    /// - Throws: the codec's errors; ``LoadError/Code/decoderCrashed`` if the process crashed or was
+    ///   killed, ``LoadError/Code/timedOut`` if it took longer than
+    ///   ``DecoderConfiguration/maximumDecodeTime``, ``LoadError/Code/decoderUnavailable`` if none can be
+    ///   started, ``LoadError/Code/unsupportedFormat`` if the program does not decode the format.
     public func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
@@ -59,7 +59,7 @@ public final class DecoderPool: Sendable {
     ///
     /// Blocks and is cancelled as ``decode(_:format:options:cancellation:)``.
     ///
-    /// - Parameter detail: the ``/InflightCore/PartialImage/detail`` shown so far; 0 if none.
+    /// - Parameter detail: the ``PartialImage/detail`` shown so far; 0 if none.
     /// - Returns: `nil` if the part has no more than `detail`.
     /// - Throws: the errors of ``decode(_:format:options:cancellation:)``.
     public func decodePart(
@@ -79,7 +79,7 @@ public final class DecoderPool: Sendable {
     ///
     /// Blocks the calling thread and cannot be cancelled.
     ///
-    /// - Throws: ``/InflightCore/LoadError/Code/damaged`` if it is truncated or corrupt, and the errors of
+    /// - Throws: ``LoadError/Code/damaged`` if it is truncated or corrupt, and the errors of
     ///   ``decode(_:format:options:cancellation:)``.
     public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
         try withDecoder { (decoder) throws(LoadError) in
@@ -92,7 +92,7 @@ public final class DecoderPool: Sendable {
     ///
     /// Blocks the calling thread and cannot be cancelled.
     ///
-    /// - Throws: ``/InflightCore/LoadError/Code/cannotEncode`` if `options` contain metadata, which are not passed to
+    /// - Throws: ``LoadError/Code/cannotEncode`` if `options` contain metadata, which are not passed to
     ///   the process; the codec's errors, and those of the process as in ``decode(_:format:options:cancellation:)``.
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         guard options.metadata?.isEmpty ?? true else { throw PictureError.noPlaceForMetadata(options.format) }
@@ -108,7 +108,7 @@ public final class DecoderPool: Sendable {
     ///
     /// Asks an idle process. If there is none, starts one, which blocks for some tens of milliseconds.
     ///
-    /// - Throws: ``/InflightCore/LoadError/Code/decoderUnavailable`` if none can be started.
+    /// - Throws: ``LoadError/Code/decoderUnavailable`` if none can be started.
     public func capabilities() throws(LoadError) -> DecoderCapabilities {
         try withDecoder { (decoder) throws(LoadError) in
             DecoderCapabilities(

@@ -3,10 +3,10 @@ public import InflightConcurrency
 extension ImagePipeline {
     /// Returns the image as an animation. A still image becomes an animation of one frame.
     ///
-    /// The bytes are fetched as by ``data(for:)``: coalesced, and through the caches. The animation is opened on one of
-    /// `workers`, where its frames are decoded later. The request's size, processors and pixel limit apply to each
-    /// frame. The animation retains the bytes and may outlive the pipeline. Neither it nor its frames are stored in the
-    /// memory cache, and they take no slots of the decode lane.
+    /// The bytes are fetched as by ``data(for:)-(ImageRequest)``: coalesced, and through the caches. The animation is
+    /// opened on one of `workers`, where its frames are decoded later. The request's size, processors and pixel limit
+    /// apply to each frame. The animation retains the bytes and may outlive the pipeline. Neither it nor its frames are
+    /// stored in the memory cache, and they take no slots of the decode lane.
     ///
     /// - Parameters:
     ///   - request: the request for the animation's file.
@@ -14,8 +14,9 @@ extension ImagePipeline {
     ///   - configure: changes the decode options, for example the limits of frames.
     ///   - workers: the executor that decodes frames. It is separate from the pipeline's decode threads, so that images
     ///     that are not on screen yet do not wait for animations.
-    /// - Throws: errors of ``data(for:)`` and ``CodecRegistry/animation(of:options:processors:buffer:clock:workers:)``;
-    ///   ``LoadError/Code/cancelled`` if the surrounding task is cancelled.
+    /// - Throws: errors of ``data(for:)-(ImageRequest)`` and
+    ///   ``CodecRegistry/animation(of:options:processors:buffer:clock:workers:)``; ``LoadError/Code/cancelled`` if
+    ///   the surrounding task is cancelled.
     public func animation(
         for request: ImageRequest, buffer: AnimatedImage.Buffer = .init(),
         workers: any WorkExecutor = AnimatedImage.sharedWorkers,

@@ -10,7 +10,7 @@ public protocol Transport: Sendable {
     /// Starts an exchange and returns at once, without blocking and without calling `receiver`.
     ///
     /// The receiver is retained until its end has been delivered. Every exchange, cancelled or not, ends with exactly
-    /// one ``TransportReceiver/didEnd(_:)``, when its work has in fact stopped.
+    /// one ``TransportReceiver/didEnd(_:)-method``, when its work has in fact stopped.
     ///
     /// - Parameters:
     ///   - request: the request to send. Its URL has one of the ``schemes``.

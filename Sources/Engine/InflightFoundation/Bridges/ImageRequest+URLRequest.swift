@@ -11,9 +11,9 @@ extension ImageRequest {
     /// Creates a request from one of Foundation.
     ///
     /// Uses its URL, method, header fields, body, cache policy and, if it is not the default of 60 s, its
-    /// `timeoutInterval`, which becomes ``/InflightCore/ImageRequest/Limits/stallTimeout``. Streamed bodies and other
+    /// `timeoutInterval`, which becomes ``ImageRequest/Limits/stallTimeout``. Streamed bodies and other
     /// properties are ignored. If the request has no URL, the load fails with
-    /// ``/InflightCore/LoadError/Code/invalidURL``.
+    /// ``LoadError/Code/invalidURL``.
     ///
     /// | cache policy of Foundation | cache policy here |
     /// |---|---|

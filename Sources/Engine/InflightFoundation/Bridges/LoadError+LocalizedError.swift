@@ -1,7 +1,7 @@
 public import Foundation
 public import InflightCore
 
-/// Makes `localizedDescription` the error's ``/InflightCore/LoadError/message``, which says what happened and what to do.
+/// Makes `localizedDescription` the error's ``LoadError/message``, which says what happened and what to do.
 /// Messages are in English.
 extension LoadError: LocalizedError {
     /// The message of the error, without its code and URL.

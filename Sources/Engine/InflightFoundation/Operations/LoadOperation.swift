@@ -170,7 +170,7 @@ private enum LoadOperationQueue {
 }
 
 extension LoadOperation where Output == LoadedImage {
-    /// Creates an operation that loads an image, as ``ImagePipeline/image(for:)``.
+    /// Creates an operation that loads an image, as ``ImagePipeline/image(for:)-(ImageRequest)``.
     ///
     /// - Parameters:
     ///   - request: the request. Its priority is that of the task in the engine.
@@ -183,7 +183,7 @@ extension LoadOperation where Output == LoadedImage {
 }
 
 extension LoadOperation where Output == LoadedResponse {
-    /// Creates an operation that loads bytes without decoding them, as ``ImagePipeline/data(for:)``.
+    /// Creates an operation that loads bytes without decoding them, as ``ImagePipeline/data(for:)-(ImageRequest)``.
     ///
     /// - Parameters:
     ///   - request: the request. Its priority is that of the task in the engine.

@@ -14,7 +14,7 @@ public import InflightContract
 /// decoder and processors fail in every way they can. In many worlds other threads run while a caller's code does: the
 /// simulator then continues above it on the same stack.
 ///
-/// After each step ``ContractModel`` checks the contract. The same seed gives the same schedule on every machine. A
+/// After each step `ContractModel` checks the contract. The same seed gives the same schedule on every machine. A
 /// lock that is held while a caller's code runs makes a schedule stand still: see ``SimulationRun``.
 public enum Simulator {
     /// The numbers of faults, by part.
