@@ -10,7 +10,7 @@ public enum IsolatedFormats {
     public static let formats: Set<ImageFormat> = [.avif, .heic, .jpegXL, .tiff, .svg]
 
     /// Parses the header at the start of `bytes`, which may be only the start of an image: see
-    /// ``InflightCore/ImageCodec/probe(_:format:isComplete:)``.
+    /// ``ImageCodec/probe(_:format:isComplete:)``.
     ///
     /// - AVIF, HEIC: up to the end of the `meta` box. A sequence is described by its still, and may have more frames.
     /// - JPEG XL: some hundred bytes. An animation may have more frames.
@@ -50,7 +50,7 @@ public enum IsolatedFormats {
         return info
     }
 
-    /// Checks the structure of a complete image without decoding: see ``InflightCore/ImageCodec/validate(_:format:)``.
+    /// Checks the structure of a complete image without decoding: see ``ImageCodec/validate(_:format:)``.
     ///
     /// The end of a JPEG XL codestream is found only by decoding it, which the decoder process does.
     ///

@@ -29,8 +29,8 @@ extension ImagePipeline {
 
         /// The number of successful loads by source. Only sources with a success are included.
         ///
-        /// A load is counted when its result becomes known. A lookup by ``ImagePipeline/cache`` is no load. Its
-        /// hits are in ``ImagePipeline/memoryCacheStatistics``.
+        /// A load is counted when its result becomes known. A lookup in ``ImagePipeline/cache`` is no load:
+        /// ``ImagePipeline/Cache/statistics`` counts it.
         public internal(set) var successes: [LoadSource: Int] = [:]
         /// The number of failed loads by error code. A load whose fallback succeeded counts as a success.
         public internal(set) var failures: [LoadError.Code: Int] = [:]

@@ -18,11 +18,11 @@ public import InflightCore
 /// to its owner: it is never invalidated, and ``shutdown()`` ends only the transport's exchanges.
 ///
 /// - Thread: receivers are called on the session's delegate queue, one call at a time. They must not block.
-/// - Cancellation: ``InflightCore/Transfer/cancel()`` returns at once. The exchange ends when the session has released
+/// - Cancellation: ``Transfer/cancel()`` returns at once. The exchange ends when the session has released
 ///   its work; see below for pending name lookups.
 /// - Errors: the codes are those of the libcurl transport; `URLSession`'s error is the underlying one.
 ///
-/// `URLSession` on Linux differs from the contract of ``InflightCore/Transport`` in these points (Swift 6.3; measured,
+/// `URLSession` on Linux differs from the contract of ``Transport`` in these points (Swift 6.3; measured,
 /// and checked in swift-corelibs-foundation). This transport handles them as follows:
 ///
 /// - **Repeated fields** of a response are joined by commas, and the fields have no order. They are returned sorted by
@@ -87,7 +87,7 @@ public final class URLSessionTransport: Transport {
     /// Caches, proxies and limits are those of the session's configuration. Before ``shutdown()`` has returned, its
     /// owner must not invalidate it, suspend its delegate queue, or cancel operations of that queue.
     ///
-    /// - Throws: ``InflightCore/LoadError/Code/invalidRequest`` if the session's delegate is no ``SessionDelegate`` (on
+    /// - Throws: ``LoadError/Code/invalidRequest`` if the session's delegate is no ``SessionDelegate`` (on
     ///   Linux a task's own delegate does not receive its bytes), or if its delegate queue is not serial.
     public init(lending session: URLSession) throws(LoadError) {
         guard let delegate = session.delegate as? SessionDelegate else {
@@ -109,12 +109,12 @@ public final class URLSessionTransport: Transport {
     public var schemes: Set<String> { ["http", "https"] }
 
     /// Starts an exchange as a data task of the session, and returns at once. After ``shutdown()`` it ends with
-    /// ``InflightCore/LoadError/Code/shutDown``.
+    /// ``LoadError/Code/shutDown``.
     public func start(_ request: TransportRequest, receiver: any TransportReceiver) -> any Transfer {
         exchanges.start(request, receiver)
     }
 
-    /// Ends exchanges in flight with ``InflightCore/LoadError/Code/shutDown``, and then its own session. Returns when
+    /// Ends exchanges in flight with ``LoadError/Code/shutDown``, and then its own session. Returns when
     /// that is done. A lent session stays usable.
     public func shutdown() async {
         await exchanges.shutdown()

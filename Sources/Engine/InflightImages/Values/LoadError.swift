@@ -83,7 +83,7 @@ public struct LoadError: Error, Sendable {
 
     /// The kind of failure.
     public var code: Code { storage.code }
-    /// Whether the load was cancelled: by ``ImageTask/cancel()``, with its surrounding Swift task, or by its loader.
+    /// Whether the load was cancelled: by `ImageTask.cancel()`, with its surrounding Swift task, or by its loader.
     /// Such an error is not a `CancellationError`, and is usually not shown to people.
     public var isCancellation: Bool { code == .cancelled }
     /// The stage of the load that failed.
@@ -136,7 +136,7 @@ extension LoadError.Code {
     public static let unsupportedScheme = Self(rawValue: "unsupportedScheme")
     /// The request or the configuration is invalid, for example a size of zero.
     public static let invalidRequest = Self(rawValue: "invalidRequest")
-    /// The pipeline has as many loads as ``ImagePipeline/Configuration/maximumQueuedTasks`` allows.
+    /// The pipeline has as many loads as `ImagePipeline.Configuration.maximumQueuedTasks` allows.
     public static let overloaded = Self(rawValue: "overloaded")
     /// The pipeline was shut down.
     public static let shutDown = Self(rawValue: "shutDown")
@@ -146,7 +146,7 @@ extension LoadError.Code {
     /// The address policy allows none of the host's addresses.
     public static let addressNotAllowed = Self(rawValue: "addressNotAllowed")
     /// Connections to the origin failed several times in a row, so this load was not sent. The message names the origin
-    /// and the time of the next attempt. See ``ImagePipeline/CircuitBreaker``.
+    /// and the time of the next attempt. See `ImagePipeline.CircuitBreaker`.
     public static let originUnavailable = Self(rawValue: "originUnavailable")
     /// A connection that an earlier request had opened was lost before the response began. A new one may work.
     public static let connectionLost = Self(rawValue: "connectionLost")
@@ -171,7 +171,7 @@ extension LoadError.Code {
     /// A local file or the disk cache does not exist or cannot be read.
     public static let cannotRead = Self(rawValue: "cannotRead")
 
-    /// The hook ``ImagePipeline/Configuration/didReceive`` refused the response.
+    /// The hook `ImagePipeline.Configuration.didReceive` refused the response.
     public static let refused = Self(rawValue: "refused")
     /// Code of the program failed: a hook, or a source.
     public static let extensionFailed = Self(rawValue: "extensionFailed")
@@ -180,7 +180,7 @@ extension LoadError.Code {
     public static let notAnImage = Self(rawValue: "notAnImage")
     /// The image's format is known, but no codec of this pipeline reads or writes it.
     public static let unsupportedFormat = Self(rawValue: "unsupportedFormat")
-    /// The image is truncated or corrupt, or the body does not match ``ImageRequest/checksum``.
+    /// The image is truncated or corrupt, or the body does not match `ImageRequest.checksum`.
     public static let damaged = Self(rawValue: "damaged")
     /// The image's header declares more pixels than the limit, or there is not enough memory for its pixels.
     public static let tooManyPixels = Self(rawValue: "tooManyPixels")
