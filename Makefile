@@ -9,8 +9,8 @@ export SWIFT SCRATCH
 # A release that runs where no Swift toolchain is: the standard library is inside.
 RELEASE = $(SWIFT) build -c release --static-swift-stdlib --scratch-path $(SCRATCH)
 # Every warning is an error. With STRICT=1 the tests use this build too, so that CI builds once.
-# Without the index, which only editors want, a build takes a third less. The packages of the examples and of the views are
-# built into the same folder: what is theirs alone is compiled.
+# Without the index, which only editors want, a build takes a third less. The packages of the examples and of the views
+# are built into the same folder: what is theirs alone is compiled.
 STRICT_FLAGS = --scratch-path $(SCRATCH)/strict --disable-index-store -Xswiftc -warnings-as-errors -Xcc -Werror
 TEST_FLAGS = $(if $(STRICT),$(STRICT_FLAGS),--scratch-path $(SCRATCH) --disable-index-store)
 # The package manager goes by the last plan of a folder, whichever package that was for, until a manifest is newer.
@@ -104,8 +104,8 @@ THREAD_TESTS = --filter '^Inflight(Concurrency|Images|Core|Curl|Disk|Foundation|
 ADDRESS_TESTS = --skip '^Inflight(Concurrency|Demo|Lab|Stress|TestSupport)Tests\.' \
 	--skip '\.(GridLayout|HalfBlocks|TimelineText)Tests/'
 
-# Foundation's URLSession leaks what libcurl made of each request's URL (four allocations a request, also of a program that
-# does nothing else): no leaks are looked for where it is used.
+# Foundation's URLSession leaks what libcurl made of each request's URL (four allocations a request, also of a program
+# that does nothing else): no leaks are looked for where it is used.
 sanitize: deps ## run the tests that concern them under the thread and the address sanitizer
 	@echo "==> tests under the thread sanitizer"
 	@$(RUN_TESTS) $(call SANITIZE_FLAGS,thread) $(THREAD_TESTS)
@@ -189,8 +189,8 @@ test-gtk: deps ## run the tests of the views for GTK 4, on a display without a s
 	@echo "==> views under a display"
 	@$(GTK_DISPLAY) "$$($(SWIFT) build --show-bin-path $(GTK_FLAGS))/GTKChecks"
 
-# What hands work to the main thread, and what takes it there. Not the grid that is thrown about: the sanitizer makes its server
-# so slow that hardly a picture comes in time.
+# What hands work to the main thread, and what takes it there. Not the grid that is thrown about: the sanitizer makes
+# its server so slow that hardly a picture comes in time.
 sanitize-gtk: deps ## run the bridge and the bindings of the views under the thread sanitizer
 	@Scripts/deps.sh gtk
 	@echo "==> views under the thread sanitizer"

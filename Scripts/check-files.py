@@ -3,9 +3,10 @@
 
     Scripts/check-files.py [ROOT]
 
-Text only, nobody's home folder, no package registry, tidy ends of lines; and in Swift each `@unchecked Sendable` and
-`nonisolated(unsafe)` has its reason in a comment: in its line, the one above, or the first one inside; and what waits
-for a callback waits by the bridges of `InflightConcurrency`, which the thread sanitizer understands.
+Text only, nobody's home folder, no package registry, tidy ends of lines, comments and prose of at most 120 columns; and
+in Swift each `@unchecked Sendable` and `nonisolated(unsafe)` has its reason in a comment: in its line, the one above, or
+the first one inside; and what waits for a callback waits by the bridges of `InflightConcurrency`, which the thread
+sanitizer understands.
 """
 
 import pathlib
@@ -41,6 +42,11 @@ CONTINUATION = re.compile(r"\bwith(?:Checked|Unsafe)(?:Throwing)?Continuation\b"
 # Examples show what the language has. The bridge itself is made of one.
 CONTINUATIONS_ARE_FINE = re.compile(r"Examples/|Sources/Kit/InflightConcurrency/Bridges/Bridge\.swift$")
 TABS_ARE_FINE = {"Makefile", ".gitmodules"}
+WIDTH = 120
+COMMENT = re.compile(r"\s*(?://|# |\* )")
+# Tables, code and headings of Markdown stand on one line, as does the output that an example states.
+UNWRAPPED = re.compile(r"\||    |#|```")
+WIDE_IS_FINE = re.compile(r"Examples/.*\.swift$")
 
 
 def files(root):
@@ -83,10 +89,22 @@ def problems_in(name, content):
             yield number, "a path into somebody's home folder"
         if REGISTRY.search(line):
             yield number, "a package registry is named"
+    if not WIDE_IS_FINE.match(name):
+        yield from wide(name, lines)
     if name.endswith(".swift"):
         yield from unexplained(lines)
         if not CONTINUATIONS_ARE_FINE.match(name):
             yield from continuations(lines)
+
+
+def wide(name, lines):
+    """Comments and prose that are too wide. Of code, the formatter judges."""
+    is_prose, in_code = name.endswith(".md"), False
+    for number, line in enumerate(lines, start=1):
+        in_code ^= is_prose and line.lstrip().startswith("```")
+        counts = not in_code and not UNWRAPPED.match(line) if is_prose else COMMENT.match(line)
+        if counts and len(line) > WIDTH:
+            yield number, f"wider than {WIDTH} columns"
 
 
 def unexplained(lines):

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds inflight-gallery so that it runs without a Swift toolchain, and installs it with its icon and its entry in the menus:
-# Scripts/install-gallery.sh SCRATCH PREFIX
+# Builds inflight-gallery so that it runs without a Swift toolchain, and installs it with its icon and its entry in the
+# menus: Scripts/install-gallery.sh SCRATCH PREFIX
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$1 prefix=$2

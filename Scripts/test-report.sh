@@ -1,8 +1,8 @@
 #!/bin/bash
 # Tests the page of `inflight get --report` in headless Chromium: Scripts/test-report.sh FLAGS-OF-SWIFT-BUILD…
 #
-# Swift's tests write pages of made-up runs and what those have to say; the tests in Tests/Report open them, and pages that
-# the command makes of real ones. `REPORT_TESTS` names some of them: REPORT_TESTS=test_page.Zooming
+# Swift's tests write pages of made-up runs and what those have to say; the tests in Tests/Report open them, and pages
+# that the command makes of real ones. `REPORT_TESTS` names some of them: REPORT_TESTS=test_page.Zooming
 set -euo pipefail
 cd "$(dirname "$0")/.."
 swift=${SWIFT:-swift}

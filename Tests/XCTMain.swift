@@ -1,5 +1,5 @@
-// The tests' entry point. The package manager finds it by its name, and then reads no index to find tests of XCTest, of which
-// there are none.
+// The tests' entry point. The package manager finds it by its name, and then reads no index to find tests of XCTest, of
+// which there are none.
 import Testing
 
 @main

@@ -3,8 +3,8 @@
 //     http_multi BASE COUNT AT_ONCE epoll|poll plain|same [CA_FILE]
 //
 // Handles are used again, each body is one malloc'd block. With a CA file it speaks HTTP/2 over one connection. `plain`
-// sends what libcurl sends by itself (`Accept: */*`); `same` sends the fields that a loader of pictures sends, and undoes
-// content codings, as Inflight does: the same bytes on the wire.
+// sends what libcurl sends by itself (`Accept: */*`); `same` sends the fields that a loader of pictures sends, and
+// undoes content codings, as Inflight does: the same bytes on the wire.
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,10 +2,11 @@
 //
 //     quality FOLDER pixels|samples DUMP_FOLDER…
 //
-// `pixels`: libjpeg-turbo's full decode (the exact integer transform, smooth chroma) to bytes of red, green and blue; then
-// a separable Lanczos resize of three lobes in double precision. `samples`: the decoder's bytes of luma and chroma; then
-// the same smooth chroma, colours (each pixel kept within 0 … 255) and the same resize, all in double precision. The
-// reference is not rounded. For pictures of 4:2:0 with even sides. Prints a mean and the worst for each folder of PPMs.
+// `pixels`: libjpeg-turbo's full decode (the exact integer transform, smooth chroma) to bytes of red, green and blue;
+// then a separable Lanczos resize of three lobes in double precision. `samples`: the decoder's bytes of luma and
+// chroma; then the same smooth chroma, colours (each pixel kept within 0 … 255) and the same resize, all in double
+// precision. The reference is not rounded. For pictures of 4:2:0 with even sides. Prints a mean and the worst for each
+// folder of PPMs.
 #include "pictures.h"
 #include <jpeglib.h>
 #include <math.h>

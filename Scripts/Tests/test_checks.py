@@ -62,6 +62,12 @@ class Files(unittest.TestCase):
         self.assertEqual(self.lines("let path = \"/sys/fs\"  // why\n\nlet n = 1\n"), [])
         self.assertEqual(self.lines(""), [])
 
+    def test_wide_comments_and_prose_are_found(self):
+        wide = "word " * 24 + "w"
+        self.assertEqual(self.lines(f"// {wide}\n    /// {wide}\nlet text = \"{wide}\"\n"), [1, 2])
+        self.assertEqual(self.lines(f"{wide}\n| {wide} |\n```\n{wide}\n```\n{wide}\n", "a.md"), [1, 6])
+        self.assertEqual(self.lines(f"// {wide}\n", "Examples/Sources/a/main.swift"), [])
+
     def test_untidy_text_is_found(self):
         self.assertEqual(self.lines("a \nb\r\n\tc\nd"), [1, 2, 3, 4])
         self.assertEqual(self.lines("a\n\n"), [2])

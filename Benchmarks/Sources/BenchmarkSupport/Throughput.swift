@@ -16,7 +16,8 @@ private final class Counts: @unchecked Sendable {
 }
 
 extension Sample {
-    /// Does the same with one picture after the other on some threads until the time is over: `pictures`, `seconds`, `cpu`.
+    /// Does the same with one picture after the other on some threads until the time is over: `pictures`, `seconds`,
+    /// `cpu`.
     ///
     /// - Parameter work: gets a count that begins with the thread's number. Each thread calls it once before the time
     ///   begins, so that a process that it starts has started.

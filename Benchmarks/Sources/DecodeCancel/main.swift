@@ -1,5 +1,5 @@
-// How soon a decode that is cancelled gives its thread back: in milliseconds, for each file of a folder, decoded at full size
-// in this process and cancelled at moments spread over the time that it takes.
+// How soon a decode that is cancelled gives its thread back: in milliseconds, for each file of a folder, decoded at
+// full size in this process and cancelled at moments spread over the time that it takes.
 //
 //     DecodeCancel FOLDER [--rounds N] [--width N]
 

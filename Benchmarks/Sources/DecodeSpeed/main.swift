@@ -2,8 +2,8 @@
 //
 //     DecodeSpeed FOLDER [--width N] [--threads N] [--ms N] [--dump FOLDER] [--decoder PROGRAM]
 //
-// With --decoder they are decoded by that program, in processes of its own. With --dump each picture is decoded once and
-// written as PPM, to be compared.
+// With --decoder they are decoded by that program, in processes of its own. With --dump each picture is decoded once
+// and written as PPM, to be compared.
 
 import BenchmarkSupport
 import Foundation

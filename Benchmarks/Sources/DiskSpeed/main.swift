@@ -11,7 +11,7 @@ import InflightDisk
 //                                                        those bodies found in random order, after writing them
 //     DiskSpeed evict FOLDER COUNT BYTES                 hits while COUNT bodies come that push others out
 //     DiskSpeed fill FOLDER COUNT                        a cache with that many entries of 16 bytes, for `open`
-//     DiskSpeed open FOLDER                              the time until the first look-up has its answer, and the memory
+//     DiskSpeed open FOLDER                              the time to the first look-up, and the memory
 
 let options = Options(usage: "DiskSpeed write|read|evict|fill|open FOLDER [COUNT BYTES] [--at-once N]")
 let what = options.value(0)

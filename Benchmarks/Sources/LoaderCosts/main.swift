@@ -1,5 +1,5 @@
-// What an `ImageLoader`'s and a `Prefetcher`'s load cost over the pipeline's own, and what 10,000 tasks weigh that are all
-// under way at once: one thread moves transport, decoder and callback queue, so that nothing else is timed.
+// What an `ImageLoader`'s and a `Prefetcher`'s load cost over the pipeline's own, and what 10,000 tasks weigh that are
+// all under way at once: one thread moves transport, decoder and callback queue, so that nothing else is timed.
 //
 //     LoaderCosts [LOADS]
 

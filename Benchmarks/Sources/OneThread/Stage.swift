@@ -1,8 +1,8 @@
 public import Inflight
 public import InflightTestSupport
 
-/// What one thread moves by itself, so that nothing else is timed: a transport without a network, a decoder of one pixel, and
-/// the queue of the callbacks.
+/// What one thread moves by itself, so that nothing else is timed: a transport without a network, a decoder of one
+/// pixel, and the queue of the callbacks.
 public struct Stage {
     public let hand = Hand()
     public let transport = ScriptedTransport(.manual, records: false)

@@ -1,5 +1,5 @@
-// A codec, as a template: a registered signature, a header that may be incomplete, limits that are checked before memory
-// is allocated, cancellation, and the requested size and byte order.
+// A codec, as a template: a registered signature, a header that may be incomplete, limits that are checked before
+// memory is allocated, cancellation, and the requested size and byte order.
 
 import Inflight
 import InflightConcurrency

@@ -68,8 +68,8 @@ static int run_zlib(
     const size_t in = count < UINT_MAX ? count : UINT_MAX;
     const size_t out = size < UINT_MAX ? size : UINT_MAX;
     if (decoding->has_ended) {
-        // Another member (RFC 1952 section 2.2), or bytes that mean nothing, as some servers pad with: up to the end then,
-        // however the bytes are cut.
+        // Another member (RFC 1952 section 2.2), or bytes that mean nothing, as some servers pad with: up to the end
+        // then, however the bytes are cut.
         if (decoding->coding != INFLIGHT_CODING_GZIP || bytes[0] != 0x1f) decoding->is_over = 1;
         if (decoding->is_over) return INFLIGHT_CODING_END;
         if (inflateReset(stream) != Z_OK) return INFLIGHT_CODING_DAMAGED;

@@ -80,8 +80,8 @@ int inflight_jpeg_encode(
     info->in_color_space = is_bgra ? JCS_EXT_BGRX : JCS_EXT_RGBX;
     jpeg_set_defaults(info);
     jpeg_set_quality(info, quality, TRUE);
-    // Codes made for the picture save two bytes of a hundred, and make the writing take three times as long: only several
-    // scans, which need them.
+    // Codes made for the picture save two bytes of a hundred, and make the writing take three times as long: only
+    // several scans, which need them.
     if (is_progressive) jpeg_simple_progression(info);
     jpeg_start_compress(info, TRUE);
     while (info->next_scanline < info->image_height) {

@@ -65,8 +65,8 @@ static int read_header(inflight_png_reader *reader, size_t maximum_profile, infl
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
     png_set_chunk_cache_max(png, 256);
     png_set_chunk_malloc_max(png, maximum_profile);
-    // Text and time would cost work, and have no use here; EXIF would be copied, however large it is, and is read where it
-    // stands.
+    // Text and time would cost work, and have no use here; EXIF would be copied, however large it is, and is read where
+    // it stands.
     static const png_byte left_out[] = "tEXt\0zTXt\0iTXt\0tIME\0hIST\0sPLT\0pCAL\0sCAL\0oFFs\0pHYs\0bKGD\0eXIf";
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, left_out, sizeof left_out / 5);
     png_read_info(png, info);

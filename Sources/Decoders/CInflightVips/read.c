@@ -70,8 +70,8 @@ void inflight_vips_close(inflight_vips_picture *picture) {
     vips_error_clear();
 }
 
-/// Puts another image in the place of the picture's. By address: the call that makes it is an argument too, and which is
-/// evaluated first is not said.
+/// Puts another image in the place of the picture's. By address: the call that makes it is an argument too, and which
+/// is evaluated first is not said.
 static int replace(inflight_vips_picture *picture, int failed, VipsImage *const *made) {
     if (failed) return -1;
     g_object_unref(picture->image);

@@ -73,8 +73,8 @@ static unsigned has(const char *operation, unsigned ability) {
     return vips_type_find("VipsOperation", operation) ? ability : 0;
 }
 
-// libheif's parts are programs that it loads. It is asked where libvips has it loaded, and not made to be: nothing here is
-// linked to it. One that does not answer is taken to have them all.
+// libheif's parts are programs that it loads. It is asked where libvips has it loaded, and not made to be: nothing here
+// is linked to it. One that does not answer is taken to have them all.
 static unsigned heif_abilities(void) {
     enum { HEVC = 1, AV1 = 4 };
     void *library = dlopen("libheif.so.1", RTLD_NOLOAD | RTLD_LAZY);

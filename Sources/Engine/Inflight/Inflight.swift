@@ -1,7 +1,7 @@
 // `import Inflight` is all that an app needs: the engine with its defaults. It exports one by one the types that an app
 // may name, which Scripts/public-names.txt lists. Types for authors of transports, stores and codecs are in
-// `InflightCore`, and types for asynchronous classes in `InflightConcurrency`. A program that does without some back ends
-// depends on the targets behind this one.
+// `InflightCore`, and types for asynchronous classes in `InflightConcurrency`. A program that does without some back
+// ends depends on the targets behind this one.
 
 @_exported public import struct InflightConcurrency.CallbackQueue
 @_exported public import struct InflightConcurrency.MainCallbackQueue

@@ -30,8 +30,8 @@ const char *_Nonnull disk_faults_name(const disk_faults *_Nonnull faults);
 
 /// Lets operation number `first` (from 1, counted from now) fail, and where `stays`, all that follow.
 ///
-/// Operations are those that the fault can befall: reads and locks are none for `DISK_FAULT_NO_SPACE`, and only reads and
-/// writes are for `DISK_FAULT_SHORT`.
+/// Operations are those that the fault can befall: reads and locks are none for `DISK_FAULT_NO_SPACE`, and only reads
+/// and writes are for `DISK_FAULT_SHORT`.
 void disk_faults_plan(disk_faults *_Nonnull faults, enum disk_fault fault, int64_t first, bool stays);
 
 /// Whether an operation has failed since the plan was made.
@@ -43,6 +43,6 @@ const char *_Nonnull disk_faults_struck(disk_faults *_Nonnull faults);
 /// How many calls there were, on whichever thread.
 int64_t disk_faults_calls(disk_faults *_Nonnull faults);
 
-/// Makes the calling thread another user's, as far as files are concerned (`setfsuid`): its capabilities over others' files
-/// go too. It stays so.
+/// Makes the calling thread another user's, as far as files are concerned (`setfsuid`): its capabilities over others'
+/// files go too. It stays so.
 void disk_faults_become(uint32_t user);

@@ -21,8 +21,8 @@ struct ManyLinesTests {
     func different() {
         let few = peak(5_000, ["--json"]) { "data:,\($0)" }
         let many = peak(80_000, ["--json"]) { "data:,\($0)" }
-        // Remembering each line would take 30 MB and more. The 4,096 lines that may be outstanding, fewer if the machine
-        // is fast, and the allocator take up to 13 MB.
+        // Remembering each line would take 30 MB and more. The 4,096 lines that may be outstanding, fewer if the
+        // machine is fast, and the allocator take up to 13 MB.
         #expect(many - few < 20_000, "\(few) kB and \(many) kB")
     }
 

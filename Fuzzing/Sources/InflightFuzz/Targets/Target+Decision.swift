@@ -1,8 +1,8 @@
 @testable import InflightCore
 
 extension Target {
-    /// The whole of the rules: a request, the head of a stored answer, and the head of the answer that comes, with empty
-    /// lines between them. The first byte says how old the stored one is.
+    /// The whole of the rules: a request, the head of a stored answer, and the head of the answer that comes, with
+    /// empty lines between them. The first byte says how old the stored one is.
     static let decision = Target(name: "decision") { bytes in
         let parts = bytes.dropFirst().split(
             separator: UInt8(ascii: "|"), maxSplits: 2, omittingEmptySubsequences: false

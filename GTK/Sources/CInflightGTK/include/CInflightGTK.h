@@ -16,7 +16,8 @@ guint64 inflight_main_queue_served(void);
 
 // MARK: Work on the main thread
 
-/// What was done between `inflight_work_begin` and `inflight_work_end`, in nanoseconds: of a clock, and of the processor.
+/// What was done between `inflight_work_begin` and `inflight_work_end`, in nanoseconds: of a clock, and of the
+/// processor.
 typedef struct {
     gint64 elapsed, processor;
 } InflightWork;
@@ -74,8 +75,8 @@ void inflight_paintable_reset(InflightPaintable *self, const GdkRGBA *_Nullable 
 /// The picture; with `fade` below 1 what was shown before is seen through it.
 void inflight_paintable_set_picture(InflightPaintable *self, GdkTexture *_Nullable picture, double fade);
 
-/// That something is under way: a turning arc at `angle` (degrees), of which `fraction` (0 to 1) is full; none where the
-/// angle is negative, a quarter that turns where the fraction is.
+/// That something is under way: a turning arc at `angle` (degrees), of which `fraction` (0 to 1) is full; none where
+/// the angle is negative, a quarter that turns where the fraction is.
 void inflight_paintable_set_activity(InflightPaintable *self, double angle, double fraction);
 
 /// That it has failed: drawn in the middle, over the placeholder.

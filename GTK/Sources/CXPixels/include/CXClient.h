@@ -30,8 +30,8 @@ typedef enum : int {
 } XClientRead;
 
 /// Copies the window's pixels, BGRX, rows without a gap, and says whether they are those of one frame: GTK counts a
-/// counter of the server's up before the first drawing of a frame and behind the last (to an odd number, to an even one),
-/// in the same stream of requests. What was read between two looks at the same even number is one whole frame.
+/// counter of the server's up before the first drawing of a frame and behind the last (to an odd number, to an even
+/// one), in the same stream of requests. What was read between two looks at the same even number is one whole frame.
 /// - pixels: made with g_malloc, at least as large as the window.
 XClientRead x_client_read(XClient *self, uint8_t *_Nullable *_Nonnull pixels, int *width, int *height, int64_t *frame);
 

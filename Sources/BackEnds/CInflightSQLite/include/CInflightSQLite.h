@@ -27,8 +27,8 @@ static inline int inflight_sqlite_bind_bytes(
 /// Registers a way to files whose write-ahead logs can be limited. Once; gives its name, or NULL where that fails.
 const char *_Nullable inflight_sqlite_register(void);
 
-/// Limits the length of a connection's log, in bytes, from here on. The connection has to have read in WAL mode; one that
-/// does not use that way to files has no limit.
+/// Limits the length of a connection's log, in bytes, from here on. The connection has to have read in WAL mode; one
+/// that does not use that way to files has no limit.
 void inflight_sqlite_limit_log(sqlite3 *_Nonnull database, int64_t limit);
 
 // XXH64, after its specification (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md).

@@ -188,8 +188,8 @@ typedef struct {
 } inflight_webp_rows;
 
 /// A decoder of one frame: the chunks `VP8 ` or `VP8L`, with `ALPH` before it, or a file with one of them. Gives planes
-/// for `wants_planes`, else pixels. A frame whose own header says another size than this one is damaged, and no memory is
-/// taken for it. `NULL` where there is no memory.
+/// for `wants_planes`, else pixels. A frame whose own header says another size than this one is damaged, and no memory
+/// is taken for it. `NULL` where there is no memory.
 inflight_webp_reader *_Nullable inflight_webp_open(int wants_planes, int width, int height);
 /// Looks at the first `count` bytes of the frame, of which it has seen less before, at the same place in memory.
 /// `*is_done` is 1 when the picture is whole.

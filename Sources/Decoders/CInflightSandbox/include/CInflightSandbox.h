@@ -8,8 +8,8 @@
 
 // What a process gives up before it decodes a stranger's bytes. Each part tells 0, or a negative error number.
 
-/// Has all threads allocate from one heap: each of its own would take address space that is limited below. It keeps a few
-/// million bytes for the next picture.
+/// Has all threads allocate from one heap: each of its own would take address space that is limited below. It keeps a
+/// few million bytes for the next picture.
 void inflight_use_one_heap(void);
 
 /// Mounts, network, interprocess communication and the host's name of its own, in a user namespace without any user.

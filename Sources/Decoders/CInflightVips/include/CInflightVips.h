@@ -10,8 +10,8 @@
 #error "libjxl 0.7 or later is missing: install the Debian package libjxl-dev"
 #endif
 
-// One narrow door to libvips, where things are variadic or macros, and to libjxl. Nothing is kept between calls but what the library
-// itself keeps; each picture is confined to one thread.
+// One narrow door to libvips, where things are variadic or macros, and to libjxl. Nothing is kept between calls but
+// what the library itself keeps; each picture is confined to one thread.
 
 #include <stddef.h>
 #include <stdint.h>

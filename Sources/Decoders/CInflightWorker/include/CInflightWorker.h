@@ -4,14 +4,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// What a program and its decoders say to each other with, and what they share. Errors are told as negative error numbers.
+// What a program and its decoders say to each other with, and what they share. Errors are told as negative error
+// numbers.
 
-/// A pair of connected sockets that keep messages apart (`SOCK_SEQPACKET`), both above the descriptors that a decoder is
-/// given, and closed in every program that is started.
+/// A pair of connected sockets that keep messages apart (`SOCK_SEQPACKET`), both above the descriptors that a decoder
+/// is given, and closed in every program that is started.
 int inflight_socket_pair(int *_Nonnull mine, int *_Nonnull theirs);
 
-/// Starts the program at `path`, with `requests` as its descriptor 3, `control` as its 4, and no other but `/dev/null` as
-/// its standard ones; with no environment but `LC_ALL=C`, in a process group of its own, all signals as they are by default.
+/// Starts the program at `path`, with `requests` as its descriptor 3, `control` as its 4, and no other but `/dev/null`
+/// as its standard ones; with no environment but `LC_ALL=C`, in a process group of its own, all signals as they are by
+/// default.
 ///
 /// Gives a descriptor of the process (`pidfd`), which nothing else waits for.
 int inflight_start_decoder(const char *_Nonnull path, int requests, int control);
@@ -34,7 +36,8 @@ int inflight_wait_readable(int socket, int milliseconds);
 /// Memory that can be shared by handing its descriptor on: of that size for good.
 int inflight_shared_memory(size_t count);
 
-/// Sees to it that nobody can change the memory any more, also where it is mapped later. It may not be mapped for writing.
+/// Sees to it that nobody can change the memory any more, also where it is mapped later. It may not be mapped for
+/// writing.
 int inflight_seal(int memory);
 
 /// Whether the memory is sealed, so that neither its size nor its bytes ever change; and its size.

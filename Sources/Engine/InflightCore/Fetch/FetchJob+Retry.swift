@@ -1,7 +1,7 @@
 import InflightConcurrency
 
-// Transient failures and unreachable origins. Before a retry, the fetch waits without a slot, and resumes its body if it
-// can.
+// Transient failures and unreachable origins. Before a retry, the fetch waits without a slot, and resumes its body if
+// it can.
 
 extension FetchJob {
     /// Prepares a retry after a failure, if there is one.

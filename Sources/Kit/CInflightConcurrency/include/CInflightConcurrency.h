@@ -36,7 +36,7 @@ int inflight_is_main_thread(void);
 /// A number that no other living thread has, never 0.
 uintptr_t inflight_thread_id(void);
 
-/// Maps `size` bytes of zeros, or resizes what was mapped, which may move it. NULL where that cannot be done: what was mapped
-/// stays then.
+/// Maps `size` bytes of zeros, or resizes what was mapped, which may move it. NULL where that cannot be done: what was
+/// mapped stays then.
 void *inflight_pages_resize(void *pages, size_t old_size, size_t size);
 void inflight_pages_free(void *pages, size_t size);

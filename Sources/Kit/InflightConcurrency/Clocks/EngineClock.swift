@@ -19,7 +19,8 @@ public struct MonotonicTime: Hashable, Comparable, Sendable {
         left.nanoseconds < right.nanoseconds
     }
 
-    /// Returns the moment that is `right` after `left`, or the latest or earliest that can be represented if the sum overflows.
+    /// Returns the moment that is `right` after `left`, or the latest or earliest that can be represented if the sum
+    /// overflows.
     @inlinable
     public static func + (left: Self, right: Duration) -> Self {
         let sum = left.nanoseconds.addingReportingOverflow(right.saturatedNanoseconds)

@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
-/// Certificates made in memory, and TLS over a socket that does not block. Nothing here is for more than tests: keys are
-/// made anew each time and are worth nothing.
+/// Certificates made in memory, and TLS over a socket that does not block. Nothing here is for more than tests: keys
+/// are made anew each time and are worth nothing.
 
 /// A certificate authority of its own: a key and a self-signed certificate.
 typedef struct inflight_tls_authority inflight_tls_authority;

@@ -7,7 +7,8 @@ internal import InflightConcurrency
 ///
 /// - Parameters:
 ///   - what: the condition, for the failure's description.
-///   - limit: the maximum time until the condition holds. Time in which no thread was free for this task does not count.
+///   - limit: the maximum time until the condition holds. Time in which no thread was free for this task does not
+///     count.
 /// - Throws: ``WaitFailure`` when `limit` has passed.
 package func eventually(
     _ what: @autoclosure () -> String, within limit: Duration = .seconds(50),

@@ -37,8 +37,8 @@ final class WaitList: Sendable {
 
     /// Waits until `isTrue` returns `true`.
     ///
-    /// Time in which all of Swift's few task threads are busy does not count towards the limit: the tasks that would make
-    /// the condition true wait for a thread then.
+    /// Time in which all of Swift's few task threads are busy does not count towards the limit: the tasks that would
+    /// make the condition true wait for a thread then.
     func wait(
         for what: String, within limit: Duration, seen: @Sendable () -> String, _ isTrue: @escaping @Sendable () -> Bool
     ) async throws(WaitFailure) {
