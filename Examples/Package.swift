@@ -23,7 +23,7 @@ let programs: [(name: String, products: [String])] = [
 // One program for each pattern of `InflightConcurrency`, in `Patterns/NAME`.
 let patterns = [
     "background-work", "bridges", "callback-chain", "callback-queue", "cancellation", "confined-class", "gate", "group",
-    "guarded", "lane", "release-policy", "start-policy", "thread-safe-class",
+    "guarded", "lane", "overlap-policy", "release-policy", "thread-safe-class",
 ]
 
 func program(_ name: String, in folder: String, _ products: [String]) -> Target {

@@ -22,7 +22,7 @@ PAIRS = [
     ("Gate: made, ended, let go of", "OperationQueue.addOperation", "≤ 1"),
     ("WorkGroup: enter, leave", "DispatchQueue.sync", ""),
     ("WorkLane: in, its turn, out", "OperationQueue.addOperation", "≤ 1"),
-    ("Starter: a start, its outcome", "OperationQueue.addOperation", "≤ 1"),
+    ("TaskRunner: a start, its outcome", "OperationQueue.addOperation", "≤ 1"),
 ]
 
 

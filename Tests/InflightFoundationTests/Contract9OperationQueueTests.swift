@@ -70,7 +70,7 @@ struct Contract9OperationQueueTests {
         }
         #expect(heard.withLock { $0 } == ["next"])
         await pipeline.shutdown(.finish)
-        #expect(pipeline.statistics.tasksUnderWay == 0)
+        #expect(pipeline.statistics.tasksInFlight == 0)
     }
 
     @Test("Dropped progress is followed by the completion")

@@ -147,7 +147,7 @@ struct LoadOperationTests {
         await finish(queue)
         #expect(loads.allSatisfy { $0.isFinished && code($0) == .cancelled })
         #expect(transport.startCount == 0)
-        #expect(pipeline.statistics.tasksUnderWay == 0)
+        #expect(pipeline.statistics.tasksInFlight == 0)
     }
 
     @Test("A load operation finishes once, with one result, whenever it is cancelled")
@@ -171,7 +171,7 @@ struct LoadOperationTests {
             #expect(completions.withLock { $0 } == 1)
         }
         await pipeline.shutdown(.finish)
-        #expect(pipeline.statistics.tasksUnderWay == 0)
+        #expect(pipeline.statistics.tasksInFlight == 0)
     }
 
     @Test("A completionBlock runs once, sees the result, and is released with its operation after it ran")

@@ -49,7 +49,7 @@ struct PatternsOnOperationQueueTests {
             act.yield("\(entry) \(answer.map { "\($0)" } ?? "none")")
             // The next question comes when the queue is suspended again.
             mayGoOn.wait()
-            return .goOn
+            return .proceed
         }
         chain.setEndHandler { summary in
             endings.withLock { $0 += 1 }

@@ -6,9 +6,9 @@ import Testing
 @Suite("Event model", .timeLimit(.minutes(10)))
 struct EventModelTests {
     private static let good: [(UInt32?, UInt64?, ImagePipeline.Event.Kind)] = [
-        (1, nil, .asked(url: "u")), (nil, 7, .made(.fetch, subject: "u", after: nil)), (1, 7, .waits),
+        (1, nil, .requested(url: "u")), (nil, 7, .created(.fetch, subject: "u", after: nil)), (1, 7, .subscribed),
         (nil, 7, .queued(.fetch)), (nil, 7, .started(.fetch)),
-        (nil, 7, .sent(method: "GET", url: "u", resumesAt: 0)), (nil, 7, .answered(status: 200)),
+        (nil, 7, .sent(method: "GET", url: "u", resumesAt: 0)), (nil, 7, .responded(status: 200)),
         (nil, 7, .exchangeEnded(wireBytes: 1)), (nil, 7, .succeeded), (1, nil, .finished(.success(.network))),
         (1, nil, .delivered),
     ]
@@ -44,6 +44,6 @@ struct EventModelTests {
         }
         #expect(problem(Self.good + [(1, nil, .cancelled)]) != nil)
         #expect(problem(Self.good + [(nil, 7, .queued(.fetch))]) != nil)
-        #expect(problem(Self.good + [(2, nil, .asked(url: "u")), (2, 7, .waits)]) != nil)
+        #expect(problem(Self.good + [(2, nil, .requested(url: "u")), (2, 7, .subscribed)]) != nil)
     }
 }

@@ -297,6 +297,6 @@ struct BadInputTests {
             try await group.waitForAll()
         }
         await pipeline.shutdown(.finish)
-        #expect(pipeline.statistics.jobsUnderWay == 0)
+        #expect(pipeline.statistics.jobsInFlight == 0)
     }
 }

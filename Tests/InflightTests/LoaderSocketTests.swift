@@ -80,7 +80,7 @@ struct LoaderSocketTests {
             }
             loader.request = Self.request(server.url("/joined.jpg"))
         }
-        try await eventually("the view to join") { pipeline.statistics.tasksUnderWay == 2 }
+        try await eventually("the view to join") { pipeline.statistics.tasksInFlight == 2 }
         prefetcher = nil
         server.release("half")
         #expect(await width.value() == 16)

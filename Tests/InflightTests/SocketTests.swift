@@ -104,7 +104,7 @@ struct SocketTests {
                 }
             }
             try await server.waitUntilHeld("all", within: .seconds(50))
-            try await eventually("all loads to wait") { pipeline.statistics.tasksUnderWay == 100 }
+            try await eventually("all loads to wait") { pipeline.statistics.tasksInFlight == 100 }
             server.release("all")
             return try await group.reduce(into: [LoadSource]()) { $0.append($1) }
         }
@@ -214,13 +214,13 @@ struct SocketTests {
         }
         async let darkA = load("/a", "dark")
         async let lightA = load("/a", "light")
-        try await eventually("both loads to wait") { pipeline.statistics.tasksUnderWay == 2 }
+        try await eventually("both loads to wait") { pipeline.statistics.tasksInFlight == 2 }
         server.release("a")
         #expect(try await darkA == Bytes("dark"))
         #expect(try await lightA == Bytes("light"))
         async let darkB = load("/b", "dark")
         async let lightB = load("/b", "light")
-        try await eventually("both loads to wait") { pipeline.statistics.tasksUnderWay == 2 }
+        try await eventually("both loads to wait") { pipeline.statistics.tasksInFlight == 2 }
         server.release("b")
         #expect(try await darkB == lightB)
         #expect(server.requestCount(of: "/b") == 1)

@@ -7,7 +7,7 @@ import Testing
 struct WritingTests {
     private func image() async throws -> LoadedImage {
         let pipeline = try ImagePipeline(configuration: .init())
-        let request = ImageRequest(source: .init("gradient") { .picture(Pictures.gradient(width: 12, height: 8)) })
+        let request = ImageRequest(source: .init("gradient") { .image(Pictures.gradient(width: 12, height: 8)) })
         let image = try await pipeline.image(for: request)
         await pipeline.shutdown(.finish)
         return image
@@ -42,5 +42,43 @@ struct WritingTests {
         let missing = folder.appendingPathComponent("none").appendingPathComponent("a.png")
         let place = #expect(throws: LoadError.self) { try image.write(to: missing) }
         #expect(place?.code == .cannotWrite)
+    }
+
+    @Test("A download writes the bytes as received, and leaves the file unchanged if the load fails")
+    func downloaded() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("inflight-" + UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (file, text) = (folder.appendingPathComponent("a.txt"), "data:text/plain,cat")
+        try await ImagePipeline.shared.download(ImageRequest(text), to: file)
+        #expect(try String(contentsOf: file, encoding: .utf8) == "cat")
+        let load = await #expect(throws: LoadError.self) {
+            try await ImagePipeline.shared.download("file:///no/such/file", to: file)
+        }
+        #expect(load?.stage == .fetch)
+        #expect(try String(contentsOf: file, encoding: .utf8) == "cat")
+        let write = await #expect(throws: LoadError.self) {
+            try await ImagePipeline.shared.download(ImageRequest(text), to: folder.appendingPathComponent("b/a.txt"))
+        }
+        #expect(write?.code == .cannotWrite)
+    }
+
+    @Test("The events of a load give its image, or throw its error")
+    func eventsImage() async throws {
+        let pipeline = try ImagePipeline(configuration: .init())
+        let source = ImageRequest.Source("gradient") { .image(Pictures.gradient(width: 12, height: 8)) }
+        #expect(try await pipeline.events(for: ImageRequest(source: source)).image.width == 12)
+        let error = await #expect(throws: LoadError.self) { try await pipeline.events(for: "file:///no/such/file").image }
+        #expect(error?.stage == .fetch)
+        await pipeline.shutdown(.finish)
+    }
+
+    @Test("The configuration of a pipeline can be read back")
+    func configuration() async throws {
+        var configuration = ImagePipeline.Configuration()
+        configuration.maximumQueuedTasks = 17
+        let pipeline = try ImagePipeline(configuration: configuration)
+        #expect(pipeline.configuration.maximumQueuedTasks == 17)
+        await pipeline.shutdown(.finish)
     }
 }

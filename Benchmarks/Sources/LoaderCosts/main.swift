@@ -75,7 +75,7 @@ for index in 0..<many {
     busy.load(ImageRequest("https://images.example.org/busy/\(index).png"), on: stage.queue) { _, _ in }
 }
 let after = ProcessSize.now()
-sample.add("underway", busy.statistics.tasksUnderWay)
+sample.add("underway", busy.statistics.tasksInFlight)
 sample.add("threads", after.threads)
 sample.add("bytes", Double(after.residentBytes - before.residentBytes) / Double(many))
-sample.printAndExit(failed: busy.statistics.jobsUnderWay < many)
+sample.printAndExit(failed: busy.statistics.jobsInFlight < many)

@@ -114,8 +114,8 @@ func work(_ count: Int) {
     measure("WorkLane: in, its turn, out", count) {
         for _ in 0..<count { lane.add(level: 2, group: 1) { $0.giveBack() } }
     }
-    let starter = Starter<Int, Int>(.queued, on: here) { input, _, end in end(input) }
-    measure("Starter: a start, its outcome", count) {
+    let starter = TaskRunner<Int, Int>(.queue, on: here) { input, _, end in end(input) }
+    measure("TaskRunner: a start, its outcome", count) {
         wait { done in for index in 1...count { starter.start(index) { _ in if index == count { done() } } } }
     }
 }

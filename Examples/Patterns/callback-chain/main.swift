@@ -18,7 +18,7 @@ let cleaning = CallbackChain(files, name: "cleaning", on: .queue(queue)) { file 
 } acting: { file, answer in
     // Without an answer nothing is deleted.
     if answer == .delete { deleted.withLock { $0.append(file) } }
-    return .goOn
+    return .proceed
 }
 cleaning.setEndHandler { summary in
     print("\(summary.answered) answered, deleted: \(deleted.withLock { $0 })")

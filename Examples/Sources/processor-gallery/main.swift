@@ -58,7 +58,7 @@ func painted() -> PixelBuffer {
 let codecs = ImagePipeline.Configuration().codecs
 let arguments = CommandLine.arguments.dropFirst()
 let pipeline = try ImagePipeline(configuration: .init())
-var request = ImageRequest(source: ImageRequest.Source("painted") { .picture(painted()) })
+var request = ImageRequest(source: ImageRequest.Source("painted") { .image(painted()) })
 if let url = arguments.dropFirst().first { request = ImageRequest(url, resize: Resize(width: 320, height: 240)) }
 
 let columns = 4

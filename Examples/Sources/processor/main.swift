@@ -37,7 +37,7 @@ extension ImageProcessor {
 
 let pixels = PixelBuffer(
     width: 2, height: 1, bytesPerRow: 8, format: .rgba, bytes: Bytes([0, 40, 90, 255, 140, 200, 255, 99]))
-let photo = ImageRequest.Source("photo") { .picture(pixels) }
+let photo = ImageRequest.Source("photo") { .image(pixels) }
 var request = ImageRequest(source: photo)
 request.processors = [.posterize(levels: 3), .flip(.horizontal)]
 let image = try await ImagePipeline.shared.image(for: request)

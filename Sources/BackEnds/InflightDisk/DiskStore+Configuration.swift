@@ -9,7 +9,7 @@ extension DiskStore {
 
         /// Whether to create a cache if there is none. If false, an empty or missing folder stays as it is: nothing is
         /// stored, and maintenance calls throw ``LoadError/Code/notStored``.
-        public var makesFolder = true
+        public var createsFolder = true
 
         /// The maximum total size in bytes of all files in the folder, at every moment: the index with its write-ahead
         /// log and shared memory, bodies, and files being written or waiting for removal. A store that would exceed it,

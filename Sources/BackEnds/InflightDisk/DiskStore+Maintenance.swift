@@ -2,7 +2,7 @@ internal import InflightConcurrency
 public import InflightCore
 
 /// Maintenance for the owner of a folder. Each call opens the folder and throws if that fails. If
-/// ``Configuration/makesFolder`` is false and there is no cache, it throws ``LoadError/Code/notStored``.
+/// ``Configuration/createsFolder`` is false and there is no cache, it throws ``LoadError/Code/notStored``.
 extension DiskStore {
     /// The contents of a cache. Sizes are in bytes.
     public struct Statistics: Sendable, Hashable {

@@ -79,14 +79,39 @@ extension CodecRegistry {
 }
 
 extension ImagePipeline {
-    /// The default pipeline, created with the standard configuration on first use, for programs that need no other. It
-    /// has no disk cache.
-    public static let shared: ImagePipeline = {
-        do {
-            return try ImagePipeline(configuration: .init())
-        } catch {
-            // The defaults name no file that could be missing, so this cannot fail.
-            preconditionFailure("the standard pipeline cannot be created: \(error)")
+    /// The default pipeline, for programs that need no other. Unless one was assigned, it is created on first use, with
+    /// the standard configuration, which has no disk cache.
+    ///
+    /// ```swift
+    /// ImagePipeline.shared = try ImagePipeline(configuration: .init(cache: .init(folder: folder)))
+    /// ```
+    ///
+    /// Assign another one before its first use: loads, views and loaders that have the earlier one keep it.
+    ///
+    /// - Thread: any.
+    public static var shared: ImagePipeline {
+        get {
+            current.withLock { current in
+                if let current { return current }
+                do {
+                    let pipeline = try ImagePipeline(configuration: .init())
+                    current = pipeline
+                    return pipeline
+                } catch {
+                    // The defaults name no file that could be missing, so this cannot fail.
+                    preconditionFailure("the standard pipeline cannot be created: \(error)")
+                }
+            }
         }
-    }()
+        set {
+            // The earlier one is released with no lock held.
+            let earlier = current.withLock { current in
+                defer { current = newValue }
+                return current
+            }
+            withExtendedLifetime(earlier) {}
+        }
+    }
+
+    private static let current = Guarded<ImagePipeline?>(nil)
 }

@@ -49,13 +49,35 @@ extension LoadedImage {
                 message: "The file name '\(url.lastPathComponent)' does not end with the extension of an image format. "
                     + "Use .jpg, .png, .webp or .avif, or pass a format.")
         }
-        let data = try encoded(as: format, quality: quality)
+        try encoded(as: format, quality: quality).replace(url)
+    }
+}
+
+extension ImagePipeline {
+    /// Fetches a file and writes its bytes, as received, to a local file, which is replaced atomically if it exists. The
+    /// bytes are not decoded. They are held in memory until they are written.
+    ///
+    /// ```swift
+    /// try await pipeline.download("https://example.org/cat.jpg", to: URL(filePath: "cat.jpg"))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - request: the request. Its size and processors are ignored.
+    ///   - file: a `file` URL. The folder must exist.
+    /// - Throws: the error of the load; ``LoadError/Code/cannotWrite``. The file is then unchanged.
+    public func download(_ request: ImageRequest, to file: URL) async throws(LoadError) {
+        try await data(for: request).replace(file)
+    }
+}
+
+extension Data {
+    fileprivate func replace(_ file: URL) throws(LoadError) {
         do {
-            try data.write(to: url, options: .atomic)
+            try write(to: file, options: .atomic)
         } catch {
             throw LoadError(
                 .cannotWrite, stage: .store,
-                message: "Cannot write \(url.path): \(error). Check the folder and the disk.",
+                message: "Cannot write \(file.path): \(error). Check the folder and the disk.",
                 underlying: error)
         }
     }

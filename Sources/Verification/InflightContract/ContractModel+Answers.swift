@@ -115,7 +115,7 @@ extension ContractModel {
         exchanges[index].writes = []
         if let part = jobs[job].part {
             jobs[job].part = nil
-            switch goesOn(part, head, start: start, total: total) {
+            switch continues(part, head, start: start, total: total) {
             case .content:
                 var merged = part.copy
                 merged.head = merged.head.updated(by: head)
@@ -147,7 +147,7 @@ extension ContractModel {
     }
 
     /// Returns whether a response continues the stored part (RFC 9110 sections 14.4, 15.3.7 and 15.5.17).
-    private func goesOn(_ part: JobRecord.Part, _ head: AnswerHead, start: Int?, total: Int?) -> Judgement {
+    private func continues(_ part: JobRecord.Part, _ head: AnswerHead, start: Int?, total: Int?) -> Judgement {
         let isSame =
             part.copy.head.hasTag
             ? head.tag == part.copy.head.tag && !head.isWeak
@@ -267,7 +267,7 @@ extension ContractModel {
         case .redirect:
             settle(record, job, isWhole: failure == nil)
             exchanges.remove(at: index)
-            goesElsewhere(job, origin)
+            rerouted(job, origin)
         case .failure(let code):
             settle(record, job, isWhole: failure == nil && !isRefused)
             remedies(job, code, record)
@@ -375,7 +375,7 @@ extension ContractModel {
                 group: group))
     }
 
-    private func goesElsewhere(_ job: Int, _ origin: UInt8) {
+    private func rerouted(_ job: Int, _ origin: UInt8) {
         jobs[job].redirects += 1
         if jobs[job].redirects > jobs[job].wish.redirects { return failed(job, .badRedirect) }
         if origin != jobs[job].origin { jobs[job].hasCredentials = false }

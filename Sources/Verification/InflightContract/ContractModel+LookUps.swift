@@ -186,10 +186,10 @@ extension ContractModel {
             if jobs[job].lookUps < 4 { return looks(job) }
             decision = .ask(Conditions(), offered: [])
         }
-        goOn(job, decision, delivery: delivery)
+        proceed(job, decision, delivery: delivery)
     }
 
-    private func goOn(_ job: Int, _ decision: CachedRequest.Decision, delivery: Int) {
+    private func proceed(_ job: Int, _ decision: CachedRequest.Decision, delivery: Int) {
         switch decision {
         case .serve(let copy, let isStale):
             serve(job, copy, .disk, delivery: delivery, isStale: isStale, isFollowed: false)

@@ -122,7 +122,7 @@ extension ContractModel {
         if let limit = bounds.bodyBytes, bytes > limit + Int64(bounds.fetches * piece) {
             broken(11, "\(bytes) bytes of bodies are in flight, and the limit is \(limit)")
         }
-        if statistics.jobsUnderWay == 0, bytes != 0 || statistics.pausedTransfers != 0 {
+        if statistics.jobsInFlight == 0, bytes != 0 || statistics.pausedTransfers != 0 {
             broken(11, "\(bytes) bytes and \(statistics.pausedTransfers) pauses are left of bodies that have ended")
         }
     }
@@ -130,8 +130,8 @@ extension ContractModel {
     /// The engine is idle. Checks what must hold now.
     public func rests(_ statistics: ImagePipeline.Statistics) {
         // A task between two of its fallbacks has no job.
-        if statistics.tasksUnderWay != waiting.count {
-            broken(7, "\(statistics.tasksUnderWay) tasks are under way, not \(waiting.count)")
+        if statistics.tasksInFlight != waiting.count {
+            broken(7, "\(statistics.tasksInFlight) tasks are under way, not \(waiting.count)")
         }
         checkBodies(statistics)
         checkPriorities()
@@ -172,14 +172,14 @@ extension ContractModel {
         }
         let least = live.count + stopping
         let most = least + handed - running + hidden + lateQuestions
-        if statistics.jobsUnderWay < least || statistics.jobsUnderWay > most {
-            broken(7, "\(statistics.jobsUnderWay) jobs are under way, not \(least) to \(most)")
+        if statistics.jobsInFlight < least || statistics.jobsInFlight > most {
+            broken(7, "\(statistics.jobsInFlight) jobs are under way, not \(least) to \(most)")
         }
         let isCounted = abs(statistics.tasks - askedTasks) <= movedTasks
-        if !isCounted || abs(statistics.sharedTasks - joinedTasks) > movedTasks {
+        if !isCounted || abs(statistics.coalescedTasks - joinedTasks) > movedTasks {
             broken(
                 7,
-                "\(statistics.tasks) tasks, \(statistics.sharedTasks) shared are counted, not \(askedTasks), \(joinedTasks)"
+                "\(statistics.tasks) tasks, \(statistics.coalescedTasks) shared are counted, not \(askedTasks), \(joinedTasks)"
             )
         }
         if bounds.isOrderKnown, statistics.exchanges != startedExchanges {

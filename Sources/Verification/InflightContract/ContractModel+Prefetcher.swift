@@ -77,7 +77,7 @@ extension ContractModel {
         for wish in wishes {
             let key = key(wish)
             if prefetcher?[key] == nil {
-                prefetcher?.counters.asked += 1
+                prefetcher?.counters.requested += 1
                 prefetcher?.entries.append(PrefetchRecord.Entry(key: key, wish: wish))
             }
             prefetcher?.touch(key, isWanted: true)
@@ -211,7 +211,7 @@ extension ContractModel {
     public func prefetcherSays(_ statistics: Prefetcher.Statistics, bodySize: Int64) {
         guard let record = prefetcher else { return }
         var expected = record.counters
-        expected.underWay = record.running
+        expected.inFlight = record.running
         expected.waiting = record.line.count
         expected.keptBytes = Int64(record.kept.count) * bodySize
         if statistics != expected { broken(7, "a prefetcher counts \(statistics), not \(expected)") }

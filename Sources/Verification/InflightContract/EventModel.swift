@@ -50,17 +50,17 @@ public struct EventModel: Sendable {
     }
 
     private mutating func hear(_ event: ImagePipeline.Event, of number: ImagePipeline.Event.TaskNumber) {
-        if case .asked = event.kind {
+        if case .requested = event.kind {
             if tasks.updateValue(Task(), forKey: number) != nil { broken("asked twice", event) }
             return
         }
         guard var task = tasks[number] else { return broken("never asked for", event) }
         if task.hasEnded { broken("after its ending", event) }
         switch event.kind {
-        case .waits, .joined:
+        case .subscribed, .coalesced:
             let state = event.job.flatMap { jobs[$0]?.state }
             if state == nil || state == .ended { broken("its job is not alive", event) }
-            if event.kind == .joined, !task.waits { broken("joins before it waits", event) }
+            if event.kind == .coalesced, !task.waits { broken("joins before it waits", event) }
             task.waits = true
         case .finished:
             if task.isFinished { broken("finished twice", event) }
@@ -75,7 +75,7 @@ public struct EventModel: Sendable {
     }
 
     private mutating func hear(_ event: ImagePipeline.Event, ofJob number: ImagePipeline.Event.JobNumber) {
-        if case .made(_, _, let after) = event.kind {
+        if case .created(_, _, let after) = event.kind {
             if jobs.updateValue(Job(), forKey: number) != nil { broken("made twice", event) }
             if let after, jobs[after] == nil || jobs[after]?.state == .ended {
                 broken("works on the result of a job that is not alive", event)
@@ -108,7 +108,7 @@ public struct EventModel: Sendable {
         case .exchangeEnded:
             if !job.isSent { broken("an exchange ended that was not sent", event) }
             job.isSent = false
-        case .answered, .received:
+        case .responded, .received:
             if !job.isSent { broken("an answer to what was not sent", event) }
         case .abandoned:
             if job.isAbandoned { broken("abandoned twice", event) }

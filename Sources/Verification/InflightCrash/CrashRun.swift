@@ -79,7 +79,7 @@ struct CrashRun {
             if let committing = victims.firstIndex(where: \.isInCommit) {
                 victims[committing].stop()
                 if victims[committing].isInCommit { return committing }
-                victims[committing].goOn()
+                victims[committing].proceed()
             }
             sched_yield()
         }

@@ -40,7 +40,7 @@ final class RunningVictim {
         unsafe waitpid(pid, &status, WUNTRACED)
     }
 
-    func goOn() {
+    func proceed() {
         Glibc.kill(pid, SIGCONT)
     }
 

@@ -149,7 +149,7 @@ struct ReportTests {
 @Suite(.timeLimit(.minutes(10)))
 struct ProgressLineTests {
     private let state = ProgressLine.State(
-        done: 37, failed: 2, asked: 60, isOpen: false, bytes: 12_000_000, elapsed: .seconds(4))
+        done: 37, failed: 2, requested: 60, isOpen: false, bytes: 12_000_000, elapsed: .seconds(4))
 
     @Test("The progress line fits the terminal width", arguments: [10, 20, 39, 40, 60, 79, 200])
     func width(_ columns: Int) {
@@ -180,7 +180,7 @@ struct ProgressLineTests {
 struct SummaryTests {
     private var totals: RunTotals {
         var totals = RunTotals()
-        totals.asked = 180
+        totals.requested = 180
         totals.ok = 175
         totals.failed = 5
         totals.shared = 120

@@ -21,15 +21,15 @@ struct RunBookTests {
     /// One load over the network, after a cache lookup and before a decode.
     private var events: [ImagePipeline.Event] {
         [
-            event(10, .asked(url: "http://a.example/1"), task: 1),
-            event(10, .made(.fetch, subject: "http://a.example/1", after: nil), job: 7),
-            event(10, .made(.decode, subject: "http://a.example/1", after: 7), job: 8),
-            event(10, .waits, task: 1, job: 8), event(10, .queued(.store), job: 7),
+            event(10, .requested(url: "http://a.example/1"), task: 1),
+            event(10, .created(.fetch, subject: "http://a.example/1", after: nil), job: 7),
+            event(10, .created(.decode, subject: "http://a.example/1", after: 7), job: 8),
+            event(10, .subscribed, task: 1, job: 8), event(10, .queued(.store), job: 7),
             event(12, .started(.store), job: 7), event(20, .lookedUp(.nothing), job: 7),
             event(20, .queued(.fetch), job: 7), event(30, .started(.fetch), job: 7),
             event(31, .sent(method: "GET", url: "http://a.example/1", resumesAt: 0), job: 7),
             event(40, .nameResolved, job: 7), event(45, .connected(reused: false), job: 7),
-            event(60, .secured, job: 7), event(100, .firstByte, job: 7), event(101, .answered(status: 200), job: 7),
+            event(60, .secured, job: 7), event(100, .firstByte, job: 7), event(101, .responded(status: 200), job: 7),
             event(140, .received(bytes: 500), job: 7), event(150, .exchangeEnded(wireBytes: 500), job: 7),
             event(150, .succeeded, job: 7), event(150, .queued(.decode), job: 8),
             event(152, .started(.decode), job: 8), event(190, .succeeded, job: 8),
@@ -85,9 +85,9 @@ struct RunBookTests {
             for event in events {
                 book.hear(event)
                 guard case .received = event.kind else { continue }
-                book.hear(self.event(141, .asked(url: "http://a.example/1"), task: 2))
-                book.hear(self.event(141, .waits, task: 2, job: 7))
-                book.hear(self.event(141, .joined, task: 2, job: 7))
+                book.hear(self.event(141, .requested(url: "http://a.example/1"), task: 2))
+                book.hear(self.event(141, .subscribed, task: 2, job: 7))
+                book.hear(self.event(141, .coalesced, task: 2, job: 7))
                 book.claimed(1, by: 1)
                 book.claimed(2, by: 2)
             }
@@ -161,8 +161,8 @@ struct RunBookTests {
                 for var event in events where line != 5 {
                     event.task = event.task.map { _ in UInt32(line) }
                     event.job = event.job.map { $0 + UInt64(line) * 10 }
-                    if case .made(.decode, let subject, _) = event.kind {
-                        event.kind = .made(.decode, subject: subject, after: 7 + UInt64(line) * 10)
+                    if case .created(.decode, let subject, _) = event.kind {
+                        event.kind = .created(.decode, subject: subject, after: 7 + UInt64(line) * 10)
                     }
                     if case .delivered = event.kind {
                         for own in line == 4 ? [4, 5] : [line] {

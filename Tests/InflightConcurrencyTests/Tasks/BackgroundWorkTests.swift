@@ -72,7 +72,7 @@ struct BackgroundWorkTests {
 
     @Test("Cancelled background work runs no further slice and delivers nothing")
     func cancelled() async {
-        let (inside, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let (inside, proceed) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let log = log
         let stateGone = AsyncStream.makeStream(of: Void.self)
         do {
@@ -81,7 +81,7 @@ struct BackgroundWorkTests {
             } slice: { _ in
                 log.note("slice")
                 inside.signal()
-                goOn.wait()
+                proceed.wait()
                 return .more(1)
             }
             work.setProgressHandler { _ in log.note("progress") }
@@ -91,7 +91,7 @@ struct BackgroundWorkTests {
             work.cancel()
             work.cancel()
             #expect(work.isCancelled)
-            goOn.signal()
+            proceed.signal()
         }
         for await _ in stateGone.stream {}
         await queue.settle()

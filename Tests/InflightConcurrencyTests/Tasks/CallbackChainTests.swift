@@ -65,7 +65,7 @@ struct CallbackChainTests {
                 return entry * 10
             } acting: { entry, answer in
                 log.note("act \(entry) \(answer ?? 0) \(here.isCurrent)")
-                return .goOn
+                return .proceed
             }
             chain.setEndHandler { done.openOnce(with: $0) }
             chain.start()
@@ -81,7 +81,7 @@ struct CallbackChainTests {
             let chain = CallbackChain(1...3, name: "chain", on: here) { _ in
                 true
             } acting: { entry, _ in
-                entry == 2 ? .stop : .goOn
+                entry == 2 ? .stop : .proceed
             }
             chain.setEndHandler { done.openOnce(with: $0) }
             chain.start()
@@ -100,7 +100,7 @@ struct CallbackChainTests {
         } acting: { entry, answer in
             log.note("\(entry) \(answer.map { "\($0)" } ?? "none")")
             acted.signal()
-            return .goOn
+            return .proceed
         }
         chain.setEndHandler { end in summary.withLock { $0 = end } }
         chain.start()
@@ -133,7 +133,7 @@ struct CallbackChainTests {
             } acting: { acted, _ in
                 witness.touch()
                 log.note("act \(acted)")
-                return .goOn
+                return .proceed
             }
             chain.setEndHandler { _ in log.note("end") }
             holder.withLock { $0 = chain }
@@ -154,7 +154,7 @@ struct CallbackChainTests {
                 witness.touch()
                 return true
             } acting: { _, _ in
-                .goOn
+                .proceed
             }
         }
         chain.cancel()
@@ -178,7 +178,7 @@ struct CallbackChainTests {
                 witness.touch()
                 return true
             } acting: { _, _ in
-                .goOn
+                .proceed
             }
         }
         // From here on, only the chain retains the witness.

@@ -69,7 +69,7 @@ struct Contract11Tests {
         stage.clock.advance(by: .seconds(1))
         stage.queue.runAll()
         #expect(log.lines == ["end: timedOut"])
-        #expect(stage.pipeline.statistics.jobsUnderWay == 1)
+        #expect(stage.pipeline.statistics.jobsInFlight == 1)
         stage.transport.finishAll()
         #expect(!stage.transport.startedURLs.contains("http://b.example/target"))
     }
@@ -120,7 +120,7 @@ struct Contract11Tests {
             #expect(log.lines == (isCancelled ? [] : ["end: timedOut"]))
             #expect(stage.clock.timerCount == 0)
             #expect(stage.transport.startCount == 1)
-            #expect(stage.pipeline.statistics.jobsUnderWay == 0)
+            #expect(stage.pipeline.statistics.jobsInFlight == 0)
         }
     }
 
@@ -135,7 +135,7 @@ struct Contract11Tests {
         #expect(stage.clock.timerCount == 1)
         task.cancel()
         #expect(stage.clock.timerCount == 0)
-        #expect(stage.pipeline.statistics.jobsUnderWay == 1)
+        #expect(stage.pipeline.statistics.jobsInFlight == 1)
     }
 
     @Test("Time in the queue does not count towards the total timeout")

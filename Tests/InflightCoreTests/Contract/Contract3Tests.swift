@@ -37,7 +37,7 @@ struct Contract3Tests {
             stage.queue.runAll()
             #expect(log.lines == [])
             #expect(task.isCancelled)
-            #expect(stage.pipeline.statistics.tasksUnderWay == 0)
+            #expect(stage.pipeline.statistics.tasksInFlight == 0)
         }
     }
 
@@ -82,7 +82,7 @@ struct Contract3Tests {
         let result = await waiting.result
         #expect((result.failure as? LoadError)?.code == .cancelled)
         #expect(stage.transport.startCount == 0)
-        #expect(stage.pipeline.statistics.jobsUnderWay == 0)
+        #expect(stage.pipeline.statistics.jobsInFlight == 0)
     }
 
     @Test("A stream ends with exactly one success, and no progress follows it")

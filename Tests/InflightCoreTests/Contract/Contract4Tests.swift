@@ -72,7 +72,7 @@ struct Contract4Tests {
         await stage.pipeline.shutdown(.finish)
         await Bridge.wait { done in queue.async { done.open() } }
         #expect(broken.count == 0)
-        #expect(stage.pipeline.statistics.tasksUnderWay == 0)
+        #expect(stage.pipeline.statistics.tasksInFlight == 0)
     }
 
     @Test("Concurrent cancels of one task cancel its transfer once")

@@ -53,7 +53,7 @@ struct Contract7Tests {
         stage.load().cancel()
         stage.load("http://a.example/2")
         #expect(stage.transport.startedURLs == [Stage.url])
-        #expect(stage.pipeline.statistics.jobsUnderWay == 2)
+        #expect(stage.pipeline.statistics.jobsInFlight == 2)
         stage.transport.step(Stage.url)
         #expect(stage.transport.startedURLs == [Stage.url, "http://a.example/2"])
         #expect(stage.transport.maximumLiveCount == 1)
@@ -165,7 +165,7 @@ struct Contract7Tests {
             #expect(error.url == Stage.url)
         }
         #expect(good.runs.count == 1)
-        #expect(stage.pipeline.statistics.jobsUnderWay == 0)
+        #expect(stage.pipeline.statistics.jobsInFlight == 0)
     }
 
     @Test("A cancelled decode ends, frees its slot, leaves no job behind and is not cached")
@@ -181,12 +181,12 @@ struct Contract7Tests {
         let task = stage.pipeline.load(ImageRequest(Stage.url), on: stage.queue.callbackQueue) { _, _ in }
         _ = try await decoding.value
         task.cancel()
-        #expect(stage.pipeline.statistics.tasksUnderWay == 0)
-        #expect(stage.pipeline.statistics.jobsUnderWay == 1)
+        #expect(stage.pipeline.statistics.tasksInFlight == 0)
+        #expect(stage.pipeline.statistics.jobsInFlight == 1)
         for _ in 0..<2 { gate.signal() }
         #expect(try await stage.pipeline.image(for: ImageRequest("http://a.example/2")).width == 4)
         await stage.pipeline.shutdown(.finish)
-        #expect(stage.pipeline.statistics.jobsUnderWay == 0)
+        #expect(stage.pipeline.statistics.jobsInFlight == 0)
         #expect(stage.pipeline.cache[ImageRequest(Stage.url)]?.width == nil)
     }
 

@@ -52,7 +52,7 @@ struct Contract9Tests {
         stage.queue.dropAll()
         other.runAll()
         #expect(log.lines == ["other: x"])
-        #expect(stage.pipeline.statistics.tasksUnderWay == 0)
+        #expect(stage.pipeline.statistics.tasksInFlight == 0)
         // The task has ended, so a cancel has no effect.
         task.cancel()
         #expect(!task.isCancelled)
@@ -75,7 +75,7 @@ struct Contract9Tests {
             #expect(reply.body == Bytes("x"))
         }
         #expect(log.lines == [])
-        #expect(stage.pipeline.statistics.jobsUnderWay == 0)
+        #expect(stage.pipeline.statistics.jobsInFlight == 0)
         still.resume()
         #expect(try await late.value == "x")
     }

@@ -19,7 +19,7 @@ private func breaking(
         configuration.maximumConcurrentFetchesPerOrigin = perOrigin
         if retries > 0 {
             configuration.retry = RetryPolicy()
-            configuration.retry?.extraTries = retries
+            configuration.retry?.maximumRetries = retries
         }
         change(&configuration)
     }
@@ -337,6 +337,6 @@ struct OverloadTests {
         let stage = try Stage { $0.maximumQueuedTasks = 0 }
         for number in 0..<2000 { stage.load(url(number)) }
         let statistics = stage.pipeline.statistics
-        #expect(statistics.tasks == 0 && statistics.jobsUnderWay == 0 && statistics.failures == [.overloaded: 2000])
+        #expect(statistics.tasks == 0 && statistics.jobsInFlight == 0 && statistics.failures == [.overloaded: 2000])
     }
 }

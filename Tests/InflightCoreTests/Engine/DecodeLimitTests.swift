@@ -77,8 +77,8 @@ struct DecodeLimitTests {
 
     @Test("A decode waits while another holds the memory, and a cancel ends its wait at once")
     func cancelledWhileWaiting() async throws {
-        let goOn = DispatchSemaphore(value: 0)
-        let codec = FakeCodec(onDecode: { goOn.wait() })
+        let proceed = DispatchSemaphore(value: 0)
+        let codec = FakeCodec(onDecode: { proceed.wait() })
         let stage = try Stage(codec: codec) {
             $0.decodeConcurrency = 2
             $0.maximumDecodeMemory = Self.needed
@@ -91,14 +91,14 @@ struct DecodeLimitTests {
         try await eventually("a decode that waits") { stage.engineWaitsForMemory > 0 }
         second.cancel()
         #expect(stage.engineWaitsForMemory == 0)
-        #expect(stage.pipeline.statistics.jobsUnderWay == 1)
-        goOn.signal()
-        goOn.signal()
-        try await eventually("the pipeline to rest") { stage.pipeline.statistics.jobsUnderWay == 0 }
+        #expect(stage.pipeline.statistics.jobsInFlight == 1)
+        proceed.signal()
+        proceed.signal()
+        try await eventually("the pipeline to rest") { stage.pipeline.statistics.jobsInFlight == 0 }
         stage.queue.runAll()
         #expect(log.lines == ["1"])
         _ = Self.load(3, stage, log)
-        try await eventually("the pipeline to rest") { stage.pipeline.statistics.jobsUnderWay == 0 }
+        try await eventually("the pipeline to rest") { stage.pipeline.statistics.jobsInFlight == 0 }
         stage.queue.runAll()
         #expect(log.lines == ["1", "3"])
         #expect(codec.decodes.count == 2)

@@ -40,7 +40,7 @@ struct BodyBudgetTests {
         "All transfers continue while there is room, then only the oldest",
         arguments: [
             // Everything fits.
-            [.holds(1, units: 3, isRoom: true), .holds(2, units: 4, isRoom: true), .asks(2, .goOn)],
+            [.holds(1, units: 3, isRoom: true), .holds(2, units: 4, isRoom: true), .asks(2, .proceed)],
             // The younger pauses until the older ends.
             [
                 .holds(1, units: 3, isRoom: true), .holds(2, units: 5, isRoom: false), .asks(2, .pause),
@@ -50,7 +50,7 @@ struct BodyBudgetTests {
             [
                 .holds(1, units: 4, isRoom: true), .holds(2, units: 4, isRoom: false), .asks(2, .pause),
                 .asks(1, .spill), .spilled(1, [2]), .holds(2, units: 8, isRoom: false), .asks(2, .pause),
-                .holds(1, units: 0, isRoom: false), .asks(1, .goOn), .holds(1, units: 1, isRoom: false),
+                .holds(1, units: 0, isRoom: false), .asks(1, .proceed), .holds(1, units: 1, isRoom: false),
                 .asks(1, .spill), .spilled(1, []), .ends(1, [-2]), .spilled(2, []), .ends(2, []),
             ],
             // If the others are paused, the end of the oldest lets the next spill and continue, without room.
@@ -100,7 +100,7 @@ struct BodyBudgetTests {
             _ = budget.holds(1000, first)
             _ = budget.holds(1000, second)
             let answer = budget.asked(second) { second }
-            #expect(answer == (limit == .max ? .goOn : .pause))
+            #expect(answer == (limit == .max ? .proceed : .pause))
             #expect(budget.ended(first).map(\.waiter) == (limit == .max ? [] : [second]))
         }
     }
@@ -157,7 +157,7 @@ struct BodyBudgetTests {
         stage.queue.runAll()
         #expect(log.lines == (isCancelled ? [] : ["0: whole"]))
         #expect(held(stage) == 0)
-        #expect(stage.pipeline.statistics.jobsUnderWay == 0)
+        #expect(stage.pipeline.statistics.jobsInFlight == 0)
     }
 
     @Test("Cancelled fetches, paused or not, release their bytes exactly once")
@@ -178,7 +178,7 @@ struct BodyBudgetTests {
         stage.runTurns()
         stage.transport.finishAll()
         #expect(held(stage) == 0)
-        #expect(stage.pipeline.statistics.jobsUnderWay == 0)
+        #expect(stage.pipeline.statistics.jobsInFlight == 0)
     }
 
     @Test("Without a writable temporary folder, the oldest transfer fails with tooLarge and says why")

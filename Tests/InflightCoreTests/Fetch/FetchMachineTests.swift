@@ -54,7 +54,7 @@ struct FetchMachineTests {
             switch machine.flows(at: time(2)).0 {
             case .ends(.success): return "ended"
             case .ends(.failure): return "failed"
-            case .goesOn(let transfer): return "resume \(transfer)"
+            case .continues(let transfer): return "resume \(transfer)"
             case .goesOnWhenKnown: return "later"
             }
         case .ended, .failed:

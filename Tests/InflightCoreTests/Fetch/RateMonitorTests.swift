@@ -97,7 +97,7 @@ struct RateMonitorTests {
         stage.queue.runAll()
         #expect(log.lines == ["end: timedOut"])
         #expect(stage.clock.timerCount == 0)
-        #expect(stage.pipeline.statistics.jobsUnderWay == 0)
+        #expect(stage.pipeline.statistics.jobsInFlight == 0)
     }
 
     @Test("A lower minimum, none or a longer period lets a slow transfer complete")

@@ -42,7 +42,7 @@ struct SourceTests {
         async let first = pipeline.image(for: ImageRequest(source: source))
         await entered.wait()
         async let second = pipeline.image(for: ImageRequest(source: source))
-        try await eventually("a shared load") { pipeline.statistics.sharedTasks > 0 }
+        try await eventually("a shared load") { pipeline.statistics.coalescedTasks > 0 }
         mayReturn.open()
         let images = try await [first, second]
         #expect(images.map(\.width) == [9, 9])
@@ -56,7 +56,7 @@ struct SourceTests {
     @Test("Pixels of a source are resized and converted, and loading them as data fails")
     func picture() async throws {
         let pipeline = try pipeline()
-        let source = ImageRequest.Source("drawn") { .picture(FakeCodec.pixels(width: 8, height: 4)) }
+        let source = ImageRequest.Source("drawn") { .image(FakeCodec.pixels(width: 8, height: 4)) }
         var request = ImageRequest(source: source, resize: Resize(width: 4))
         request.pixelOrder = .bgra
         let image = try await pipeline.image(for: request)
@@ -78,7 +78,7 @@ struct SourceTests {
                 calls.add()
                 entered.open()
                 await mayReturn.wait()
-                return .picture(FakeCodec.pixels(width: 8, height: 4))
+                return .image(FakeCodec.pixels(width: 8, height: 4))
             }
             let request = ImageRequest(source: source)
             let queue = ManualQueue()

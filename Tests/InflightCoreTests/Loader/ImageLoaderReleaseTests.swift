@@ -178,7 +178,7 @@ struct ImageLoaderReleaseTests {
         _ = try await all.value
         #expect(elsewhere.count == 0)
         await stage.pipeline.shutdown(.finish)
-        #expect(stage.pipeline.statistics.tasksUnderWay == 0)
+        #expect(stage.pipeline.statistics.tasksInFlight == 0)
     }
 }
 

@@ -116,7 +116,7 @@ struct ImageLoaderTests {
             let number = try #require(ending.split(separator: ":")[1].last)
             #expect(ending.hasSuffix("loaded \(number)"))
         }
-        #expect(stage.stage.pipeline.statistics.tasksUnderWay == 0)
+        #expect(stage.stage.pipeline.statistics.tasksInFlight == 0)
     }
 
     @Test("Setting an equal request starts no new load")
@@ -331,6 +331,6 @@ struct ImageLoaderTests {
         }
         stage.finish()
         #expect(stage.log.lines.last == "loaded 2")
-        #expect(stage.stage.pipeline.statistics.tasksUnderWay == 0)
+        #expect(stage.stage.pipeline.statistics.tasksInFlight == 0)
     }
 }

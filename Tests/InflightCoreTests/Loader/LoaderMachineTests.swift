@@ -155,7 +155,7 @@ struct LoaderMachineTests {
         var random = SeededGenerator(seed: seed)
         var machine = Machine()
         var requests: [Int: String] = [:]
-        var underWay: Int?
+        var inFlight: Int?
         for _ in 0..<400 {
             let current = machine.request
             let request = ["a", "b", "c"].randomElement(using: &random) ?? "a"
@@ -169,19 +169,19 @@ struct LoaderMachineTests {
                 // Any earlier load may report its end now.
                 if let (number, request) = requests.randomElement(using: &random) {
                     if machine.loadEnded(number, with: .loaded(request)) {
-                        #expect(underWay == number)
-                        underWay = nil
+                        #expect(inFlight == number)
+                        inFlight = nil
                     }
                 }
             }
-            #expect(actions.leavesOld == (actions.leavesOld && underWay != nil))
-            if actions.leavesOld { underWay = nil }
+            #expect(actions.leavesOld == (actions.leavesOld && inFlight != nil))
+            if actions.leavesOld { inFlight = nil }
             if let number = actions.begins {
-                #expect(underWay == nil)
-                underWay = number
+                #expect(inFlight == nil)
+                inFlight = number
                 requests[number] = machine.request
             }
-            #expect(machine.isLoading == (underWay != nil))
+            #expect(machine.isLoading == (inFlight != nil))
             if case .loaded(let picture) = machine.state { #expect(picture == machine.request) }
         }
     }

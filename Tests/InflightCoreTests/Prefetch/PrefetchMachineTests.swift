@@ -59,7 +59,7 @@ struct PrefetchMachineTests {
         #expect(
             [statistics.asked, statistics.sent, statistics.loaded, statistics.failed, statistics.found]
                 == [3, 3, 1, 1, 1])
-        #expect(statistics.underWay == 0 && statistics.waiting == 0)
+        #expect(statistics.inFlight == 0 && statistics.waiting == 0)
     }
 
     @Test("Only requests that are still started when the turn ends are sent")
@@ -87,7 +87,7 @@ struct PrefetchMachineTests {
         #expect(world.takeLog() == ["send a", "send b"])
         world.endTurn()
         #expect(world.takeLog() == ["cancel 2"])
-        #expect(world.machine.statistics.underWay == 1)
+        #expect(world.machine.statistics.inFlight == 1)
     }
 
     @Test("A duplicate start is ignored while the request is pending, and accepted once it has finished")
@@ -117,7 +117,7 @@ struct PrefetchMachineTests {
         #expect(world.takeLog() == ["send a", "cancel 1", "send c"])
         // The result of a cancelled request is not counted.
         world.end(1)
-        #expect(world.machine.statistics.underWay == 1)
+        #expect(world.machine.statistics.inFlight == 1)
         #expect(world.machine.statistics.loaded == 0)
     }
 
@@ -178,7 +178,7 @@ struct PrefetchMachineTests {
         #expect(machine.wasSent(1, as: 1) == false)
         _ = machine.ended(2, with: .loaded)
         #expect(machine.wasSent(2, as: 2) == false)
-        #expect(machine.statistics.underWay == 0)
+        #expect(machine.statistics.inFlight == 0)
     }
 
     @Test("Prefetched responses are kept up to a limit, evicted oldest first, and handed out once")
@@ -226,25 +226,25 @@ struct PrefetchMachineTests {
         var random = SeededGenerator(seed: seed)
         var machine = Machine(limit: 3)
         var wanted: Set<String> = []
-        var underWay: [Int: String] = [:]
+        var inFlight: [Int: String] = [:]
         var turnIsUnderWay = false
         func check(_ actions: Machine.Actions) {
-            for work in actions.cancels { #expect(underWay.removeValue(forKey: work) != nil) }
+            for work in actions.cancels { #expect(inFlight.removeValue(forKey: work) != nil) }
             for (id, wish) in actions.sends {
                 #expect(wanted.contains(wish))
-                #expect(!underWay.values.contains(wish))
-                underWay[id] = wish
+                #expect(!inFlight.values.contains(wish))
+                inFlight[id] = wish
                 #expect(machine.wasSent(id, as: id) == true)
             }
-            #expect(underWay.count <= 3)
-            #expect(machine.statistics.underWay == underWay.count)
+            #expect(inFlight.count <= 3)
+            #expect(machine.statistics.inFlight == inFlight.count)
         }
         func endTurn() {
             turnIsUnderWay = false
             check(machine.turnEnded())
-            for wish in underWay.values { #expect(wanted.contains(wish)) }
+            for wish in inFlight.values { #expect(wanted.contains(wish)) }
             #expect(
-                underWay.count == min(3, underWay.count + machine.statistics.waiting) || machine.isPaused)
+                inFlight.count == min(3, inFlight.count + machine.statistics.waiting) || machine.isPaused)
         }
         for _ in 0..<500 {
             let key = ["a", "b", "c", "d", "e", "f"].randomElement(using: &random) ?? "a"
@@ -260,8 +260,8 @@ struct PrefetchMachineTests {
                 if machine.stopped([key]) { turnIsUnderWay = true }
             case 5: endTurn()
             case 6:
-                guard let (id, wish) = underWay.min(by: { $0.key < $1.key }) else { continue }
-                underWay[id] = nil
+                guard let (id, wish) = inFlight.min(by: { $0.key < $1.key }) else { continue }
+                inFlight[id] = nil
                 // A finished request is no longer wanted unless it is started again.
                 wanted.remove(wish)
                 check(machine.ended(id, with: .loaded))

@@ -21,7 +21,7 @@ struct PrefetcherReleaseTests {
         #expect(stage.transport.cancelledURLs == [url(1)])
         stage.finish()
         #expect(stage.transport.startCount == 1)
-        #expect(stage.stage.pipeline.statistics.tasksUnderWay == 0)
+        #expect(stage.stage.pipeline.statistics.tasksInFlight == 0)
         var waiting: Prefetcher? = Prefetcher(pipeline: stage.stage.pipeline, destination: .memory)
         waiting?.start(requests(4))
         #expect(stage.stage.clock.timerCount == 1)
@@ -94,7 +94,7 @@ struct PrefetcherReleaseTests {
         turns.sync {}
         await stage.pipeline.shutdown(.finish)
         let statistics = prefetcher.statistics
-        #expect(statistics.underWay == 0 && statistics.waiting == 0)
+        #expect(statistics.inFlight == 0 && statistics.waiting == 0)
         #expect(
             statistics.asked == statistics.loaded + statistics.found + statistics.failed
                 + statistics.stopped,

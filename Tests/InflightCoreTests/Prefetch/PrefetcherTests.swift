@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 import InflightConcurrency
 import InflightTestSupport
 import Testing
@@ -230,5 +231,54 @@ struct PrefetcherTests {
         prefetcher.start(requests(1))
         stage.finish()
         #expect(prefetcher.statistics.loaded == 1)
+    }
+
+    @Test("A prefetcher with a priority sends its loads with it, URLs included")
+    func ownPriority() throws {
+        let stage = try PrefetchStage()
+        let prefetcher = Prefetcher(
+            pipeline: stage.stage.pipeline, destination: .memory, turn: .queue(stage.turns.callbackQueue), limit: 4,
+            priority: .high, endings: stage.stage.queue.callbackQueue)
+        let url = try #require(URL(string: url(1)))
+        prefetcher.start([url])
+        stage.turns.runAll()
+        #expect(stage.transport.events == [.started(url.absoluteString, .high)])
+        prefetcher.stop([url])
+        stage.turns.runAll()
+        #expect(prefetcher.statistics.stopped == 1)
+    }
+
+    @Test("Prefetching to the store stores the bytes and keeps none, and waiting returns when all have ended")
+    func store() async throws {
+        let stage = try StoreStage()
+        for number in 1...3 {
+            stage.serve(url(number), [.ok("body", fields: StoreStage.fields([("Cache-Control", "max-age=60")]))])
+        }
+        let prefetcher = Prefetcher(
+            pipeline: stage.pipeline, destination: .store, turn: .queue(.queue(DispatchQueue(label: "turns"))))
+        await prefetcher.waitUntilIdle()
+        prefetcher.start(requests(1, 2, 3))
+        await prefetcher.waitUntilIdle()
+        #expect(prefetcher.statistics.loaded == 3 && prefetcher.statistics.evicted == 0)
+        #expect(prefetcher.statistics.keptBytes == 0)
+        #expect(prefetcher.takeResponse(for: requests(1)[0]) == nil)
+        var stored = requests(2)[0]
+        stored.cachePolicy = .onlyCached
+        #expect(try await stage.pipeline.response(for: stored).body.count == 4)
+    }
+
+    @Test("Waiting for a prefetcher ends when the waiting task is cancelled")
+    func cancelledWait() async throws {
+        let stage = try PrefetchStage()
+        let prefetcher = stage.prefetcher()
+        prefetcher.start(requests(1))
+        let waiting = Task { await prefetcher.waitUntilIdle() }
+        waiting.cancel()
+        await waiting.value
+        #expect(stage.transport.startCount == 0)
+        stage.turns.runAll()
+        prefetcher.stopAll()
+        stage.turns.runAll()
+        await prefetcher.waitUntilIdle()
     }
 }

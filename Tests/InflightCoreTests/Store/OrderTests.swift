@@ -35,7 +35,7 @@ struct OrderTests {
             StoreStage.url, StoreStage.ok("one", ("Cache-Control", "max-age=60")), StoreStage.ok("two"))
         #expect(try await late.ask() == "network 200 one")
         async let second = late.ask()
-        try await eventually("the load to begin") { late.stage.pipeline.statistics.tasksUnderWay > 0 }
+        try await eventually("the load to begin") { late.stage.pipeline.statistics.tasksInFlight > 0 }
         late.store.release()
         #expect(try await second == "disk 200 one")
         #expect(late.stage.sent.count == 1)
@@ -54,7 +54,7 @@ struct OrderTests {
         late.store.hold()
         #expect(try await late.ask { $0.method = "DELETE" } == "network 200 done")
         async let third = late.ask()
-        try await eventually("the load to begin") { late.stage.pipeline.statistics.tasksUnderWay > 0 }
+        try await eventually("the load to begin") { late.stage.pipeline.statistics.tasksInFlight > 0 }
         late.store.release()
         #expect(try await third == "network 200 two")
         await late.end()

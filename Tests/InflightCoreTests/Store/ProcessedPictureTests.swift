@@ -100,7 +100,7 @@ struct ProcessedPictureTests {
             .ok(FakeCodec.picture(width: 16), fields: StoreStage.fields([Self.fresh])).stalled("head"))
         async let first = image(stage, .processed)
         async let second = image(stage, .original, width: 4)
-        try await eventually("a shared load") { stage.pipeline.statistics.sharedTasks > 0 }
+        try await eventually("a shared load") { stage.pipeline.statistics.coalescedTasks > 0 }
         stage.transport.release("head")
         _ = try await (first, second)
         await stage.settled()

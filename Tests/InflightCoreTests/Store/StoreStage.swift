@@ -110,7 +110,7 @@ final class StoreStage: Sendable {
 
     /// Waits until no job is in flight and the store has applied all pending changes.
     func idle() async throws {
-        try await eventually("the pipeline to rest") { pipeline.statistics.jobsUnderWay == 0 }
+        try await eventually("the pipeline to rest") { pipeline.statistics.jobsInFlight == 0 }
         await settled()
     }
 

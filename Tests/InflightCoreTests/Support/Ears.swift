@@ -48,7 +48,7 @@ final class Ears: ImagePipeline.Observer {
         return heard.withLock { $0 }
     }
 
-    /// The events in short form: `1 asked`, `#0 queued fetch`; jobs are numbered in order of appearance.
+    /// The events in short form: `1 requested`, `#0 queued fetch`; jobs are numbered in order of appearance.
     var lines: [String] {
         var jobs: [ImagePipeline.Event.JobNumber] = []
         return events.map { event in
@@ -64,25 +64,25 @@ final class Ears: ImagePipeline.Observer {
 
     private static func word(_ kind: ImagePipeline.Event.Kind) -> String {
         switch kind {
-        case .asked: "asked"
-        case .goesElsewhere: "elsewhere"
+        case .requested: "requested"
+        case .rerouted: "rerouted"
         case .finished(.success(let source)): "finished \(source)"
         case .finished(.failure(let code)): "finished \(code.rawValue)"
-        case .made(let kind, _, let after): "made \(kind.rawValue)\(after == nil ? "" : " after another")"
+        case .created(let kind, _, let after): "created \(kind.rawValue)\(after == nil ? "" : " after another")"
         case .queued(let lane): "queued \(lane.rawValue)"
         case .started(let lane): "started \(lane.rawValue)"
         case .prioritized(let priority): "prioritized \(priority)"
-        case .retries(let after, _): "retries after \(after)"
+        case .retryScheduled(let after, _): "retry after \(after)"
         case .failed(let code, _): "failed \(code.rawValue)"
         case .lookedUp(let found): "looked up \(found.rawValue)"
         case .readFromStore(let bytes): "read \(bytes)"
         case .sent(let method, _, let start): "sent \(method)\(start > 0 ? " from \(start)" : "")"
-        case .answered(let status): "answered \(status)"
+        case .responded(let status): "responded \(status)"
         case .received(let bytes): "received \(bytes)"
         case .exchangeEnded(let bytes): "exchange ended\(bytes.map { " \($0)" } ?? "")"
         case .redirected: "redirected"
         case .resumed(let start): "resumed at \(start)"
-        case .sentAgain: "sent again"
+        case .resent: "resent"
         case .storing(let bytes): "storing \(bytes)"
         case .stored(let bytes): "stored \(bytes)"
         default: "\(kind)"

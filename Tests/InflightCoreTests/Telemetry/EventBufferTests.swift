@@ -6,7 +6,7 @@ import Testing
 @Suite("Event buffer", .timeLimit(.minutes(10)))
 struct EventBufferTests {
     private func event(_ time: Int64, _ task: UInt32 = 1) -> ImagePipeline.Event {
-        ImagePipeline.Event(time: MonotonicTime(nanoseconds: time), task: task, kind: .joined)
+        ImagePipeline.Event(time: MonotonicTime(nanoseconds: time), task: task, kind: .coalesced)
     }
 
     /// The times of the events taken.

@@ -30,11 +30,12 @@ struct PipelineEventTests {
         stage.queue.runAll()
         #expect(
             ears.lines == [
-                "1 asked", "#0 made fetch", "1 #0 waits", "#0 queued fetch", "#0 started fetch", "#0 sent GET",
-                "#0 answered 200", "#0 received 3", "#0 exchange ended 3", "#0 succeeded", "1 finished network",
+                "1 requested", "#0 created fetch", "1 #0 subscribed", "#0 queued fetch", "#0 started fetch",
+                "#0 sent GET",
+                "#0 responded 200", "#0 received 3", "#0 exchange ended 3", "#0 succeeded", "1 finished network",
                 "1 delivered",
             ])
-        #expect(ears.events[0].kind == .asked(url: Stage.url))
+        #expect(ears.events[0].kind == .requested(url: Stage.url))
         #expect(ears.dropped == 0)
     }
 
@@ -46,7 +47,7 @@ struct PipelineEventTests {
         stage.load()
         stage.load(priority: .high)
         #expect(
-            ears.lines.suffix(4) == ["2 asked", "2 #0 waits", "2 #0 joined", "#0 prioritized high"])
+            ears.lines.suffix(4) == ["2 requested", "2 #0 subscribed", "2 #0 coalesced", "#0 prioritized high"])
         stage.transport.finishAll()
         stage.queue.runAll()
         #expect(ears.lines.suffix(4) == ["1 finished network", "2 finished shared", "1 delivered", "2 delivered"])
@@ -68,9 +69,10 @@ struct PipelineEventTests {
         let lines = ears.lines
         #expect(
             lines == [
-                "1 asked", "#0 made fetch", "#1 made decode after another", "1 #1 waits", "#0 queued fetch",
-                "#0 started fetch", "#0 sent GET", "2 asked", "#2 made decode after another", "2 #2 waits",
-                "2 #0 joined",
+                "1 requested", "#0 created fetch", "#1 created decode after another", "1 #1 subscribed",
+                "#0 queued fetch",
+                "#0 started fetch", "#0 sent GET", "2 requested", "#2 created decode after another", "2 #2 subscribed",
+                "2 #0 coalesced",
             ])
         stage.transport.finishAll()
         executor.runAll()
@@ -126,8 +128,8 @@ struct PipelineEventTests {
         let lines = ears.lines
         #expect(lines.contains("#0 redirected"))
         #expect(lines.contains("#0 failed badStatus"))
-        #expect(lines.contains("1 elsewhere"))
-        #expect(lines.filter { $0 == "1 asked" }.count == 1)
+        #expect(lines.contains("1 rerouted"))
+        #expect(lines.filter { $0 == "1 requested" }.count == 1)
         #expect(lines.filter { $0.hasPrefix("1 finished") } == ["1 finished network"])
     }
 
@@ -207,7 +209,7 @@ struct PipelineEventTests {
         stage.load()
         ears.queue.dropAll()
         stage.transport.finishAll()
-        #expect(ears.lines.first == "1 asked")
+        #expect(ears.lines.first == "1 requested")
         #expect(ears.lines.contains("#0 succeeded"))
     }
 
@@ -226,7 +228,7 @@ struct PipelineEventTests {
             stage.queue.runAll()
         }
         #expect(
-            ears.lines.suffix(4) == ["2 asked", "2 foundInMemory", "2 finished memory", "2 delivered"])
+            ears.lines.suffix(4) == ["2 requested", "2 foundInMemory", "2 finished memory", "2 delivered"])
         stage.pipeline.load(ImageRequest(Stage.url), on: stage.queue.callbackQueue) { _, _ in }
         stage.queue.dropAll()
         #expect(ears.lines.suffix(2) == ["3 finished memory", "3 dropped"])
@@ -259,7 +261,7 @@ struct PipelineEventTests {
         #expect(connected.time - sent.time == .milliseconds(2))
         let lines = ears.lines.drop { $0 != "#0 nameResolved" }
         #expect(
-            lines.prefix(4) == ["#0 nameResolved", "#0 connected(reused: false)", "#0 firstByte", "#0 answered 200"])
+            lines.prefix(4) == ["#0 nameResolved", "#0 connected(reused: false)", "#0 firstByte", "#0 responded 200"])
     }
 }
 

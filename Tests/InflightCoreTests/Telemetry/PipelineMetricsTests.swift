@@ -31,7 +31,7 @@ struct PipelineMetricsTests {
         #expect(before.running == [.fetch: 1])
         #expect(before.waiting[.fetch] == 1)
         let now = stage.pipeline.statistics
-        #expect(now.tasksUnderWay == 4)
+        #expect(now.tasksInFlight == 4)
         #expect(now.running == [.store: 0, .fetch: 1, .decode: 0])
         #expect(now.waiting == [.store: 0, .fetch: 1, .decode: 0])
         #expect(now.cancelledLoads == 1 && now.successes.isEmpty && now.failures.isEmpty)
@@ -50,7 +50,7 @@ struct PipelineMetricsTests {
         #expect(after.bytesSavedBySharing == 8)
         #expect(after.bodySizes.count == 1 && after.bodySizes.maximum == 4)
         let statistics = stage.pipeline.statistics
-        #expect(statistics.tasksUnderWay == 0)
+        #expect(statistics.tasksInFlight == 0)
         #expect(statistics.running.values.allSatisfy { $0 == 0 })
         #expect(statistics.successes == after.successes)
         #expect(statistics.failures == after.failures)

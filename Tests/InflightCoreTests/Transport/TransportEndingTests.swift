@@ -46,7 +46,7 @@ struct TransportEndingTests {
     }
 
     private func tell(_ receivers: [any TransportReceiver]) {
-        TransportEnding.tell(
+        TransportEnding.deliver(
             receivers.map {
                 TransportEnding(receiver: $0, result: .success(TransportSummary(wireBytes: 0, bodyBytes: 0)))
             })
@@ -116,7 +116,7 @@ struct TransportEndingTests {
                 return TransportEnding(
                     receiver: receiver, result: .success(TransportSummary(wireBytes: count, bodyBytes: count)))
             }
-            TransportEnding.tell(endings)
+            TransportEnding.deliver(endings)
             return now.count
         }
     }

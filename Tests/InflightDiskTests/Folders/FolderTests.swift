@@ -176,11 +176,11 @@ struct FolderTests {
         await store.shutdown()
     }
 
-    @Test("If makesFolder is false, a missing folder is not created and an existing cache is used")
+    @Test("If createsFolder is false, a missing folder is not created and an existing cache is used")
     func existingOnly() async throws {
         let folder = Folder()
         let clock = VirtualClock()
-        let store = folder.store(clock: clock) { $0.makesFolder = false }
+        let store = folder.store(clock: clock) { $0.createsFolder = false }
         for isThere in [false, true] {
             if isThere { unsafe mkdir(folder.path, 0o700) }
             await #expect { try await store.statistics() } throws: { ($0 as? LoadError)?.code == .notStored }
@@ -194,7 +194,7 @@ struct FolderTests {
         let first = folder.store()
         await first.keep("a", Bytes("x"))
         await first.shutdown()
-        let second = folder.store { $0.makesFolder = false }
+        let second = folder.store { $0.createsFolder = false }
         #expect(try await second.statistics().entries == 1)
         #expect(await second.body("a") == Bytes("x"))
         await second.shutdown()

@@ -99,7 +99,7 @@ struct URLSessionTransportTests {
             heard.withLock { counts in uncancelled.allSatisfy { counts[$0] > 0 } }
         }
         await pipeline.shutdown(.cancel)
-        #expect(pipeline.statistics.jobsUnderWay == 0 && pipeline.statistics.tasksUnderWay == 0)
+        #expect(pipeline.statistics.jobsInFlight == 0 && pipeline.statistics.tasksInFlight == 0)
         #expect(heard.withLock { $0.allSatisfy { $0 <= 1 } })
     }
 

@@ -94,7 +94,7 @@ struct AnimatedImageTests {
         let image = image(frames: 60, buffer: .init(frames: 3), workers: worker)
         for index in Array(0..<60) + [3, 50, 12] {
             let frame = try await image.frame(at: index)
-            image.expect(after: index, goesOn: true)
+            image.expect(after: index, continues: true)
             #expect(frame.index == index && image.workshop.held.count <= 3)
         }
         #expect(counts.withLock { $0.mostAlive } <= 5)
@@ -112,10 +112,10 @@ struct AnimatedImageTests {
         var frames = image.frames(loops: .times(2)).makeAsyncIterator()
         _ = try await frames.next()
         #expect(counts.withLock { $0.made } == [0, 1, 2, 3])
-        image.expect(after: 4, goesOn: true)
+        image.expect(after: 4, continues: true)
         #expect(counts.withLock { $0.made } == [0, 1, 2, 3, 5, 0, 1])
-        image.expect(after: 4, goesOn: false)
-        image.expect(after: 5, goesOn: false)
+        image.expect(after: 4, continues: false)
+        image.expect(after: 5, continues: false)
         #expect(counts.withLock { $0.made } == [0, 1, 2, 3, 5, 0, 1])
     }
 
@@ -124,7 +124,7 @@ struct AnimatedImageTests {
         let kept = KeptWork()
         do {
             let image = image(workers: kept)
-            image.expect(after: 0, goesOn: true)
+            image.expect(after: 0, continues: true)
             #expect(kept.count == 1)
         }
         kept.runFirst()

@@ -129,7 +129,7 @@ struct ContractModelViewTests {
         model.prefetcherIsMade(queue: 4, limit: 1, room: 1)
         model.prefetcherStarts([wish])
         var statistics = Prefetcher.Statistics()
-        statistics.asked = 1
+        statistics.requested = 1
         model.prefetcherSays(statistics, bodySize: 16)
         #expect(model.violation == nil)
         model.prefetcherGave(0, for: wish)

@@ -58,7 +58,7 @@ struct PipelineWorkerTests {
             if index % 3 == 0 { loads.append((load("crash-0-\(index)"), .decoderCrashed)) }
         }
         for (load, code) in loads { #expect(await load.value == code) }
-        #expect(pipeline.statistics.tasksUnderWay == 0)
+        #expect(pipeline.statistics.tasksInFlight == 0)
     }
 
     @Test("Cancelling tasks whose decodes hang frees their decode threads")

@@ -11,7 +11,7 @@ func bindCosts(_ harness: Harness) {
         configuration.memoryCache.limit = 200_000_000
         let pipeline = try ImagePipeline(configuration: configuration)
         let requests = (0..<500).map { row in
-            ImageRequest(source: ImageRequest.Source("row \(row)") { .picture(RowPictures.pixels(row)) })
+            ImageRequest(source: ImageRequest.Source("row \(row)") { .image(RowPictures.pixels(row)) })
         }
         let image = RemoteImage(pipeline: pipeline)
         let picture = unsafe gtk_picture_new()!

@@ -185,7 +185,7 @@ private final class GalleryRun {
     /// blank cells. If few cells are visible, those can be too many, so failed loads are retried.
     private func rest() {
         until("at rest \(rests), fewer than a twentieth of the cells are blank") {
-            guard server.answerOrder().underWay == 0, let frame = last?.frame else { return false }
+            guard server.answerOrder().inFlight == 0, let frame = last?.frame else { return false }
             if (frame.blank + frame.other) * 20 < frame.visible { return true }
             gallery.press("r", control: true)
             return false

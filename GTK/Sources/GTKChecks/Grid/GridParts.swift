@@ -118,7 +118,7 @@ private final class GridRun {
         for _ in 0..<3 { await frame() }
         unsafe await harness.wait(for: "an end of all loads", on: grid.window) {
             look()
-            return pipeline.statistics.tasksUnderWay == 0
+            return pipeline.statistics.tasksInFlight == 0
         }
         // The last image is visible once its fade has begun, which takes a frame.
         for _ in 0..<3 { await frame() }

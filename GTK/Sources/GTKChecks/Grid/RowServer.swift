@@ -78,5 +78,5 @@ struct AnswerOrder {
     }
 
     /// The number of requests that have no response yet.
-    var underWay: Int { places.count }
+    var inFlight: Int { places.count }
 }

@@ -19,7 +19,7 @@ extension RemoteImage {
         switch placeholder {
         case .none: drawPlaceholder(nil, nil, alone: true)
         case .color(let color): drawPlaceholder(color, nil, alone: true)
-        case .picture(let pixels): drawPlaceholder(nil, TextureCache.texture(of: pixels), alone: true)
+        case .image(let pixels): drawPlaceholder(nil, TextureCache.texture(of: pixels), alone: true)
         case .blurHash(let hash): blur(hash.averageColor, of: hash.text) { hash.pixels(width: 32, height: 32) }
         case .thumbHash(let hash): blur(hash.averageColor, of: hash.text) { hash.pixels() }
         }

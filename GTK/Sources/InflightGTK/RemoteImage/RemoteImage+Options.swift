@@ -73,7 +73,7 @@ extension RemoteImage {
         /// A ThumbHash, decoded off the main thread. Its average colour is drawn at once.
         case thumbHash(ThumbHash)
         /// Decoded pixels, drawn at once.
-        case picture(PixelBuffer)
+        case image(PixelBuffer)
     }
 
     /// The state of the bound image.

@@ -55,8 +55,8 @@ final class EngineOverlay {
         let work = MainLoop.takeWork().elapsed / .milliseconds(1) / Double(max(1, frame - lastFrame))
         lastFrame = frame
         let lines = [
-            "under way    \(engine.tasksUnderWay) tasks, \(engine.jobsUnderWay) jobs",
-            "asked        \(engine.tasks), \(engine.sharedTasks) shared",
+            "in flight    \(engine.tasksInFlight) tasks, \(engine.jobsInFlight) jobs",
+            "requested    \(engine.tasks), \(engine.coalescedTasks) coalesced",
             "sent         \(engine.exchanges)",
             "in memory    \(memory.count) pictures, \(memory.cost / 1_000_000) MB",
             "found there  \(looks == 0 ? 0 : memory.hits * 100 / looks) % of \(looks)",

@@ -35,7 +35,7 @@ extension EasyHandle {
     }
 
     static func headEnded(_ context: UnsafeMutableRawPointer?) -> Bool {
-        let goesOn = unsafe with(context) { handle, exchange, now in
+        let continues = unsafe with(context) { handle, exchange, now in
             if unsafe handle.head.pointee.is_too_long {
                 exchange.didReceiveTooMuch(inTrailers: unsafe handle.head.pointee.is_complete)
                 return false
@@ -47,7 +47,7 @@ extension EasyHandle {
             if case .final = outcome { unsafe handle.head.pointee.is_complete = true }
             return exchange.didReceive(outcome, at: now)
         }
-        return goesOn ?? false
+        return continues ?? false
     }
 
     private static func body(
@@ -85,10 +85,10 @@ extension EasyHandle {
     }
 
     private static func progress(_ context: UnsafeMutableRawPointer?, _ downloaded: curl_off_t) -> Int32 {
-        let goesOn = unsafe with(context) { _, exchange, now in
+        let continues = unsafe with(context) { _, exchange, now in
             exchange.didProgress(wireBytes: Int64(downloaded), at: now)
         }
-        return goesOn == false ? 1 : 0
+        return continues == false ? 1 : 0
     }
 
     /// libcurl has a connection and is about to send the request.

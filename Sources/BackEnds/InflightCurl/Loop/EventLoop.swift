@@ -422,7 +422,7 @@ internal import InflightCore
         while !endings.isEmpty {
             var told: [TransportEnding] = []
             swap(&told, &endings)
-            TransportEnding.tell(told)
+            TransportEnding.deliver(told)
         }
     }
 

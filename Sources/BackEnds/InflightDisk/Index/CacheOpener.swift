@@ -12,7 +12,7 @@ struct CacheOpener {
     let durability: DiskStore.Durability
     let logLimit: Int64
     /// Whether to create a cache if there is none.
-    let makesFolder: Bool
+    let createsFolder: Bool
 
     struct Opened {
         var cache: OpenCache
@@ -59,12 +59,12 @@ struct CacheOpener {
     private func tagOrNew() throws(StoreFailure) -> FolderTag {
         try checkOwner()
         if let tag = try tag() { return tag }
-        if makesFolder {
+        if createsFolder {
             try inFiles("the folder") { () throws(FileError) in try fileSystem.makeFolder(paths.folder) }
             try checkOwner()
         }
         if !CachePaths.namesWithoutTag.isSuperset(of: try names()) { return try tagFromIndex() }
-        guard makesFolder else { throw .absent(named) }
+        guard createsFolder else { throw .absent(named) }
         let lock = try lockFile()
         return try lock.hold(alone: true, waitingAtMost: OpenCache.patience) { () throws(StoreFailure) in
             if let tag = try tag() { return tag }
@@ -95,7 +95,7 @@ struct CacheOpener {
         do {
             return try fileSystem.names(in: paths.folder)
         } catch {
-            if error == .isMissing, !makesFolder { throw .absent(named) }
+            if error == .isMissing, !createsFolder { throw .absent(named) }
             throw .file(error, "the folder")
         }
     }

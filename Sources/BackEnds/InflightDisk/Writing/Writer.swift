@@ -65,7 +65,7 @@ final class Writer: @unchecked Sendable {
             paths: paths, named: configuration.folder, fileSystem: configuration.fileSystem,
             indexFileSystem: configuration.indexFileSystem, layout: configuration.layout,
             durability: configuration.durability, logLimit: configuration.logReserve,
-            makesFolder: configuration.makesFolder)
+            createsFolder: configuration.createsFolder)
     }
 
     /// - Parameter looks: Whether to check that the path still names the open index. Each transaction checks that too.

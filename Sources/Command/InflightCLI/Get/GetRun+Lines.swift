@@ -67,9 +67,9 @@ extension GetRun {
     }
 
     func newWaiter(_ text: String) -> ListItem.Waiter {
-        reporter.totals.asked += 1
+        reporter.totals.requested += 1
         return ListItem.Waiter(
-            number: reporter.opened(text), text: text, askedAt: clock.now(), line: reporter.totals.asked)
+            number: reporter.opened(text), text: text, askedAt: clock.now(), line: reporter.totals.requested)
     }
 
     func ask(_ text: String) {

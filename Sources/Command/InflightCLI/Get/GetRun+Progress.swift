@@ -18,10 +18,10 @@ extension GetRun {
 
     var progress: ProgressLine.State {
         let totals = reporter.totals
-        let underWay = live.values.reduce(Int64(0)) { $0 + $1.receivedBytes }
+        let inFlight = live.values.reduce(Int64(0)) { $0 + $1.receivedBytes }
         return ProgressLine.State(
-            done: totals.done, failed: totals.failed, asked: totals.asked + arguments.count,
-            isOpen: list.map { !$0.isAtEnd } ?? false, bytes: totals.receivedBytes + underWay,
+            done: totals.done, failed: totals.failed, requested: totals.requested + arguments.count,
+            isOpen: list.map { !$0.isAtEnd } ?? false, bytes: totals.receivedBytes + inFlight,
             elapsed: clock.now() - start)
     }
 }

@@ -33,7 +33,7 @@ enum CacheFolder {
             case .unavailable, .entryQuarantined, .recovered: break
             }
         }
-        configuration.makesFolder = false
+        configuration.createsFolder = false
         configuration.mostLogBytes = 2 << 20
         return DiskStore(configuration)
     }

@@ -23,7 +23,7 @@ extension NetworkOptions {
         // Two more threads write and encode beside those that decode.
         configuration.decodeConcurrency = decodes ? min(4, configuration.decodeConcurrency) : 1
         configuration.store = store.map { .shared($0) }
-        configuration.retry?.extraTries = retries
+        configuration.retry?.maximumRetries = retries
         if circuitBreaker > 0 {
             configuration.circuitBreaker?.failuresToOpen = circuitBreaker
         } else {

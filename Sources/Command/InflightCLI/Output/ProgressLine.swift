@@ -6,7 +6,7 @@ struct ProgressLine {
         var done = 0
         var failed = 0
         /// The number of URLs requested so far.
-        var asked = 0
+        var requested = 0
         /// Whether more URLs may be requested.
         var isOpen = false
         var bytes: Int64 = 0
@@ -20,7 +20,7 @@ struct ProgressLine {
     /// Returns the current line, in at most `columns`. The rate is that of the last second or two.
     mutating func text(_ state: State, columns: Int) -> String {
         updateRate(state)
-        let total = state.isOpen ? "\(Quantity.grouped(state.asked))+" : Quantity.grouped(state.asked)
+        let total = state.isOpen ? "\(Quantity.grouped(state.requested))+" : Quantity.grouped(state.requested)
         var parts = ["\(Quantity.grouped(state.done)) of \(total)"]
         if state.failed > 0 { parts.append("\(Quantity.grouped(state.failed)) failed") }
         parts.append(Quantity.bytes(state.bytes))
@@ -31,8 +31,8 @@ struct ProgressLine {
         while parts.count > 1, parts.joined(separator: "  ").count > columns { parts.removeLast() }
         let text = parts.joined(separator: "  ")
         let room = min(24, columns - text.count - 3)
-        guard !state.isOpen, state.asked > 0, room >= 8 else { return TerminalText.prefix(text, columns: columns) }
-        let filled = room * min(state.done, state.asked) / state.asked
+        guard !state.isOpen, state.requested > 0, room >= 8 else { return TerminalText.prefix(text, columns: columns) }
+        let filled = room * min(state.done, state.requested) / state.requested
         let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: room - filled)
         return "[\(bar)] \(text)"
     }
@@ -49,10 +49,10 @@ struct ProgressLine {
     }
 
     private func timeLeft(_ state: State) -> Duration? {
-        guard !state.isOpen, state.done > 0, state.done < state.asked else { return nil }
+        guard !state.isOpen, state.done > 0, state.done < state.requested else { return nil }
         let elapsed = Self.seconds(state.elapsed)
         guard elapsed > 0.5 else { return nil }
-        let left = elapsed / Double(state.done) * Double(state.asked - state.done)
+        let left = elapsed / Double(state.done) * Double(state.requested - state.done)
         return .seconds(max(1, left.rounded()))
     }
 

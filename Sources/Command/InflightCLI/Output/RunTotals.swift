@@ -12,7 +12,7 @@ struct RunTotals {
     static let mostGroups = 40
     static let mostExamples = 3
 
-    var asked = 0
+    var requested = 0
     var ok = 0
     var failed = 0
     var skipped = 0

@@ -42,18 +42,18 @@ struct Summary {
         }
         let verb = directory == nil ? "checked" : "stored"
         if totals.failed == 0 {
-            return totals.asked == 0
-                ? "No URLs given." : "Done: \(Quantity.count(totals.asked, noun)) in \(time)."
+            return totals.requested == 0
+                ? "No URLs given." : "Done: \(Quantity.count(totals.requested, noun)) in \(time)."
         }
-        return "\(Quantity.grouped(totals.ok)) of \(Quantity.count(totals.asked, noun)) \(verb), "
+        return "\(Quantity.grouped(totals.ok)) of \(Quantity.count(totals.requested, noun)) \(verb), "
             + "\(Quantity.grouped(totals.failed)) failed, in \(time)."
     }
 
     private var rows: [(name: String, value: String, remark: String)] {
         var rows: [(name: String, value: String, remark: String)] = []
         func add(_ name: String, _ value: String, _ remark: String = "") { rows.append((name, value, remark)) }
-        let different = Quantity.grouped(totals.asked - totals.shared)
-        add("requested", Quantity.grouped(totals.asked), totals.shared > 0 ? "\(different) unique" : "")
+        let different = Quantity.grouped(totals.requested - totals.shared)
+        add("requested", Quantity.grouped(totals.requested), totals.shared > 0 ? "\(different) unique" : "")
         add("requests sent", Quantity.grouped(totals.requests))
         if totals.shared > 0 {
             add("coalesced", Quantity.grouped(totals.shared), "served by another request")

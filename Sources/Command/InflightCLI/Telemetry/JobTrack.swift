@@ -95,7 +95,7 @@ final class JobTrack {
             add(.firstByte, from: point, to: time)
             hasFirstByte = true
             point = max(point, time)
-        case .answered(let status): answered(status, at: time)
+        case .responded(let status): answered(status, at: time)
         case .exchangeEnded:
             if !hasAnswer, !isLocal { add(hasConnected ? .firstByte : .connect, from: point, to: time) }
             close(at: time)
@@ -108,8 +108,8 @@ final class JobTrack {
         case .resumed(let start):
             mark(.resumed, at: time, "from byte \(start)")
             words.append("resumed from byte \(Quantity.grouped(Int(start)))")
-        case .sentAgain(let why): retried(at: time, why)
-        case .retries(let after, let why):
+        case .resent(let why): retried(at: time, why)
+        case .retryScheduled(let after, let why):
             retried(at: time, "\(why), after \(Quantity.time(after))")
             begin(.backoff, at: time)
         case .previewed: mark(.preview, at: time)

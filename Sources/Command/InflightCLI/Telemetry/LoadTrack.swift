@@ -37,7 +37,7 @@ final class LoadTrack {
     func hear(_ kind: ImagePipeline.Event.Kind, at time: Int) {
         switch kind {
         case .foundInMemory: words.append("in memory")
-        case .goesElsewhere(let why): words.append(why)
+        case .rerouted(let why): words.append(why)
         case .finished: finishedAt = time
         case .delivered, .dropped:
             isOver = true

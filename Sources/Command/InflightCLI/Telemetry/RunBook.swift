@@ -62,13 +62,13 @@ struct RunBook {
     private mutating func hear(
         _ kind: ImagePipeline.Event.Kind, of number: ImagePipeline.Event.TaskNumber, _ job: JobTrack?, at time: Int
     ) {
-        if case .asked = kind, tasks[number] == nil { tasks[number] = LoadTrack() }
+        if case .requested = kind, tasks[number] == nil { tasks[number] = LoadTrack() }
         guard let track = tasks[number] else { return }
         switch kind {
-        case .waits:
+        case .subscribed:
             job.map { track.waits(for: $0) }
             if let line = track.firstLine { name(track, line) }
-        case .joined: job.map { track.joined($0, at: time) }
+        case .coalesced: job.map { track.joined($0, at: time) }
         default:
             track.hear(kind, at: time)
             guard track.isOver else { return }
@@ -85,7 +85,7 @@ struct RunBook {
 
     private mutating func hear(_ kind: ImagePipeline.Event.Kind, of number: ImagePipeline.Event.JobNumber, at time: Int)
     {
-        if case .made(let kind, let subject, let after) = kind {
+        if case .created(let kind, let subject, let after) = kind {
             jobs[number] = JobTrack(
                 kind: Self.kind(kind), subject: subject, start: time, after: after.flatMap { jobs[$0] })
             return
@@ -110,7 +110,7 @@ struct RunBook {
             self.bytes.add(receivedBytes, at: time)
         default:
             if case .sent = kind { job.receivedBytes = 0 }
-            if case .retries = kind { lanes.move(&job.place, to: nil, at: time) }
+            if case .retryScheduled = kind { lanes.move(&job.place, to: nil, at: time) }
             job.hear(kind, at: time)
         }
         if kind.endsJob {

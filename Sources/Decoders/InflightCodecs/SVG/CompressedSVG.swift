@@ -23,14 +23,14 @@ public enum CompressedSVG {
     public static func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
         let (part, ending) = try expanded(bytes, limit: headerCount)
         let needed = ProbeResult.needsMoreBytes(bytes.count.saturating(plus: 1024))
-        let goesOn = ending == .cutShort && !isComplete
+        let continues = ending == .cutShort && !isComplete
         if ImageFormat.detect(part) != .svg {
-            if goesOn, part.count < 1024 { return needed }
+            if continues, part.count < 1024 { return needed }
             throw notADrawing
         }
         let result = try IsolatedFormats.probe(part, format: .svg, isComplete: ending == .whole)
         guard case .needsMoreBytes = result else { return result }
-        if goesOn { return needed }
+        if continues { return needed }
         if ending == .full { throw PictureError.damaged(.svg, "unterminated first element") }
         throw PictureError.cutShort(.svg)
     }

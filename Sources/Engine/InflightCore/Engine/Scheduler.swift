@@ -130,7 +130,7 @@ final class Scheduler: @unchecked Sendable {
             return job
         }
         counters.tasks += 1
-        if joined > 0 { counters.sharedTasks += 1 }
+        if joined > 0 { counters.coalescedTasks += 1 }
         telemetry?.record(machine.takeJournal(), of: plan, at: now)
         // Apply a priority change or a cancellation that came meanwhile.
         if let latest = task.wasAdded(id, isShared: joined > 0) {
@@ -197,7 +197,7 @@ final class Scheduler: @unchecked Sendable {
                 case (let hit, .success(let plan)):
                     if task.isCancelled { continue }
                     telemetry?.record(
-                        .goesElsewhere(why: "The response varies by header fields that differ."), task: task.number,
+                        .rerouted(why: "The response varies by header fields that differ."), task: task.number,
                         at: now)
                     enter(task, plan: plan, prefix: hit, into: &machine, now: now, actions: &actions)
                 }
@@ -516,8 +516,8 @@ final class Scheduler: @unchecked Sendable {
         lock.withLock {
             var statistics = counters
             statistics.exchanges = machine.startedFetches
-            statistics.tasksUnderWay = machine.taskCount
-            statistics.jobsUnderWay = machine.jobCount
+            statistics.tasksInFlight = machine.taskCount
+            statistics.jobsInFlight = machine.jobCount
             statistics.waitingJobs = machine.waitingJobs
             statistics.runningJobs = machine.runningJobs
             return statistics

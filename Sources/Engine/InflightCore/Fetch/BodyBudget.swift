@@ -10,7 +10,7 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
     typealias ID = UInt64
 
     enum Answer: Hashable {
-        case goOn
+        case proceed
         /// Pause until a ``Grant`` names the transfer.
         case pause
         /// Move the bytes in memory to a file, then continue.
@@ -84,9 +84,9 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
     mutating func asked(
         _ id: ID, mayPause: Bool = true, priority: ImageRequest.Priority = .normal, waiter: () -> Waiter
     ) -> Answer {
-        guard let transfer = transfers[id] else { return .goOn }
-        if transfer.hasSpilled { return transfer.bytes >= share ? .spill : .goOn }
-        if heldBytes <= threshold { return .goOn }
+        guard let transfer = transfers[id] else { return .proceed }
+        if transfer.hasSpilled { return transfer.bytes >= share ? .spill : .proceed }
+        if heldBytes <= threshold { return .proceed }
         if !mayPause || oldest == id { return .spill }
         transfers[id]?.waiter = waiter()
         transfers[id]?.priority = priority

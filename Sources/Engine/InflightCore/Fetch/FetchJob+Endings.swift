@@ -15,7 +15,7 @@ extension FetchJob {
             startOver(work)
             work.attempts.hasAskedAgain = true
             scheduler.log(.notice, "retrying with new credentials") { [("url", currentURL(work).string)] }
-            tell(.sentAgain(why: "The server requires other credentials: status \(head.status)."))
+            tell(.resent(why: "The server requires other credentials: status \(head.status)."))
             resend(work, reason: .unauthorized(head, sent: sent))
             return nil
         case (.redirect(let next), _):

@@ -59,7 +59,7 @@ extension FetchJob {
             return verdict == nil
         }
         do throws(ContentCodingError) {
-            if let bytes = unsafe bytes { unsafe try coded.decode(bytes, body) } else { try unsafe coded.goOn(body) }
+            if let bytes = unsafe bytes { unsafe try coded.decode(bytes, body) } else { try unsafe coded.resume(body) }
             return verdict
         } catch {
             return .failure(codingFailure(error))
@@ -112,7 +112,7 @@ extension FetchJob {
                     Paused(job: self, exchange: number)
                 }
             }
-            if answer == .goOn, !hasMore { return nil }
+            if answer == .proceed, !hasMore { return nil }
             work.machine.stops(untilRoom: answer == .pause, at: now)
             return answer
         }
@@ -164,7 +164,7 @@ extension FetchJob {
         if let rate { stage.rates.add(self, checkAt: rate.time ?? now) }
         switch next {
         case .ends(let ending): if let step = exchangeEnded(ending) { scheduler.jobAdvanced(step) }
-        case .goesOn(let transfer): if isWanted { transfer.resume() } else { transfer.cancel() }
+        case .continues(let transfer): if isWanted { transfer.resume() } else { transfer.cancel() }
         case .goesOnWhenKnown: break
         }
     }

@@ -50,7 +50,7 @@ extension FetchJob {
     private func resume(from resumption: Resumption, _ head: ResponseHead, _ work: Work) -> ResponseHead? {
         let requestTime = work.cache?.requestTime ?? clock.wallTime
         switch resumption.verdict(on: head, requestTime: requestTime, responseTime: clock.wallTime) {
-        case .goOn(let incoming):
+        case .proceed(let incoming):
             work.cache?.changes.keeping = work.cache.map { Self.keeping(incoming, from: resumption, $0) } ?? .nothing
             work.response.continuation = incoming
             tell(.resumed(at: resumption.offset))

@@ -20,7 +20,7 @@ extension FetchJob {
                 after: error, head, method: work.redirected?.method ?? plan.request.method, url: url,
                 failedAttempts: work.attempts.failed)
         else { return nil }
-        tell(.retries(after: delay, why: head.map { "status \($0.status)" } ?? error.message))
+        tell(.retryScheduled(after: delay, why: head.map { "status \($0.status)" } ?? error.message))
         scheduler.log(.notice, "retrying later") {
             [
                 ("url", url.string), ("because", error.description),

@@ -70,7 +70,7 @@ extension FetchJob {
     func resend(_ work: Work, as exchange: CacheExchange) {
         startOver(work)
         work.cache?.exchange = exchange
-        tell(.sentAgain(why: "The stored response cannot be used."))
+        tell(.resent(why: "The stored response cannot be used."))
         scheduler.log(.debug, "request sent again with other header fields") { [("url", currentURL(work).string)] }
         resend(work, reason: .first)
     }

@@ -164,7 +164,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         guard let work else { return .cancel }
         if head.version != .none { noteAnswer(work) }
         if head.version.isMultiplexed { scheduler.originMultiplexes(currentURL(work)) }
-        tell(.answered(status: head.status))
+        tell(.responded(status: head.status))
         work.exchange.head = head
         work.exchange.responseTime = clock.wallTime
         noteInvalidation(by: head, work)

@@ -359,7 +359,7 @@ struct FetchMachine<Parts: FetchParts> {
         /// The exchange has ended meanwhile.
         case ends(Ending)
         /// Resume the transfer, or cancel it if the rest is not needed.
-        case goesOn(Parts.Transfer)
+        case continues(Parts.Transfer)
         /// ``transferKnown(_:number:)`` will resume it.
         case goesOnWhenKnown
     }
@@ -376,7 +376,7 @@ struct FetchMachine<Parts: FetchParts> {
             if !isHook { exchange.rate?.resumed(at: now) }
             let rate = isHook ? nil : exchange.rate?.check(at: now)
             if let held { return (.ends(held), rate) }
-            if let transfer = exchange.transfer { return (.goesOn(transfer), rate) }
+            if let transfer = exchange.transfer { return (.continues(transfer), rate) }
             exchange.link = .pending(resumes: true)
             return (.goesOnWhenKnown, rate)
         }

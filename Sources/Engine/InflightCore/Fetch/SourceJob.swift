@@ -57,12 +57,12 @@ final class SourceJob: EngineJob, @unchecked Sendable {
                 LoadedResponse(
                     head: Self.head, body: bytes, url: plan.url.string, wireBytes: Int64(bytes.count), source: .source))
         // Tasks that request data share this call with tasks that request the image, and fail because there is no data.
-        case (.picture(let pixels), .image), (.picture(let pixels), .data), (.picture(let pixels), .response):
+        case (.image(let pixels), .image), (.image(let pixels), .data), (.image(let pixels), .response):
             return .image(
                 LoadedImage(
                     pixels: pixels, info: Self.info(pixels), head: Self.head, url: plan.url.string, bodyBytes: 0,
                     wireBytes: 0, source: .source))
-        case (.picture(let pixels), .info):
+        case (.image(let pixels), .info):
             return .info(remote(Self.info(pixels), byteCount: 0))
         }
     }

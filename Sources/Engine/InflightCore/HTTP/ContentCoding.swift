@@ -94,7 +94,7 @@ final class CodedBody {
         stages = decoders.map { Stage(decoder: $0) }
     }
 
-    /// Whether a call was stopped. If so, ``goOn(_:)`` has to be called before more bytes are decoded.
+    /// Whether a call was stopped. If so, ``resume(_:)`` has to be called before more bytes are decoded.
     var hasMore: Bool { stages.contains { $0.rest != nil } }
 
     /// Decodes `bytes` and passes the result on, until `body` returns that it wants no more for now.
@@ -106,7 +106,7 @@ final class CodedBody {
     }
 
     /// Continues a call that was stopped.
-    func goOn(_ body: (UnsafeRawBufferPointer) -> Bool) throws(ContentCodingError) {
+    func resume(_ body: (UnsafeRawBufferPointer) -> Bool) throws(ContentCodingError) {
         for index in stages.indices.reversed() {
             guard let rest = stages[index].rest else { continue }
             stages[index].rest = nil

@@ -18,4 +18,18 @@ extension ImagePipeline {
     ) -> ImageTask {
         load(request, on: CallbackQueue.queue(queue), progress: progress, preview: preview, completion: completion)
     }
+
+    /// Loads bytes without decoding them, with callbacks on a dispatch queue. Equivalent to
+    /// ``loadResponse(_:on:progress:preview:completion:)-(_,CallbackQueue,_,_,_)`` on `.queue(queue)`.
+    @_disfavoredOverload
+    @discardableResult
+    public func loadResponse(
+        _ request: ImageRequest, on queue: DispatchQueue,
+        progress: (@Sendable (ImageTask, ImageTask.Progress) -> Void)? = nil,
+        preview: (@Sendable (ImageTask, ImagePreview) -> Void)? = nil,
+        completion: @escaping @Sendable (ImageTask, Result<LoadedResponse, LoadError>) -> Void
+    ) -> ImageTask {
+        let queue = CallbackQueue.queue(queue)
+        return loadResponse(request, on: queue, progress: progress, preview: preview, completion: completion)
+    }
 }

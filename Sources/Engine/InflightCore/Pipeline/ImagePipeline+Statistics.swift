@@ -10,15 +10,15 @@ extension ImagePipeline {
         /// continues with another request, such as a fallback, is counted again.
         public internal(set) var tasks = 0
         /// The number of tasks that were coalesced with a job in flight.
-        public internal(set) var sharedTasks = 0
+        public internal(set) var coalescedTasks = 0
         /// The number of slots in the fetch lane that were put to use by fetches and sources. Each redirect and each
         /// retry takes another slot. The repeated request after a 401 takes none.
         public internal(set) var exchanges = 0
 
         /// The number of tasks that wait for a job now.
-        public internal(set) var tasksUnderWay = 0
+        public internal(set) var tasksInFlight = 0
         /// The number of jobs that are queued or running, or have not stopped yet.
-        public internal(set) var jobsUnderWay = 0
+        public internal(set) var jobsInFlight = 0
         /// The bytes of bodies in flight that are in memory; see
         /// ``ImagePipeline/Configuration/maximumBodyBytesInFlight``.
         public internal(set) var bodyBytesInFlight: Int64 = 0

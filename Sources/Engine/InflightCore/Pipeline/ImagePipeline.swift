@@ -38,6 +38,8 @@ public final class ImagePipeline: Sendable {
     let fetching: FetchStage
     let driver: TaskDriver
     let storage: ResponseStorage
+    /// The configuration that the pipeline was created with.
+    public let configuration: Configuration
 
     /// Creates a pipeline with transports and a store as its configuration says.
     ///
@@ -53,6 +55,7 @@ public final class ImagePipeline: Sendable {
         decoding = DecodeStage(configuration, scheduler: scheduler, images: images, storage: storage)
         fetching = FetchStage(configuration, decoding: decoding, transports: transports)
         driver = TaskDriver(fetching: fetching, decoding: decoding)
+        self.configuration = configuration
     }
 
     /// The codecs of this pipeline, for bytes that are already in memory.
@@ -93,18 +96,16 @@ public final class ImagePipeline: Sendable {
         preview: (@MainActor @Sendable (ImageTask, ImagePreview) -> Void)? = nil,
         completion: @escaping @MainActor @Sendable (ImageTask, Result<LoadedImage, LoadError>) -> Void
     ) -> ImageTask {
-        var confinedProgress: CallbackSink.Progress?
-        if let progress {
-            confinedProgress = { task, value in MainActor.assumeIsolated { progress(task, value) } }
-        }
-        var confinedPreview: CallbackSink.Preview?
-        if let preview {
-            confinedPreview = { task, value in MainActor.assumeIsolated { preview(task, value) } }
-        }
-        let sink = CallbackSink(
-            queue: queue.queue, progress: confinedProgress, preview: confinedPreview,
-            completion: .image { task, result in MainActor.assumeIsolated { completion(task, result) } })
-        return driver.load(request, goal: .image, sink: sink)
+        load(
+            request, on: queue.queue, progress: progress.map(Self.confined), preview: preview.map(Self.confined),
+            completion: Self.confined(completion))
+    }
+
+    /// Returns a callback that the main queue calls, as one that any queue may call.
+    private static func confined<Value: Sendable>(
+        _ callback: @escaping @MainActor @Sendable (ImageTask, Value) -> Void
+    ) -> @Sendable (ImageTask, Value) -> Void {
+        { task, value in MainActor.assumeIsolated { callback(task, value) } }
     }
 
     /// Loads an image, with callbacks on `queue`. They are called in order, one at a time, and never inside this call.
@@ -128,6 +129,20 @@ public final class ImagePipeline: Sendable {
         driver.load(
             request, goal: .image,
             sink: CallbackSink(queue: queue, progress: progress, preview: preview, completion: .image(completion)))
+    }
+
+    /// Loads bytes without decoding them, with callbacks on the main queue. Otherwise like
+    /// ``loadResponse(_:on:progress:preview:completion:)-(_,CallbackQueue,_,_,_)``.
+    @discardableResult
+    public func loadResponse(
+        _ request: ImageRequest, on queue: MainCallbackQueue,
+        progress: (@MainActor @Sendable (ImageTask, ImageTask.Progress) -> Void)? = nil,
+        preview: (@MainActor @Sendable (ImageTask, ImagePreview) -> Void)? = nil,
+        completion: @escaping @MainActor @Sendable (ImageTask, Result<LoadedResponse, LoadError>) -> Void
+    ) -> ImageTask {
+        loadResponse(
+            request, on: queue.queue, progress: progress.map(Self.confined), preview: preview.map(Self.confined),
+            completion: Self.confined(completion))
     }
 
     /// Loads bytes without decoding them, except for previews if the request asks for them. The callbacks are those of

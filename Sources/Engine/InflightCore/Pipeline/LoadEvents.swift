@@ -61,6 +61,22 @@ public struct LoadEvents: AsyncSequence, Sendable {
         AsyncIterator(owner: owner)
     }
 
+    /// The image of the load, without its other events: the rest of the sequence is consumed.
+    ///
+    /// - Throws: the error of the load; ``LoadError/Code/cancelled`` if it was cancelled.
+    public var image: LoadedImage {
+        get async throws(LoadError) {
+            for await event in self {
+                switch event {
+                case .success(let image): return image
+                case .failure(let error): throw error
+                case .progress, .preview, .stale: continue
+                }
+            }
+            throw .cancelled(url: task.plan?.url.string, stage: .request)
+        }
+    }
+
     /// The iterator of a load's events. The first call of `next()` starts the load.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let owner: Owner

@@ -8,10 +8,21 @@ final class PrefetchCore: Sendable {
         var machine: Machine
         /// Ends the turn, if turns end by time.
         var timer: (any ScheduledWork)?
+        /// Opened when the machine is idle.
+        var waiters: [Bridge] = []
+
+        /// Returns the waiters to open now.
+        mutating func takeWaiters() -> [Bridge] {
+            guard machine.isIdle, !waiters.isEmpty else { return [] }
+            defer { waiters = [] }
+            return waiters
+        }
     }
 
     private let pipeline: ImagePipeline
     private let goal: RequestPlan.Goal
+    private let keepsBytes: Bool
+    private let priority: ImageRequest.Priority
     private let turn: Prefetcher.Turn
     /// The queue for the endings of loads, and for the ends of timed turns.
     private let queue: CallbackQueue
@@ -19,18 +30,25 @@ final class PrefetchCore: Sendable {
 
     init(
         pipeline: ImagePipeline, destination: Prefetcher.Destination, turn: Prefetcher.Turn, limit: Int,
-        queue: CallbackQueue
+        priority: ImageRequest.Priority, queue: CallbackQueue
     ) {
         self.pipeline = pipeline
+        self.priority = priority
         self.turn = turn
         self.queue = queue
         switch destination.kind {
         case .memory:
             goal = .image
+            keepsBytes = false
             state = Guarded(State(machine: Machine(limit: limit)))
         case .bytes(let keptLimit):
             goal = .data
+            keepsBytes = true
             state = Guarded(State(machine: Machine(limit: limit, keptLimit: keptLimit)))
+        case .store:
+            goal = .data
+            keepsBytes = false
+            state = Guarded(State(machine: Machine(limit: limit)))
         }
     }
 
@@ -71,6 +89,20 @@ final class PrefetchCore: Sendable {
         let (actions, timer) = state.withLock { ($0.machine.closed(), $0.timer.take()) }
         timer?.cancel()
         perform(actions)
+    }
+
+    func waitUntilIdle() async {
+        let bridge = Bridge()
+        await withTaskCancellationHandler {
+            let isIdle = state.withLock { state in
+                if !state.machine.isIdle { state.waiters.append(bridge) }
+                return state.machine.isIdle
+            }
+            if isIdle { return }
+            await bridge.wait()
+        } onCancel: {
+            bridge.open()
+        }
     }
 
     func take(_ request: ImageRequest) -> LoadedResponse? {
@@ -138,11 +170,12 @@ final class PrefetchCore: Sendable {
         for task in actions.cancels { task.cancel() }
         for (id, wish) in actions.sends { send(id, wish) }
         withExtendedLifetime(actions) {}
+        for waiter in state.withLock({ $0.takeWaiters() }) { waiter.open() }
     }
 
     private func send(_ id: Machine.ID, _ wish: ImageRequest) {
         var request = wish
-        request.priority = .veryLow
+        request.priority = priority
         let task: ImageTask
         if goal == .image {
             task = pipeline.load(request, on: queue) { _, result in
@@ -154,8 +187,9 @@ final class PrefetchCore: Sendable {
         } else {
             task = pipeline.loadResponse(request, on: queue) { _, result in
                 switch result {
-                case .success(let response):
+                case .success(let response) where self.keepsBytes:
                     self.didEnd(id, with: .gave(response, cost: Int64(response.body.count)))
+                case .success: self.didEnd(id, with: .loaded)
                 case .failure: self.didEnd(id, with: .failed)
                 }
             }

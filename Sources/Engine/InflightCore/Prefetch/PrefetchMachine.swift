@@ -48,7 +48,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
     private(set) var isPaused = false
     private(set) var isClosed = false
     private var counters = Prefetcher.Statistics()
-    private var underWay = 0
+    private var inFlight = 0
     private var waiting = 0
     private var keptCost: Int64 = 0
 
@@ -57,7 +57,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
     private var latest = 0
     /// In the order of the calls.
     private var touched: [ID] = []
-    private var isTurnUnderWay = false
+    private var isTurnOpen = false
     /// The waiting entries in the order of their requests, including some that have left.
     private var line: ArraySlice<ID> = []
     /// The kept entries, oldest first, including some that have left.
@@ -72,10 +72,13 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
     var statistics: Prefetcher.Statistics {
         var statistics = counters
         statistics.waiting = waiting
-        statistics.underWay = underWay
+        statistics.inFlight = inFlight
         statistics.keptBytes = keptCost
         return statistics
     }
+
+    /// Whether no request is new, queued or in flight, and no turn is open.
+    var isIdle: Bool { waiting == 0 && inFlight == 0 && !isTurnOpen }
 
     // MARK: Owner events
 
@@ -87,7 +90,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
                 touch(id, isWanted: true)
                 continue
             }
-            counters.asked += 1
+            counters.requested += 1
             latest += 1
             ids[key] = latest
             entries[latest] = Entry(key: key, wish: wish)
@@ -98,7 +101,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
 
     /// Requests were started that can never be loaded.
     mutating func refused(_ count: Int) {
-        counters.asked += count
+        counters.requested += count
         counters.failed += count
     }
 
@@ -118,7 +121,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
 
     mutating func turnEnded() -> Actions {
         var actions = Actions()
-        isTurnUnderWay = false
+        isTurnOpen = false
         let ids = touched
         touched = []
         for id in ids { settle(id, &actions) }
@@ -175,7 +178,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
             if case .gave(let yield, _) = ending { actions.droppedYields.append(yield) }
             return actions
         }
-        underWay -= 1
+        inFlight -= 1
         switch ending {
         case .loaded: counters.loaded += 1
         case .found: counters.found += 1
@@ -210,8 +213,8 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
     }
 
     private mutating func beginTurn() -> Bool {
-        if isTurnUnderWay || touched.isEmpty { return false }
-        isTurnUnderWay = true
+        if isTurnOpen || touched.isEmpty { return false }
+        isTurnOpen = true
         return true
     }
 
@@ -229,9 +232,9 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
         switch entry.phase {
         case .new: break
         case .waiting: waiting -= 1
-        case .sending: underWay -= 1
+        case .sending: inFlight -= 1
         case .running(let work):
-            underWay -= 1
+            inFlight -= 1
             actions.cancels.append(work)
         case .kept(let yield, let cost):
             keptCost -= cost
@@ -249,7 +252,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
     }
 
     private mutating func sendNext(_ actions: inout Actions) {
-        while !isPaused, underWay < limit, let id = line.popFirst() {
+        while !isPaused, inFlight < limit, let id = line.popFirst() {
             guard let entry = entries[id], case .waiting = entry.phase else { continue }
             waiting -= 1
             guard entry.isWanted else {
@@ -258,7 +261,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
                 continue
             }
             entries[id]?.phase = .sending
-            underWay += 1
+            inFlight += 1
             counters.sent += 1
             actions.sends.append((id, entry.wish))
         }

@@ -6,6 +6,7 @@ extension Prefetcher {
         enum Kind: Hashable, Sendable {
             case memory
             case bytes(limit: Int64)
+            case store
         }
 
         let kind: Kind
@@ -24,6 +25,10 @@ extension Prefetcher {
         public static func bytes(limit: Int64) -> Destination {
             Destination(kind: .bytes(limit: max(0, limit)))
         }
+
+        /// Fetches without decoding, into the pipeline's response store, as HTTP allows. The prefetcher keeps nothing.
+        /// Without a store (``ImagePipeline/Configuration/store``), the fetched bytes are lost.
+        public static let store = Destination(kind: .store)
     }
 
     /// The unit in which calls are compared: a request that is started and stopped within one turn is never sent.
@@ -51,7 +56,7 @@ extension Prefetcher {
     public struct Statistics: Sendable, Hashable {
         /// The number of different requests that were started. A request that is started again while it is queued, in
         /// flight or kept is not counted again.
-        public var asked = 0
+        public var requested = 0
         /// The number of loads that were sent.
         public var sent = 0
         /// The number of loads that succeeded, except those in ``found``.
@@ -67,7 +72,7 @@ extension Prefetcher {
         /// The number of queued requests.
         public var waiting = 0
         /// The number of loads in flight.
-        public var underWay = 0
+        public var inFlight = 0
         /// The number of bytes that are kept.
         public var keptBytes: Int64 = 0
 

@@ -1,7 +1,13 @@
 internal import Dispatch
 package import InflightConcurrency
 
-/// A prefetcher, which loads images ahead of their use, at the lowest priority.
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
+
+/// A prefetcher, which loads images ahead of their use, at the lowest priority unless another is given.
 ///
 /// ```swift
 /// let prefetcher = Prefetcher(pipeline: pipeline, destination: .memory)
@@ -12,7 +18,7 @@ package import InflightConcurrency
 /// A request is identified by what it loads, as jobs are: starting it twice is starting it once, and one stop ends it.
 /// A request to the pipeline for the same image coalesces with the prefetch, and raises its priority to its own.
 ///
-/// - Thread: any, for every method. There are no callbacks.
+/// - Thread: any, for every method. There are no callbacks; ``waitUntilIdle()`` returns when all requests have ended.
 /// - Turns: calls only record the requested state. The end of the turn (see ``Turn``) compares that with the loads in
 ///   flight: requests that were started and stopped are not sent, and loads that were stopped and started are not
 ///   interrupted, in whatever order. By default a turn ends 10 ms after its first call, which needs no queue to be
@@ -24,7 +30,7 @@ package import InflightConcurrency
 /// - Cost: a key for each request and call, about a microsecond; one lock for each call.
 public final class Prefetcher: Sendable {
     private let core: PrefetchCore
-    /// The destination of the prefetched images: the memory cache, or bytes kept by the prefetcher.
+    /// The destination of the prefetched images: the memory cache, the response store, or bytes kept by the prefetcher.
     public let destination: Destination
 
     /// The queue for the endings of loads. No callback of a caller runs on it.
@@ -37,23 +43,25 @@ public final class Prefetcher: Sendable {
     ///   - destination: the destination of the prefetched images.
     ///   - turn: the unit in which calls are compared.
     ///   - limit: the maximum number of concurrent loads. Values below 1 count as 1.
+    ///   - priority: the priority of the loads.
     public convenience init(
         pipeline: ImagePipeline, destination: Destination, turn: Turn = .time(.milliseconds(10)),
-        limit: Int = 4
+        limit: Int = 4, priority: ImageRequest.Priority = .veryLow
     ) {
         self.init(
-            pipeline: pipeline, destination: destination, turn: turn, limit: limit,
+            pipeline: pipeline, destination: destination, turn: turn, limit: limit, priority: priority,
             endings: .queue(Self.endings))
     }
 
     /// - Parameter endings: the queue for the endings of loads, and for the ends of timed turns.
     package init(
         pipeline: ImagePipeline, destination: Destination, turn: Turn, limit: Int,
-        endings: CallbackQueue
+        priority: ImageRequest.Priority = .veryLow, endings: CallbackQueue
     ) {
         self.destination = destination
         core = PrefetchCore(
-            pipeline: pipeline, destination: destination, turn: turn, limit: limit, queue: endings)
+            pipeline: pipeline, destination: destination, turn: turn, limit: limit, priority: priority,
+            queue: endings)
     }
 
     deinit {
@@ -66,6 +74,17 @@ public final class Prefetcher: Sendable {
     /// Stops prefetching requests: queued ones are removed, loads in flight are cancelled, kept bytes are dropped.
     /// Requests that were never started are ignored.
     public func stop(_ requests: some Sequence<ImageRequest>) { core.stop(requests) }
+
+    /// Starts prefetching URLs, with all other properties of their requests at their defaults.
+    public func start(_ urls: some Sequence<URL>) { core.start(urls.map { ImageRequest(url: $0) }) }
+
+    /// Stops prefetching URLs that were started without other properties.
+    public func stop(_ urls: some Sequence<URL>) { core.stop(urls.map { ImageRequest(url: $0) }) }
+
+    /// Returns when no request is queued or in flight: each has ended or was stopped. Also returns, at once, when the
+    /// surrounding task is cancelled, or the prefetcher is released. While prefetching is paused, queued requests do
+    /// not end.
+    public func waitUntilIdle() async { await core.waitUntilIdle() }
 
     /// Stops prefetching all requests. The prefetcher remains usable.
     public func stopAll() { core.stopAll() }

@@ -45,14 +45,14 @@ struct PreviewMachine {
     /// `count` bytes of the body have arrived.
     mutating func bytesCame(_ count: Int64, now: MonotonicTime) -> Action {
         bytes = count
-        return phase == .resting ? goOn(now) : .nothing
+        return phase == .resting ? proceed(now) : .nothing
     }
 
     /// The time of ``Action/wake(_:)`` has come.
     mutating func timeCame(now: MonotonicTime) -> Action {
         guard phase == .waiting else { return .nothing }
         phase = .resting
-        return goOn(now)
+        return proceed(now)
     }
 
     /// The preview was made, or there was nothing new to show yet.
@@ -62,7 +62,7 @@ struct PreviewMachine {
         guard phase == .making else { return .nothing }
         phase = isFinal ? .ended : .resting
         next = now + interval
-        return isFinal ? .nothing : goOn(now)
+        return isFinal ? .nothing : proceed(now)
     }
 
     /// There is no slot for the preview now.
@@ -71,7 +71,7 @@ struct PreviewMachine {
         phase = .resting
         usedBytes = 0
         next = now + max(interval, Self.leastPause)
-        return goOn(now)
+        return proceed(now)
     }
 
     /// The body starts over.
@@ -82,7 +82,7 @@ struct PreviewMachine {
 
     mutating func ended() { phase = .ended }
 
-    private mutating func goOn(_ now: MonotonicTime) -> Action {
+    private mutating func proceed(_ now: MonotonicTime) -> Action {
         guard bytes >= max(leastBytes, usedBytes + usedBytes / 8 + 1) else { return .nothing }
         guard now >= next else {
             phase = .waiting

@@ -12,7 +12,7 @@ extension ImageRequest {
             case bytes(Bytes)
             /// A decoded image, to be resized and processed as the request says. Loads of bytes fail with
             /// ``LoadError/Code/invalidRequest``, because there is no file.
-            case picture(PixelBuffer)
+            case image(PixelBuffer)
         }
 
         /// The identity of the image: two sources with the same identity are expected to return the same image.
@@ -31,4 +31,9 @@ extension ImageRequest {
             self.load = load
         }
     }
+}
+
+extension ImageRequest.Source: Hashable {
+    public static func == (left: Self, right: Self) -> Bool { left.identity == right.identity }
+    public func hash(into hasher: inout Hasher) { hasher.combine(identity) }
 }

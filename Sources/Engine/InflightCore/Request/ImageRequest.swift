@@ -193,11 +193,15 @@ public struct ImageRequest: Sendable {
     /// - Parameters:
     ///   - url: an absolute URL. It is not validated here: if it is invalid, the load fails.
     ///   - resize: the target size; if nil, the image keeps its own.
+    ///   - processors: the processors applied to the resized image, in this order.
     ///   - priority: the urgency of the load.
-    public init(_ url: String, resize: Resize? = nil, priority: Priority = .normal) {
+    public init(
+        _ url: String, resize: Resize? = nil, processors: [ImageProcessor] = [], priority: Priority = .normal
+    ) {
         self.url = url
         self.resize = resize
         self.priority = priority
+        if !processors.isEmpty { changeRest { $0.processors = processors } }
     }
 
     /// Creates a request for an image from the program's own code.
@@ -205,9 +209,13 @@ public struct ImageRequest: Sendable {
     /// - Parameters:
     ///   - source: the source of the image, whose identity takes the place of the URL.
     ///   - resize: the target size; if nil, the image keeps its own.
+    ///   - processors: the processors applied to the resized image, in this order.
     ///   - priority: the urgency of the load.
-    public init(source: Source, resize: Resize? = nil, priority: Priority = .normal) {
-        self.init(ResourceURL(source: source.identity).string, resize: resize, priority: priority)
+    public init(
+        source: Source, resize: Resize? = nil, processors: [ImageProcessor] = [], priority: Priority = .normal
+    ) {
+        let url = ResourceURL(source: source.identity).string
+        self.init(url, resize: resize, processors: processors, priority: priority)
         changeRest { $0.source = source }
     }
 
@@ -216,9 +224,27 @@ public struct ImageRequest: Sendable {
     /// - Parameters:
     ///   - url: an absolute URL. If it is relative, the load fails.
     ///   - resize: the target size; if nil, the image keeps its own.
+    ///   - processors: the processors applied to the resized image, in this order.
     ///   - priority: the urgency of the load.
-    public init(url: URL, resize: Resize? = nil, priority: Priority = .normal) {
-        self.init(url.absoluteString, resize: resize, priority: priority)
+    public init(
+        url: URL, resize: Resize? = nil, processors: [ImageProcessor] = [], priority: Priority = .normal
+    ) {
+        self.init(url.absoluteString, resize: resize, processors: processors, priority: priority)
+    }
+}
+
+/// Requests are equal if all of their properties are. Sources and processors are compared by their identities.
+extension ImageRequest: Hashable {
+    public static func == (left: ImageRequest, right: ImageRequest) -> Bool {
+        left.url == right.url && left.resize == right.resize && left.priority == right.priority
+            && (left.rest === right.rest || left.rest.value == right.rest.value)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(url)
+        hasher.combine(resize)
+        hasher.combine(priority)
+        hasher.combine(rest.value)
     }
 }
 
@@ -261,7 +287,7 @@ extension ImageRequest {
         }
     }
 
-    private struct Values: Sendable {
+    private struct Values: Sendable, Hashable {
         var method = "GET"
         var fields = HTTPFields()
         var originFields = HTTPFields()

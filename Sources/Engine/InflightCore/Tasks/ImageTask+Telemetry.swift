@@ -10,7 +10,7 @@ extension ImageTask {
         stripe.lock.withLock {
             guard state.isWaiting else { return }
             state.isHeard = true
-            telemetry.record(.asked(url: url), task: number, at: now)
+            telemetry.record(.requested(url: url), task: number, at: now)
         }
         telemetry.handOut()
     }

@@ -177,7 +177,7 @@ final class TaskDriver: Sendable {
 
     /// Reports that the task continues with another load.
     private func report(_ task: ImageTask, _ why: @autoclosure () -> String) {
-        scheduler.telemetry?.tell(.goesElsewhere(why: why()), task: task.number)
+        scheduler.telemetry?.tell(.rerouted(why: why()), task: task.number)
     }
 
     private func log(_ message: String, _ request: ImageRequest, _ failure: JobResult) {

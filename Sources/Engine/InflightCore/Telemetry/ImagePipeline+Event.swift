@@ -91,20 +91,20 @@ extension ImagePipeline {
         }
 
         /// The kind of an event, with its details. Events about loads have a ``ImagePipeline/Event/task``, all others a
-        /// ``ImagePipeline/Event/job``; ``waits`` and ``joined`` have both.
+        /// ``ImagePipeline/Event/job``; ``subscribed`` and ``coalesced`` have both.
         public enum Kind: Sendable, Hashable {
             // MARK: Loads
 
             /// The load began. If the URL is invalid, this is its text without credentials.
-            case asked(url: String)
+            case requested(url: String)
             /// The image was found in memory.
             case foundInMemory
             /// The load waits for the result of this job.
-            case waits
+            case subscribed
             /// The job was already in flight for another load.
-            case joined
+            case coalesced
             /// The load continues elsewhere: with a fallback, or with its origin because the stored data is unusable.
-            case goesElsewhere(why: String)
+            case rerouted(why: String)
             /// The outcome is known.
             case finished(Outcome)
             /// The result was delivered. Nothing follows.
@@ -120,7 +120,7 @@ extension ImagePipeline {
             ///
             /// - subject: the URL, and for a processor its number.
             /// - after: the job whose result is this job's input.
-            case made(JobKind, subject: String, after: JobNumber?)
+            case created(JobKind, subject: String, after: JobNumber?)
             /// The job waits for a slot in a lane.
             case queued(Lane)
             /// The job has a slot in the lane, and runs.
@@ -128,7 +128,7 @@ extension ImagePipeline {
             /// The job's priority: the highest of its subscribers.
             case prioritized(ImageRequest.Priority)
             /// The job waits, without a slot, for its next attempt.
-            case retries(after: Duration, why: String)
+            case retryScheduled(after: Duration, why: String)
             /// The job has changed the state of an origin's circuit.
             case circuitChanged(origin: String, CircuitState)
             /// The last subscriber has left.
@@ -163,7 +163,7 @@ extension ImagePipeline {
             /// The first byte of the response was received.
             case firstByte
             /// The head of a response was received.
-            case answered(status: Int)
+            case responded(status: Int)
             /// The number of body bytes received so far. Reported about every 64 KiB, and at the end of the exchange.
             case received(bytes: Int64)
             /// The exchange has ended.
@@ -177,7 +177,7 @@ extension ImagePipeline {
             /// The rest of a partial body is being received, from this byte on.
             case resumed(at: Int64)
             /// The request is repeated at once, in the same slot.
-            case sentAgain(why: String)
+            case resent(why: String)
             /// Bytes were handed to the store.
             case storing(bytes: Int64)
             /// The store has finished a write. May follow the job's end.

@@ -91,8 +91,8 @@ extension ImagePipeline {
 
         private mutating func record(_ event: Event, _ number: Event.TaskNumber) {
             switch event.kind {
-            case .asked: tasks[number] = Task(askedAt: event.time)
-            case .waits:
+            case .requested: tasks[number] = Task(askedAt: event.time)
+            case .subscribed:
                 if let job = event.job { jobs[job]?.tasks.append(number) }
             case .finished(let outcome):
                 guard let task = tasks[number] else { return }
@@ -116,7 +116,7 @@ extension ImagePipeline {
         }
 
         private mutating func record(_ event: Event, job number: Event.JobNumber) {
-            if case .made(let kind, _, let after) = event.kind {
+            if case .created(let kind, _, let after) = event.kind {
                 jobs[number] = Job(isFetch: kind == .fetch)
                 if let after { jobs[after]?.dependents.append(number) }
                 return
@@ -130,7 +130,7 @@ extension ImagePipeline {
                 if let queued = job.queuedAt { queueTimes.record((event.time - queued).saturatedNanoseconds) }
                 move(&job, to: lane, isRunning: true)
                 job.startedAt = event.time
-            case .retries:
+            case .retryScheduled:
                 retries += 1
                 move(&job, to: nil, isRunning: false)
             case .readFromStore(let bytes):
@@ -139,7 +139,7 @@ extension ImagePipeline {
             case .sent:
                 exchanges += 1
                 job.sentAt = event.time
-            case .answered:
+            case .responded:
                 if let sent = job.sentAt { firstByteTimes.record((event.time - sent).saturatedNanoseconds) }
             case .received(let bytes): job.bytes = bytes
             case .exchangeEnded(let bytes):

@@ -83,11 +83,11 @@ extension Telemetry {
             switch entry {
             case .made(let id, let position, let after):
                 guard let plan else { preconditionFailure("a job without a request") }
-                let kind = ImagePipeline.Event.Kind.made(
+                let kind = ImagePipeline.Event.Kind.created(
                     plan.jobKind(position), subject: plan.subject(position), after: after?.number)
                 record(kind, job: id.number, at: now)
-            case .waits(let task, let id): record(.waits, task: task.number, job: id.number, at: now)
-            case .joined(let task, let id): record(.joined, task: task.number, job: id.number, at: now)
+            case .waits(let task, let id): record(.subscribed, task: task.number, job: id.number, at: now)
+            case .joined(let task, let id): record(.coalesced, task: task.number, job: id.number, at: now)
             case .queued(let id, let lane): record(.queued(lane.lane), job: id.number, at: now)
             case .started(let id, let lane): record(.started(lane.lane), job: id.number, at: now)
             case .prioritized(let id, let priority): record(.prioritized(priority), job: id.number, at: now)

@@ -77,7 +77,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
     // MARK: Turns
 
     private enum Step {
-        case goOn
+        case proceed
         case wait
         case end
     }
@@ -86,7 +86,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
     func takeTurn() {
         do throws(LoadError) {
             switch try work() {
-            case .goOn: owner.schedule(self)
+            case .proceed: owner.schedule(self)
             case .wait: break
             case .end: end(.success(TransportSummary(wireBytes: bodyBytes, bodyBytes: bodyBytes)))
             }
@@ -104,7 +104,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
         case .closed(let opening):
             reader = try open(opening)
             source = .open(reader)
-            if try !goesOn({ $0.didReceive(reader.head, expectedBytes: reader.length) }) { return .wait }
+            if try !continues({ $0.didReceive(reader.head, expectedBytes: reader.length) }) { return .wait }
         }
         if request.method == "HEAD" { return .end }
         let size = min(Self.bytesPerRead, Int(clamping: max(1, reader.length ?? .max)))
@@ -120,9 +120,9 @@ final class LocalExchange: Transfer, @unchecked Sendable {
             let offset = bodyBytes
             bodyBytes += Int64(count)
             let chunk = unsafe UnsafeRawBufferPointer(rebasing: room[..<count])
-            if try !goesOn({ unsafe $0.didReceive(chunk, at: offset) }) { return .wait }
+            if try !continues({ unsafe $0.didReceive(chunk, at: offset) }) { return .wait }
         }
-        return .goOn
+        return .proceed
     }
 
     private func open(_ opening: Opening) throws(LoadError) -> any LocalReader {
@@ -150,7 +150,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
     }
 
     /// Calls the receiver and applies its disposition. Returns false if it has paused, and a later turn continues.
-    private func goesOn(_ tell: (any TransportReceiver) -> TransportDisposition) throws(LoadError) -> Bool {
+    private func continues(_ tell: (any TransportReceiver) -> TransportDisposition) throws(LoadError) -> Bool {
         guard let receiver else { return false }
         state.withLock { $0.isResumed = false }
         switch tell(receiver) {

@@ -110,7 +110,7 @@ public struct TransportEnding: Sendable {
 
     /// Delivers all ends to their receivers. A transport should deliver ends that it found together in one call: the
     /// pipeline then takes its lock once, and wakes a callback queue once, for all of them.
-    public static func tell(_ endings: [TransportEnding]) {
+    public static func deliver(_ endings: [TransportEnding]) {
         guard let first = endings.first else { return }
         let type = type(of: first.receiver)
         if endings.allSatisfy({ Swift.type(of: $0.receiver) == type }) {

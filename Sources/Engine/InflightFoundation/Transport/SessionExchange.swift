@@ -53,7 +53,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
     }
 
     func resume() {
-        owner.run { self.goOn() }
+        owner.run { self.proceed() }
     }
 
     private func stopLater(_ error: LoadError) {
@@ -185,7 +185,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
         }
     }
 
-    private func goOn() {
+    private func proceed() {
         guard isPaused, receiver != nil else { return }
         isPaused = false
         lastActivity = SystemClock().now()

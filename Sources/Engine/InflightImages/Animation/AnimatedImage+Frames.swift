@@ -77,7 +77,7 @@ extension AnimatedImage {
                     let image = sequence.image
                     // Decode while waiting for the due time.
                     let frame = try await image.frame(at: index)
-                    image.expect(after: index, goesOn: sequence.goesOn(after: round))
+                    image.expect(after: index, continues: sequence.continues(after: round))
                     if let due, await !sequence.clock.sleep(until: due) {
                         hasEnded = true
                         return nil
@@ -114,13 +114,13 @@ extension AnimatedImage {
             }
         }
 
-        private func goesOn(after round: Int) -> Bool {
+        private func continues(after round: Int) -> Bool {
             rounds.map { round + 1 < $0 } ?? true
         }
 
         private func place(after place: (index: Int, round: Int)) -> (index: Int, round: Int)? {
             if place.index + 1 < image.frameCount { return (place.index + 1, place.round) }
-            guard image.frameCount > 1, goesOn(after: place.round) else { return nil }
+            guard image.frameCount > 1, continues(after: place.round) else { return nil }
             return (0, place.round + 1)
         }
     }

@@ -112,11 +112,11 @@ public final class AnimatedImage: Sendable, AsyncSequence {
     }
 
     /// Prefetches the frames that a sequence at `index` will need next, as far as the buffer has room.
-    func expect(after index: Int, goesOn: Bool) {
+    func expect(after index: Int, continues: Bool) {
         let count = Swift.min(bufferFrames, frameCount) - 1
         guard count > 0 else { return }
         let following = (index + 1...index + count).compactMap { next in
-            next < frameCount ? next : (goesOn ? next % frameCount : nil)
+            next < frameCount ? next : (continues ? next % frameCount : nil)
         }
         workshop.expect(following)
     }

@@ -5,7 +5,7 @@
 ///     file.isOld ? Choice.delete : .keep                   // on `queue`
 /// } acting: { file, answer in
 ///     if answer == .delete { remove(file) }               // on the chain's own thread; nil if dropped
-///     return .goOn
+///     return .proceed
 /// }
 /// cleaning.setEndHandler { summary in … }
 /// cleaning.start()
@@ -25,7 +25,7 @@ public final class CallbackChain<Entry: Sendable, Answer: Sendable>: Cancelling 
     /// The decision about the remaining entries, after one was acted on.
     public enum Next: Sendable {
         /// Continues with the next entry.
-        case goOn
+        case proceed
         /// Skips the remaining entries and ends the chain.
         case stop
     }

@@ -28,7 +28,7 @@ package struct ChainMachine {
 
     package mutating func started() -> Action {
         guard phase == .idle else { return .nothing }
-        return goOn(to: 0)
+        return proceed(to: 0)
     }
 
     /// Whether to ask the question now that its turn on the queue has come.
@@ -43,7 +43,7 @@ package struct ChainMachine {
 
     package mutating func workReturned(_ index: Int, stops: Bool) -> Action {
         guard phase == .working(index) else { return .nothing }
-        return goOn(to: stops ? count : index + 1)
+        return proceed(to: stops ? count : index + 1)
     }
 
     /// - Returns: Whether the chain had neither ended nor been cancelled before.
@@ -56,7 +56,7 @@ package struct ChainMachine {
         }
     }
 
-    private mutating func goOn(to index: Int) -> Action {
+    private mutating func proceed(to index: Int) -> Action {
         phase = index < count ? .asking(index) : .ended
         return index < count ? .ask(index) : .end
     }

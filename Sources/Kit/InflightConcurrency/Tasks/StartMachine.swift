@@ -1,4 +1,4 @@
-/// The state machine of a ``StartPolicy``: which starts begin, wait or are stopped.
+/// The state machine of an ``OverlapPolicy``: which starts begin, wait or are stopped.
 @usableFromInline
 package struct StartMachine: Sendable {
     @usableFromInline package typealias ID = Int
@@ -14,28 +14,28 @@ package struct StartMachine: Sendable {
         case replace(ID)
     }
 
-    private let policy: StartPolicy
+    private let policy: OverlapPolicy
     /// The starts whose work has begun and not actually ended, in their order.
     @usableFromInline package internal(set) var running: [ID] = []
     package private(set) var waiting: [ID] = []
 
     @usableFromInline
-    package init(_ policy: StartPolicy) {
+    package init(_ policy: OverlapPolicy) {
         self.policy = policy
     }
 
     @usableFromInline
     package mutating func started(_ id: ID) -> [Action] {
-        if running.isEmpty || policy == .both {
+        if running.isEmpty || policy == .concurrent {
             running.append(id)
             return [.begin(id)]
         }
         switch policy {
-        case .firstWins: return [.refuse(id)]
-        case .queued, .both:
+        case .rejectNew: return [.refuse(id)]
+        case .queue, .concurrent:
             waiting.append(id)
             return []
-        case .lastWins:
+        case .cancelRunning:
             let replaced = waiting
             waiting = [id]
             return running.flatMap { [Action.replace($0), .stop($0)] } + replaced.map { .replace($0) }

@@ -190,7 +190,7 @@ struct Setup {
             // Only the seed may add randomness, so the only delay is that of `Retry-After`.
             retry.firstDelay = .zero
             // The memory of failures would be visible only through requests that are not sent.
-            retry.longestMemory = .zero
+            retry.maximumPauseMemory = .zero
             configuration.retry = retry
         }
         if hasWillSend { configuration.willSend = { [unowned world] in try await world.willSend(&$0) } }

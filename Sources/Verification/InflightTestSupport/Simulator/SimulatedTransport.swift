@@ -103,7 +103,7 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
             let end = first.end()
             end.receiver.didEnd(end.result)
         } else {
-            TransportEnding.tell(ending.map { $0.end() })
+            TransportEnding.deliver(ending.map { $0.end() })
         }
     }
 

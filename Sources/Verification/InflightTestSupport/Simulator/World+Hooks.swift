@@ -208,7 +208,7 @@ extension World {
         let content = Content(resource: resource, language: 0, exchange: serial)
         note(42, UInt64(call), "source \(resource) gives what is numbered \(serial), call \(call)")
         model.sourceEnds(call, exchange: serial, nil)
-        if resource == Resources.pictureSource { return .picture(content.pixels) }
+        if resource == Resources.pictureSource { return .image(content.pixels) }
         let flags = draws.once(in: 12) ? SimulatedBody.damaged : 0
         return .bytes(Bytes(SimulatedBody(content: content, flags: flags).bytes))
     }

@@ -19,10 +19,10 @@ final class World: @unchecked Sendable {
     /// The violation that the rule besides the contract's has found.
     private(set) var found: Violation?
     /// Whether that violation was reported. Then the world runs to its end and is released.
-    private var goesOn = false
+    private var continues = false
 
     /// Whether nothing more may happen before the violation is reported.
-    var isOver: Bool { model.violation != nil || (found != nil && !goesOn) }
+    var isOver: Bool { model.violation != nil || (found != nil && !continues) }
     private(set) var lines: [String] = []
 
     private(set) var clock: SimulatedClock! = nil
@@ -97,7 +97,7 @@ final class World: @unchecked Sendable {
         guard records || rule != nil else { return }
         let text = text()
         if records { lines.append(String(repeating: "    ", count: depth) + text) }
-        if !goesOn, found == nil { found = rule?(text) }
+        if !continues, found == nil { found = rule?(text) }
     }
 
     /// The caller's code calls back into anything, from everywhere.
@@ -245,7 +245,7 @@ final class World: @unchecked Sendable {
 
     /// Ends a world in which only the additional rule was broken, so that all of it is released.
     func goOnToTheEnd(seed: UInt64) {
-        goesOn = true
+        continues = true
         drain(seed: seed)
     }
 
@@ -253,7 +253,7 @@ final class World: @unchecked Sendable {
         model.finishes()
         let statistics = pipeline?.statistics
         if let problem = listener?.atEnd { model.breaks(problem) }
-        if let statistics, statistics.tasksUnderWay + statistics.jobsUnderWay > 0 { model.neverEnds() }
+        if let statistics, statistics.tasksInFlight + statistics.jobsInFlight > 0 { model.neverEnds() }
         asked = [:]
         letGo()
         listener?.close()

@@ -136,10 +136,10 @@ struct Contract4FormsTests {
         let first = stage.load("http://a.example/busy")
         let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
         // The awaited form makes its call only when its task has started.
-        try await eventually("both loads to wait") { stage.pipeline.statistics.tasksUnderWay == 2 }
+        try await eventually("both loads to wait") { stage.pipeline.statistics.tasksInFlight == 2 }
         load.cancel()
         // The awaited form observes the cancel only once it is suspended.
-        try await eventually("one load to leave") { stage.pipeline.statistics.tasksUnderWay == 1 }
+        try await eventually("one load to leave") { stage.pipeline.statistics.tasksInFlight == 1 }
         first.cancel()
         await stage.pipeline.shutdown(.finish)
         await load.settle()

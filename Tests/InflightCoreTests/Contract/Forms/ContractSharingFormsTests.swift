@@ -20,7 +20,7 @@ private func makeStage(
 extension Stage {
     /// Waits until that many tasks are in progress: the awaited form makes its call only when its task has started.
     fileprivate func tasks(_ count: Int) async throws {
-        try await eventually("\(count) tasks") { pipeline.statistics.tasksUnderWay == count }
+        try await eventually("\(count) tasks") { pipeline.statistics.tasksInFlight == count }
     }
 }
 
@@ -223,7 +223,7 @@ struct Contract10FormsTests {
         }
         try await stage.transport.wait(for: .ended(Stage.url, .cancelled), within: .seconds(50))
         await stage.pipeline.shutdown(.finish)
-        #expect(stage.pipeline.statistics.tasksUnderWay == 0)
+        #expect(stage.pipeline.statistics.tasksInFlight == 0)
     }
 }
 

@@ -54,9 +54,9 @@ struct ResumptionTests {
     @Test(
         "RFC 9110 15.3.7: A matching 206 continues the stored part and forms one response with it"
     )
-    func goesOn() throws {
+    func continues() throws {
         let answer = Self.tag + [("Content-Range", "bytes 4-9/10"), ("Content-Length", "6"), ("X", "new")]
-        guard case .goOn(let incoming)? = verdict(206, answer) else {
+        guard case .proceed(let incoming)? = verdict(206, answer) else {
             Issue.record("it does not go on")
             return
         }
@@ -71,7 +71,7 @@ struct ResumptionTests {
 
     @Test("RFC 9110 15.3.7: A 206 may carry less than the rest and supply an unknown total length")
     func less() {
-        guard case .goOn(let incoming)? = verdict(206, Self.tag + [("Content-Range", "bytes 4-6/10")], total: nil)
+        guard case .proceed(let incoming)? = verdict(206, Self.tag + [("Content-Range", "bytes 4-6/10")], total: nil)
         else {
             Issue.record("it does not go on")
             return
@@ -105,7 +105,7 @@ struct ResumptionTests {
     func byDate() {
         let stored = [("Last-Modified", date(-50))]
         let range = ("Content-Range", "bytes 4-9/10")
-        if case .goOn? = verdict(206, stored + [range], stored: stored) {} else { Issue.record("it does not go on") }
+        if case .proceed? = verdict(206, stored + [range], stored: stored) {} else { Issue.record("it does not go on") }
         #expect(verdict(206, [range], stored: stored) == .askForWhole)
         #expect(verdict(206, [("Last-Modified", date(-49)), range], stored: stored) == .askForWhole)
         #expect(verdict(206, stored + [range] + Self.tag, stored: stored) == .askForWhole)

@@ -46,7 +46,7 @@ struct RetryPolicyTests {
     @Test("The backoff doubles per attempt up to the maximum delay and is scaled by jitter")
     func waits() {
         var policy = RetryPolicy()
-        policy.extraTries = 100
+        policy.maximumRetries = 100
         #expect(decide(.error(.timedOut), policy: policy) == .retry(after: .milliseconds(500)))
         #expect(decide(.error(.timedOut), policy: policy, failedTries: 2) == .retry(after: .seconds(1)))
         #expect(
@@ -56,12 +56,12 @@ struct RetryPolicyTests {
         #expect(decide(.error(.timedOut), policy: policy, random: 0) == .retry(after: .zero))
     }
 
-    @Test("A fetch is retried twice by default and never if extraTries is 0")
+    @Test("A fetch is retried twice by default and never if maximumRetries is 0")
     func tries() {
         #expect(decide(.error(.timedOut), failedTries: 2) != .fail)
         #expect(decide(.error(.timedOut), failedTries: 3) == .fail)
         var policy = RetryPolicy()
-        policy.extraTries = 0
+        policy.maximumRetries = 0
         #expect(decide(.error(.timedOut), policy: policy) == .fail)
     }
 

@@ -39,7 +39,7 @@ package struct Resumption: Hashable, Sendable {
     /// The evaluation of a response to the range request.
     package enum Verdict: Hashable, Sendable {
         /// Its bytes follow the first part, and form one response with it.
-        case goOn(IncomingResponse)
+        case proceed(IncomingResponse)
         /// It is the whole response, so the first part is discarded.
         case startAfresh
         /// The first part is already the whole body.
@@ -70,7 +70,7 @@ package struct Resumption: Hashable, Sendable {
         merged.totalLength = part.total ?? stored.totalLength
         if let total = merged.totalLength { merged.head.fields.set("Content-Length", "\(total)") }
         keepRestriction(in: &merged.head)
-        return .goOn(IncomingResponse(response: merged, end: range.upperBound))
+        return .proceed(IncomingResponse(response: merged, end: range.upperBound))
     }
 
     /// Applies the stricter head: if one part must not be stored, neither may the whole (RFC 9111 section 5.2.2.5).

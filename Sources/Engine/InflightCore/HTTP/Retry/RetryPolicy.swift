@@ -12,7 +12,7 @@ import InflightConcurrency
 /// at once. Retries also take from a budget of their origin, so that they cannot multiply the load on a failing server.
 public struct RetryPolicy: Sendable, Hashable {
     /// The maximum number of retries of one load, after its first attempt. 0 disables retries.
-    public var extraTries = 2
+    public var maximumRetries = 2
     /// The maximum delay before the first retry. It doubles with each further retry.
     public var firstDelay: Duration = .milliseconds(500)
     /// The limit of the doubled delay. A `Retry-After` of the server may exceed it.
@@ -27,7 +27,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// error, and the server gets no request. Requests that bypass stored responses
     /// (``ImageRequest/CachePolicy/refresh``, ``ImageRequest/CachePolicy/reload``,
     /// ``ImageRequest/CachePolicy/noStore``) are sent nevertheless.
-    public var longestMemory: Duration = .seconds(60)
+    public var maximumPauseMemory: Duration = .seconds(60)
 
     /// Creates the defaults: at most two retries, after at most half a second and one second.
     public init() {}
@@ -61,7 +61,7 @@ public struct RetryPolicy: Sendable, Hashable {
             asked = RetryAfter.milliseconds(head.fields, now: now).map { .milliseconds($0) }
         }
         if let asked, asked > maximumRetryAfter { return .comeBack(after: asked) }
-        guard retriesUnsafeMethods || Self.isIdempotent(method), failedTries <= extraTries else { return .fail }
+        guard retriesUnsafeMethods || Self.isIdempotent(method), failedTries <= maximumRetries else { return .fail }
         let isLoss = failure == .error(.connectionLost)
         guard isLoss ? budget.takeRetry(ofLossAt: now) : budget.takeRetry() else { return .fail }
         // A connection that the server closed while it was idle says nothing about the next one.
@@ -73,7 +73,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// Returns the time for which the failure is remembered, so that no request is sent.
     package func memory(of decision: Decision) -> Duration {
         guard case .comeBack(let after) = decision else { return .zero }
-        return min(after, longestMemory)
+        return min(after, maximumPauseMemory)
     }
 
     /// Returns a random part of the delay before a retry, which doubles with each retry, counted from 1.

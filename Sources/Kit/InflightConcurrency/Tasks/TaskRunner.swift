@@ -1,14 +1,14 @@
-/// Starts work under a ``StartPolicy``, which decides what a second start does while the first runs.
+/// Starts work under an ``OverlapPolicy``, which decides what a second start does while the first runs.
 ///
 /// ```swift
-/// let search = Starter<String, [Hit]>(.lastWins, on: queue) { text, token, end in
+/// let search = TaskRunner<String, [Hit]>(.cancelRunning, on: queue) { text, token, end in
 ///     index.search(text, until: token) { end($0) }        // calls `end` once, after a cancel too
 /// }
 /// search.start("ca") { outcome in … }      // .replaced
 /// search.start("cat") { outcome in … }     // .finished
 /// ```
 ///
-/// Under every policy but ``StartPolicy/both`` one piece of work runs at a time. The next begins when the last has
+/// Under every policy but ``OverlapPolicy/concurrent`` one piece of work runs at a time. The next begins when the last has
 /// actually ended, so cancelled work must call `end` too.
 ///
 /// - Thread: work begins on the thread that starts it, or on the one that ended the previous work, with no lock held.
@@ -19,14 +19,14 @@
 ///   begun gets a token that is already cancelled. After ``Start/cancel()`` on the serial callback queue its completion
 ///   is not called.
 /// - Release: a start is retained until its work has ended. Completions are released on the callback queue or inside
-///   `cancel()`. Work that releases its `end` uncalled has ended as ``StartOutcome/abandoned``.
+///   `cancel()`. Work that releases its `end` uncalled has ended as ``RunOutcome/abandoned``.
 /// - Cost: a ``Gate`` and a ``CancellationToken`` for each start: some 3 µs and 18 allocations with its outcome, in an
 ///   optimised build.
-public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
+public final class TaskRunner<Input: Sendable, Output: Sendable>: Cancelling {
     /// A closure that begins the work of one start, and calls its `End` when the work has ended, cancelled or not.
     public typealias Work = @Sendable (Input, CancellationToken, End) -> Void
     /// A closure that receives the outcome of one start, called on the callback queue.
-    public typealias Completion = @Sendable (StartOutcome<Output>) -> Void
+    public typealias Completion = @Sendable (RunOutcome<Output>) -> Void
 
     /// The function that the work calls once, when it has ended.
     public final class End: Sendable {
@@ -67,7 +67,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
         @usableFromInline var isBeginning = false
         @usableFromInline var next: [Start] = []
 
-        @inlinable init(_ policy: StartPolicy) {
+        @inlinable init(_ policy: OverlapPolicy) {
             machine = StartMachine(policy)
         }
 
@@ -86,7 +86,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
         }
     }
 
-    @usableFromInline let policy: StartPolicy
+    @usableFromInline let policy: OverlapPolicy
     @usableFromInline let queue: CallbackQueue
     @usableFromInline let work: Work
     @usableFromInline let state: Guarded<State>
@@ -98,7 +98,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
     ///   - queue: The callback queue on which outcomes are delivered.
     ///   - work: Begins the work of one start.
     @inlinable
-    public init(_ policy: StartPolicy, on queue: CallbackQueue, work: @escaping Work) {
+    public init(_ policy: OverlapPolicy, on queue: CallbackQueue, work: @escaping Work) {
         self.policy = policy
         self.queue = queue
         self.work = work
@@ -110,10 +110,10 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
         @usableFromInline let id: Int
         @usableFromInline let input: Input
         @usableFromInline let token = CancellationToken()
-        @usableFromInline let gate: Gate<Never, StartOutcome<Output>>
-        @usableFromInline let starter: Starter
+        @usableFromInline let gate: Gate<Never, RunOutcome<Output>>
+        @usableFromInline let starter: TaskRunner
 
-        @inlinable init(id: Int, input: Input, starter: Starter, completion: @escaping Completion) {
+        @inlinable init(id: Int, input: Input, starter: TaskRunner, completion: @escaping Completion) {
             self.id = id
             self.input = input
             self.starter = starter
@@ -205,7 +205,7 @@ public final class Starter<Input: Sendable, Output: Sendable>: Cancelling {
     }
 
     @inlinable func begin(_ start: Start) {
-        if policy == .both { return call(start) }
+        if policy == .concurrent { return call(start) }
         let isOurs = state.withLock { state in
             state.next.append(start)
             defer { state.isBeginning = true }

@@ -4,18 +4,18 @@ import Testing
 
 @Suite("Start policies: state machine", .timeLimit(.minutes(10)))
 struct StartMachineTests {
-    @Test("The start machine with firstWins refuses a start while another runs")
-    func firstWins() {
-        var machine = StartMachine(.firstWins)
+    @Test("The start machine with rejectNew refuses a start while another runs")
+    func rejectNew() {
+        var machine = StartMachine(.rejectNew)
         #expect(machine.started(1) == [.begin(1)])
         #expect(machine.started(2) == [.refuse(2)])
         #expect(machine.workEnded(1) == [])
         #expect(machine.started(3) == [.begin(3)])
     }
 
-    @Test("The start machine with lastWins stops the running start, and begins the last once it has ended")
-    func lastWins() {
-        var machine = StartMachine(.lastWins)
+    @Test("The start machine with cancelRunning stops the running start, and begins the last once it has ended")
+    func cancelRunning() {
+        var machine = StartMachine(.cancelRunning)
         #expect(machine.started(1) == [.begin(1)])
         #expect(machine.started(2) == [.replace(1), .stop(1)])
         #expect(machine.started(3) == [.replace(1), .stop(1), .replace(2)])
@@ -26,7 +26,7 @@ struct StartMachineTests {
 
     @Test("The start machine with both begins every start at once")
     func both() {
-        var machine = StartMachine(.both)
+        var machine = StartMachine(.concurrent)
         #expect(machine.started(1) == [.begin(1)])
         #expect(machine.started(2) == [.begin(2)])
         #expect(machine.workEnded(1) == [])
@@ -35,7 +35,7 @@ struct StartMachineTests {
 
     @Test("The start machine with queued begins one start after another")
     func queued() {
-        var machine = StartMachine(.queued)
+        var machine = StartMachine(.queue)
         #expect(machine.started(1) == [.begin(1)])
         #expect(machine.started(2) == [])
         #expect(machine.started(3) == [])
@@ -46,7 +46,7 @@ struct StartMachineTests {
 
     @Test("The start machine removes a cancelled queued start, and stops a cancelled running one")
     func cancelled() {
-        var machine = StartMachine(.queued)
+        var machine = StartMachine(.queue)
         _ = machine.started(1)
         _ = machine.started(2)
         _ = machine.started(3)
@@ -62,7 +62,7 @@ struct StartMachineTests {
 
     @Test("Cancelling all starts stops the running ones and removes the queued ones")
     func allCancelled() {
-        var machine = StartMachine(.queued)
+        var machine = StartMachine(.queue)
         for id in 1...3 { _ = machine.started(id) }
         #expect(machine.allCancelled() == [.stop(1)])
         #expect(machine.workEnded(1) == [])
@@ -71,8 +71,8 @@ struct StartMachineTests {
 }
 
 @Suite("Start policies", .timeLimit(.minutes(10)))
-struct StartPolicyTests {
-    private typealias Search = Starter<String, Int>
+struct OverlapPolicyTests {
+    private typealias Search = TaskRunner<String, Int>
 
     /// Work that ends when the test ends it.
     private final class Desk: Sendable {
@@ -100,7 +100,7 @@ struct StartPolicyTests {
     private let desk = Desk()
     private let queue = DispatchQueue(label: "callbacks")
 
-    private func makeSearch(_ policy: StartPolicy) -> Search {
+    private func makeSearch(_ policy: OverlapPolicy) -> Search {
         Search(policy, on: .queue(queue), work: desk.work())
     }
 
@@ -113,9 +113,9 @@ struct StartPolicyTests {
         }
     }
 
-    @Test("A starter with firstWins refuses a second start until the first has finished")
-    func firstWins() async {
-        let search = makeSearch(.firstWins)
+    @Test("A starter with rejectNew refuses a second start until the first has finished")
+    func rejectNew() async {
+        let search = makeSearch(.rejectNew)
         _ = start(search, "a")
         _ = start(search, "b")
         await queue.settle()
@@ -127,9 +127,9 @@ struct StartPolicyTests {
         #expect(desk.log.all == ["begin a", "b: refused", "a: finished(1)", "begin c", "c: finished(2)"])
     }
 
-    @Test("A starter with lastWins stops the running start, and then begins only the last one")
-    func lastWins() async {
-        let search = makeSearch(.lastWins)
+    @Test("A starter with cancelRunning stops the running start, and then begins only the last one")
+    func cancelRunning() async {
+        let search = makeSearch(.cancelRunning)
         for input in ["a", "b", "c"] { _ = start(search, input) }
         await queue.settle()
         // A replaced start is delivered on the callback queue, while the running work is stopped on this thread.
@@ -142,7 +142,7 @@ struct StartPolicyTests {
 
     @Test("A starter with both runs two starts concurrently")
     func both() async {
-        let search = makeSearch(.both)
+        let search = makeSearch(.concurrent)
         _ = start(search, "a")
         _ = start(search, "b")
         desk.end("b", with: 2)
@@ -154,7 +154,7 @@ struct StartPolicyTests {
 
     @Test("A starter with queued begins one start after another, even if each ends at once")
     func queued() async {
-        let search = makeSearch(.queued)
+        let search = makeSearch(.queue)
         for input in ["a", "b"] { _ = start(search, input) }
         #expect(desk.log.all == ["begin a"])
         desk.end("a", with: 1)
@@ -163,8 +163,8 @@ struct StartPolicyTests {
 
         // Twenty thousand queued starts that end at once must not nest their calls.
         let (waited, wait) = AsyncStream.makeStream(of: Void.self)
-        let first = Guarded<Starter<Int, Int>.End?>(nil)
-        let quick = Starter<Int, Int>(.queued, on: .queue(queue)) { input, _, end in
+        let first = Guarded<TaskRunner<Int, Int>.End?>(nil)
+        let quick = TaskRunner<Int, Int>(.queue, on: .queue(queue)) { input, _, end in
             if input == 0 { first.withLock { $0 = end } } else { end(input) }
         }
         let sum = Guarded(0)
@@ -181,7 +181,7 @@ struct StartPolicyTests {
 
     @Test("A queued start that is cancelled never begins and delivers nothing")
     func cancelWaiting() async {
-        let search = makeSearch(.queued)
+        let search = makeSearch(.queue)
         _ = start(search, "a")
         let waiting = start(search, "b")
         _ = start(search, "c")
@@ -195,7 +195,7 @@ struct StartPolicyTests {
 
     @Test("A cancelled running start is stopped, delivers nothing, and frees its slot when its work ends")
     func cancelRunning() async {
-        let search = makeSearch(.queued)
+        let search = makeSearch(.queue)
         let running = start(search, "a")
         _ = start(search, "b")
         running.cancel()
@@ -221,7 +221,7 @@ struct StartPolicyTests {
         for _ in 0..<rounds {
             let first = Guarded<Search.End?>(nil)
             let second = Guarded(Second())
-            let search = Search(.queued, on: .queue(queue)) { input, token, end in
+            let search = Search(.queue, on: .queue(queue)) { input, token, end in
                 switch input {
                 case "a": first.withLock { $0 = end }
                 case "b":
@@ -262,7 +262,7 @@ struct StartPolicyTests {
 
     @Test("Cancelling a starter cancels all its starts, and it accepts new ones")
     func cancelAll() async {
-        let search = makeSearch(.queued)
+        let search = makeSearch(.queue)
         for input in ["a", "b", "c"] { _ = start(search, input) }
         search.cancel()
         desk.end("a", with: 1)
@@ -274,7 +274,7 @@ struct StartPolicyTests {
 
     @Test("A start whose work drops its end closure is delivered as abandoned")
     func abandoned() async {
-        let search = Search(.queued, on: .queue(queue)) { _, _, _ in }
+        let search = Search(.queue, on: .queue(queue)) { _, _, _ in }
         let log = desk.log
         for input in ["a", "b"] { search.start(input) { log.note("\(input): \($0)") } }
         await queue.settle()
@@ -285,7 +285,7 @@ struct StartPolicyTests {
     func released(cancels: Bool) async {
         let here = CallbackQueue.queue(queue)
         let log = desk.log
-        let search = makeSearch(.both)
+        let search = makeSearch(.concurrent)
         let (gone, release) = AsyncStream.makeStream(of: Bool.self)
         let start: Search.Start
         do {

@@ -6,11 +6,11 @@ import InflightConcurrency
 
 let queue = DispatchQueue(label: "example.callbacks")
 
-for policy in [StartPolicy.firstWins, .lastWins, .queued] {
+for policy in [OverlapPolicy.rejectNew, .cancelRunning, .queue] {
     let mayEnd = DispatchSemaphore(value: 0)
     let ended = DispatchSemaphore(value: 0)
     let outcomes = Guarded([String: String]())
-    let starter = Starter<String, String>(policy, on: .queue(queue)) { text, token, end in
+    let starter = TaskRunner<String, String>(policy, on: .queue(queue)) { text, token, end in
         // The work moves to another queue, checks its token, and calls `end` also when it was cancelled.
         DispatchQueue.global().async {
             mayEnd.wait()
@@ -29,6 +29,6 @@ for policy in [StartPolicy.firstWins, .lastWins, .queued] {
 }
 
 // Prints:
-// firstWins: ["a finished(\"A\")", "b refused", "c refused"]
-// lastWins: ["a replaced", "b replaced", "c finished(\"C\")"]
+// rejectNew: ["a finished(\"A\")", "b refused", "c refused"]
+// cancelRunning: ["a replaced", "b replaced", "c finished(\"C\")"]
 // queued: ["a finished(\"A\")", "b finished(\"B\")", "c finished(\"C\")"]
