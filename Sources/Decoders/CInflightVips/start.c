@@ -30,8 +30,8 @@ static void ignore(const gchar *domain, GLogLevelFlags level, const gchar *messa
     (void)domain, (void)level, (void)message, (void)data;
 }
 
-// Loads files that the first image that needs them would otherwise read, which a sandboxed process cannot: the time zone
-// (for profiles), translations, and the generic fonts. Errors are ignored: without fonts, text is not drawn.
+// Loads files that would otherwise be read by the first image that needs them, which fails in the sandbox: the time
+// zone (for profiles), translations, and the generic fonts. Errors are ignored: without fonts, text is not drawn.
 static void warm_up(void) {
     static const char drawing[] =
         "<svg xmlns='http://www.w3.org/2000/svg' width='90' height='9'><text y='8' font-size='8'>"

@@ -88,8 +88,8 @@ GdkTexture *_Nullable inflight_paintable_get_picture(InflightPaintable *self);
 
 // MARK: Textures
 
-/// Creates a texture of pixels that are not copied. `release(owner)` is called on any thread when they are not needed
-/// any more.
+/// Creates a texture of pixels that are not copied. `release(owner)` is called on any thread once the texture does not
+/// need them.
 GdkTexture *inflight_texture_new(
     int width, int height, GdkMemoryFormat format, const void *pixels, gsize byteCount, gsize bytesPerRow,
     gpointer owner, void (*release)(gpointer owner));
