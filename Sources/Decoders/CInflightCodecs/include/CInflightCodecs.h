@@ -114,11 +114,11 @@ typedef struct {
     /// The decompressed colour profile, owned by the reader, or `NULL`.
     const uint8_t *_Nullable profile;
     size_t profile_count;
-    /// Whether the file has an sRGB chunk.
+    /// Whether the file declares sRGB.
     int is_srgb;
-    /// The encoding exponent of the gAMA chunk (about 0.45), or 0.
+    /// The encoding exponent that the file declares (about 0.45), or 0.
     double gamma;
-    /// The x and y of white, red, green and blue from the cHRM chunk, or all 0.
+    /// The x and y of white, red, green and blue that the file declares, or all 0.
     double chromaticities[8];
 } inflight_png_header;
 
