@@ -9,7 +9,7 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// Loops over pixels are optimised in debug builds, too: without, decoding takes up to 250 times as long.
+// Optimise loops over pixels in debug builds, too. Otherwise decoding takes up to 250 times as long.
 let optimized: [SwiftSetting] = [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
 
 let package = Package(
@@ -59,7 +59,8 @@ let package = Package(
             name: "CInflightCodings",
             linkerSettings: ["z", "brotlidec", "zstd"].map { .linkedLibrary($0) }),
         .target(name: "InflightCodings", dependencies: ["CInflightCodings", "InflightCore"]),
-        // Only the worker and the tests use libvips. Nothing that a program links depends on it.
+        // Only `inflight-decoder-vips`, tests and benchmarks use libvips. Programs that link the library do not depend
+        // on it.
         .systemLibrary(
             name: "CGObject", pkgConfig: "gobject-2.0", providers: [.apt(["libvips-dev"]), .brew(["vips"])]),
         .target(
@@ -125,7 +126,7 @@ let package = Package(
             dependencies: [
                 "InflightStress", "InflightTestSupport", "InflightFoundation", "InflightCore", "InflightConcurrency",
             ]),
-        // Kills processes while they write to a disk cache, and checks the files that they leave behind.
+        // Kills processes while they write to a disk cache, and checks the files that remain.
         .executableTarget(
             name: "InflightCrash",
             dependencies: ["InflightDisk", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),

@@ -20,7 +20,7 @@ let programs: [(name: String, products: [String])] = [
     ("thumbnail-service", ["Inflight"]),
 ]
 
-// One program for each pattern of `InflightConcurrency`, in `Patterns/NAME`.
+// The programs in `Patterns`, one for each pattern of `InflightConcurrency`.
 let patterns = [
     "background-work", "bridges", "callback-chain", "callback-queue", "cancellation", "confined-class", "gate", "group",
     "guarded", "lane", "overlap-policy", "release-policy", "thread-safe-class",
@@ -38,7 +38,7 @@ let package = Package(
         + patterns.map { program($0, in: "Patterns", ["InflightConcurrency"]) }
 )
 
-// Programs of an older language mode can use the library: this one is compiled in it.
+// Compiled in Swift 5 mode, to show that programs in an older language mode can use the library.
 for target in package.targets where target.name == "download-manager" {
     target.swiftSettings = [.swiftLanguageMode(.v5)]
 }

@@ -10,7 +10,7 @@
 #include <sys/fsuid.h>
 
 struct disk_faults {
-    // The first member: SQLite gives it back with every call.
+    // Must be the first member: SQLite passes its address to every method, which casts it to this structure.
     sqlite3_vfs vfs;
     sqlite3_vfs *system;
     char name[64];
@@ -21,7 +21,7 @@ struct disk_faults {
     const char *struck;
 };
 
-// A file of SQLite's, and behind it in memory the system's own.
+// SQLite's file object. The default VFS's file object follows it in memory.
 struct file {
     sqlite3_file base;
     struct disk_faults *faults;
@@ -29,7 +29,7 @@ struct file {
 
 static sqlite3_file *own(sqlite3_file *file) { return (sqlite3_file *)((char *)file + sizeof(struct file)); }
 
-// What kinds of faults can befall an operation: half of it can be done with bytes alone.
+// The kind of an operation, which decides the faults that apply to it. Only an operation on bytes can be half done.
 enum { READS = 1, WRITES = 2, BYTES = 4 };
 
 static enum disk_fault strike(struct disk_faults *faults, const char *operation, int kinds) {
@@ -59,7 +59,7 @@ static int read_file(sqlite3_file *file, void *room, int count, sqlite3_int64 of
     switch (strike_file(file, "read", READS | BYTES)) {
     case DISK_FAULT_NONE: return own(file)->pMethods->xRead(own(file), room, count, offset);
     case DISK_FAULT_SHORT:
-        // SQLite wants the rest to be zero, as behind the end of a file.
+        // SQLite requires a short read to fill the rest with zeros.
         own(file)->pMethods->xRead(own(file), room, count, offset);
         memset((char *)room + count / 2, 0, count - count / 2);
         return SQLITE_IOERR_SHORT_READ;
@@ -121,7 +121,7 @@ static int characteristics(sqlite3_file *file) { return own(file)->pMethods->xDe
 
 static int shm_map(sqlite3_file *file, int page, int size, int extends, void volatile **memory) {
     enum disk_fault fault = strike_file(file, "map", extends ? READS | WRITES : READS);
-    // Shared memory that is not there cannot be said to be.
+    // A lost operation reports success, which is impossible without the memory, so it maps the memory as usual.
     if (fault != DISK_FAULT_NONE && fault != DISK_FAULT_LOST) {
         *memory = 0;
         return fault == DISK_FAULT_NO_SPACE ? SQLITE_IOERR_SHMSIZE : SQLITE_IOERR_SHMMAP;
@@ -162,7 +162,7 @@ static const sqlite3_io_methods methods = {
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *flags_out) {
     struct disk_faults *faults = (struct disk_faults *)vfs;
     file->pMethods = 0;
-    // A file that is there needs no room to be opened.
+    // Opening an existing file needs no disk space.
     int is_there = 0;
     if (name) faults->system->xAccess(faults->system, name, SQLITE_ACCESS_EXISTS, &is_there);
     enum disk_fault fault = strike(faults, "open", is_there ? READS : READS | WRITES);
@@ -207,7 +207,7 @@ disk_faults *disk_faults_make(void) {
         free(faults);
         return 0;
     }
-    // Dates, random numbers and sleeping are the system's own.
+    // The methods for time, random numbers and sleeping stay those of the default VFS.
     faults->vfs = *faults->system;
     faults->vfs.szOsFile += (int)sizeof(struct file);
     faults->vfs.zName = faults->name;

@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
-// What a run loop of another library serves libdispatch's main queue by: a descriptor that is readable while there is
-// work, and a function that does it. CoreFoundation uses the same two.
+// libdispatch's hooks for other run loops, which CoreFoundation also uses: a descriptor that is readable while the main
+// queue has work, and a function that runs the work.
 extern int _dispatch_get_main_queue_handle_4CF(void);
 extern void _dispatch_main_queue_callback_4CF(void *_Nullable message);
 
@@ -24,7 +24,7 @@ static gboolean dispatch(GSource *source, GSourceFunc callback, gpointer data) {
     (void)source;
     (void)callback;
     (void)data;
-    // Emptied before the work: what is handed over from now on makes it readable again.
+    // Reset the descriptor before the work runs, so that work that is enqueued meanwhile makes it readable again.
     uint64_t count;
     ssize_t taken = read(_dispatch_get_main_queue_handle_4CF(), &count, sizeof count);
     (void)taken;
@@ -42,7 +42,7 @@ void inflight_main_queue_attach(void) {
     static GSourceFuncs functions = {.check = check, .dispatch = dispatch};
     GSource *source = g_source_new(&functions, sizeof(MainQueueSource));
     g_source_set_name(source, "the main queue");
-    // Work that has been waiting comes with events, before frames are drawn.
+    // The priority of events, which is above that of drawing.
     g_source_set_priority(source, G_PRIORITY_DEFAULT);
     g_source_set_can_recurse(source, FALSE);
     ((MainQueueSource *)source)->tag = g_source_add_unix_fd(source, _dispatch_get_main_queue_handle_4CF(), G_IO_IN);

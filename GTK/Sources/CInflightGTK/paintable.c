@@ -33,7 +33,7 @@ static void describe(GdkPaintableInterface *interface);
 G_DEFINE_TYPE_WITH_CODE(
     InflightPaintable, inflight_paintable, G_TYPE_OBJECT, G_IMPLEMENT_INTERFACE(GDK_TYPE_PAINTABLE, describe))
 
-/// Where a texture lies in the room.
+/// Returns the rectangle of a texture within the drawn size.
 static graphene_rect_t placed(InflightFit fit, GdkTexture *texture, double width, double height) {
     double w = gdk_texture_get_width(texture), h = gdk_texture_get_height(texture);
     if (fit == INFLIGHT_FIT_FILL) return GRAPHENE_RECT_INIT(0, 0, (float)width, (float)height);
@@ -55,7 +55,7 @@ static void draw_placeholder(InflightPaintable *self, GtkSnapshot *snapshot, dou
     if (self->hasColor) {
         gtk_snapshot_append_color(snapshot, &self->color, &GRAPHENE_RECT_INIT(0, 0, (float)width, (float)height));
     }
-    // Coarse pictures and blurs fill the room, as the picture will.
+    // The placeholder's texture is scaled like the image that will replace it.
     if (self->placeholder) draw_texture(snapshot, self->fit, self->placeholder, width, height);
 }
 
@@ -68,7 +68,7 @@ static void draw_activity(InflightPaintable *self, GtkSnapshot *snapshot, double
         (float)(x - radius - line), (float)(y - radius - line), (float)(2 * (radius + line)), (float)(2 * (radius + line)));
     cairo_t *cairo = gtk_snapshot_append_cairo(snapshot, &bounds);
     cairo_set_line_width(cairo, line);
-    // Seen on light and on dark: a dark ring under a light arc.
+    // A dark ring under a light arc is visible on light and dark backgrounds.
     cairo_set_source_rgba(cairo, 0, 0, 0, 0.35);
     cairo_arc(cairo, x, y, radius, 0, 2 * G_PI);
     cairo_stroke(cairo);
@@ -104,7 +104,7 @@ static void notice_room(InflightPaintable *self, double width, double height) {
     gboolean isFirst = self->roomWidth == 0;
     self->roomWidth = w;
     self->roomHeight = h;
-    // Not inside of a drawing, where nothing may be changed.
+    // Defer the call, because the handler must not change anything while GTK draws.
     if (!isFirst && self->roomHandler && !self->roomIdle) self->roomIdle = g_idle_add(room_changed, self);
 }
 

@@ -19,7 +19,7 @@ gulong inflight_connect(
     gpointer object, const char *signal, void (*handler)(gpointer data), gpointer data, void (*release)(gpointer data)) {
     Connection *connection = g_new(Connection, 1);
     *connection = (Connection){.handler = handler, .data = data, .release = release};
-    // Swapped: the data comes first, and what the signal itself has to say is not looked at.
+    // Swapped, so that `data` is the first argument. The handler ignores the signal's parameters.
     return g_signal_connect_data(
         object, signal, G_CALLBACK(emitted), connection, disconnected, G_CONNECT_SWAPPED);
 }

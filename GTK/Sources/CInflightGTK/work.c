@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-// Only the main thread is here.
+// Used on the main thread only.
 static gboolean isCounting;
 static guint depth;
 static InflightWork began, done;
@@ -26,7 +26,7 @@ void inflight_work_begin(void) {
 }
 
 void inflight_work_end(void) {
-    // Counting may have begun in between.
+    // Counting may have been enabled since the matching begin.
     if (!isCounting || depth == 0) return;
     if (--depth > 0) return;
     done.processor += now(CLOCK_THREAD_CPUTIME_ID) - began.processor;

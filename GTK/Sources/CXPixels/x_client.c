@@ -17,7 +17,8 @@ struct XClient {
     XErrorHandler others;
 };
 
-/// Windows of others go when they like: what that makes of a request is told by its answer.
+/// The open client, whose X errors are ignored: another program's window may disappear at any time, and the result of
+/// each request shows whether it failed.
 static XClient *current;
 
 static int on_error(Display *display, XErrorEvent *error) {
@@ -51,7 +52,7 @@ void x_client_close(XClient *self) {
 
 // MARK: The window
 
-/// The numbers that a property of a window holds: at most two. Gives how many.
+/// Reads the numbers in a property of a window, at most two. Returns how many there are.
 static unsigned long numbers(XClient *self, Window window, const char *name, unsigned long *found) {
     Atom type;
     int format;
@@ -91,7 +92,7 @@ gboolean x_client_take_window(XClient *self, int process) {
         unsigned long owner[2], counters[2];
         XWindowAttributes attributes;
         if (numbers(self, children[at], "_NET_WM_PID", owner) != 1 || (int)owner[0] != process) continue;
-        // The second counter is that of frames.
+        // The second counter counts frames.
         if (numbers(self, children[at], "_NET_WM_SYNC_REQUEST_COUNTER", counters) != 2) continue;
         if (!XGetWindowAttributes(self->display, children[at], &attributes)) continue;
         if (attributes.map_state != IsViewable) continue;
@@ -165,7 +166,7 @@ void x_client_ask_to_close(XClient *self) {
     XFlush(self->display);
 }
 
-// MARK: Hands
+// MARK: Input
 
 void x_client_key(XClient *self, const char *name, gboolean control) {
     KeyCode key = XKeysymToKeycode(self->display, XStringToKeysym(name));

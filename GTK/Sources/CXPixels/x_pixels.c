@@ -15,7 +15,7 @@ int x_pixels_read(GtkWidget *window, uint8_t *pixels, int width, int height) {
     if (!surface || width <= 0 || height <= 0) return 0;
     Display *display = gdk_x11_display_get_xdisplay(gtk_widget_get_display(window));
     XWindowAttributes attributes;
-    // The same connection that draws: the server answers behind everything that it was told before.
+    // The connection that GTK draws with: the server processes its requests in order, so all drawing is done first.
     if (!XGetWindowAttributes(display, gdk_x11_surface_get_xid(surface), &attributes)) return 0;
     if (attributes.map_state != IsViewable || attributes.width < width || attributes.height < height) return 0;
     XImage *image = XGetImage(

@@ -48,7 +48,8 @@ func bridgeParts(_ harness: Harness) {
 /// Counts how often the default context polls.
 @MainActor
 private enum Polls {
-    nonisolated(unsafe) private static var count = 0  // Of the main thread alone, in a C function that cannot say so.
+    // Only used on the main thread, but also by a C function, which cannot be isolated.
+    nonisolated(unsafe) private static var count = 0
     // As above.
     nonisolated(unsafe) private static var before: GPollFunc?
 

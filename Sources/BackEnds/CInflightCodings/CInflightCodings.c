@@ -9,21 +9,21 @@
 
 struct inflight_decoding {
     int coding;
-    /// gzip and deflate.
+    /// For gzip and deflate.
     z_stream zlib;
     int has_zlib;
-    /// Whether a member, a frame, or all of it has ended whole.
+    /// Whether the last gzip member, Zstandard frame, or other coded stream is complete.
     int has_ended;
-    /// Whether what comes is nothing of the body's any more.
+    /// Whether all further input is padding, and ignored.
     int is_over;
     BrotliDecoderState *brotli;
     ZSTD_DStream *zstd;
-    /// How many bytes of a frame's magic number were taken, and whether they are a skippable frame's.
+    /// The number of bytes of a frame's magic number that were read, and whether it is that of a skippable frame.
     size_t magic_count;
     int is_skippable;
 };
 
-/// RFC 9659: what a server may count on a decoder's having, and no more than this is taken: 8 MiB.
+/// RFC 9659 limits the window to 8 MiB: decoders must support it, and this one refuses larger windows.
 enum { zstd_window_log = 23 };
 
 inflight_decoding *inflight_decoding_open(int coding) {
@@ -68,8 +68,8 @@ static int run_zlib(
     const size_t in = count < UINT_MAX ? count : UINT_MAX;
     const size_t out = size < UINT_MAX ? size : UINT_MAX;
     if (decoding->has_ended) {
-        // Another member (RFC 1952 section 2.2), or bytes that mean nothing, as some servers pad with: up to the end
-        // then, however the bytes are cut.
+        // Another member (RFC 1952 section 2.2), or padding, which some servers append. Padding extends to the end of
+        // the input, in whatever pieces it arrives.
         if (decoding->coding != INFLIGHT_CODING_GZIP || bytes[0] != 0x1f) decoding->is_over = 1;
         if (decoding->is_over) return INFLIGHT_CODING_END;
         if (inflateReset(stream) != Z_OK) return INFLIGHT_CODING_DAMAGED;
@@ -85,15 +85,16 @@ static int run_zlib(
     switch (status) {
     case Z_STREAM_END: decoding->has_ended = 1; return *taken < count ? INFLIGHT_CODING_FULL : INFLIGHT_CODING_END;
     case Z_OK:
-    // No progress was possible: without input there is nothing to do.
+    // No progress was possible, because the input is empty or the output is full.
     case Z_BUF_ERROR: return stream->avail_out == 0 || *taken < count ? INFLIGHT_CODING_FULL : INFLIGHT_CODING_MORE;
     case Z_MEM_ERROR: return INFLIGHT_CODING_NO_MEMORY;
     default: return INFLIGHT_CODING_DAMAGED;
     }
 }
 
-/// RFC 9110 section 8.4.1.2: `deflate` is zlib's format; some servers send it without the frame, which is told by the
-/// first byte: the low half of zlib's is 8, and that would be a stored block with a reserved bit in its header's place.
+/// `deflate` is the zlib format (RFC 9110 section 8.4.1.2), but some servers send raw deflate data. The first byte
+/// tells them apart. Its low half is 8 in zlib. In raw data that would be a stored block with non-zero padding bits,
+/// which encoders do not write.
 static int begin_deflate(inflight_decoding *decoding, uint8_t first) {
     const int is_framed = (first & 0x0f) == Z_DEFLATED && (first >> 4) <= 7;
     decoding->has_zlib = inflateInit2(&decoding->zlib, is_framed ? MAX_WBITS : -MAX_WBITS) == Z_OK;
@@ -120,8 +121,8 @@ static int run_brotli(
     return no_memory ? INFLIGHT_CODING_NO_MEMORY : INFLIGHT_CODING_DAMAGED;
 }
 
-/// RFC 8878 sections 3.1.1 and 3.1.2: what frames begin with. The library may read the formats before it too, by code
-/// that nobody keeps, and otherwise where they come in pieces.
+/// Returns whether `bytes` continue the magic number of a frame (RFC 8878 sections 3.1.1 and 3.1.2). libzstd may also
+/// be built to decode its legacy formats, with unmaintained code whose result depends on how the input is split.
 static int is_zstd_magic(inflight_decoding *decoding, const uint8_t *bytes, size_t count) {
     static const uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd}, skippable[] = {0x50, 0x2a, 0x4d, 0x18};
     for (size_t place = decoding->magic_count; place < 4 && place - decoding->magic_count < count; place++) {
@@ -142,7 +143,7 @@ static int run_zstd(
     *taken = in.pos;
     *given = out.pos;
     if (ZSTD_isError(result)) return INFLIGHT_CODING_DAMAGED;
-    // Frames may follow each other (RFC 8878 section 3).
+    // Another frame may follow (RFC 8878 section 3).
     decoding->has_ended = result == 0;
     const size_t seen = decoding->magic_count + in.pos;
     decoding->magic_count = decoding->has_ended ? 0 : seen < 4 ? seen : 4;

@@ -6,7 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-// Makes room for `more` bytes and a little, within the limit.
+// Grows the buffer, by doubling, to fit `more` further bytes. The caller has checked the limit.
 static bool make_room(struct inflight_head *head, size_t more) {
     size_t wanted = head->length + more;
     if (wanted <= head->capacity) return true;
@@ -25,7 +25,7 @@ bool inflight_head_add(struct inflight_head *head, const char *line, size_t leng
         return head->ended(head->context);
     }
     if (length > 0 && (line[0] == ' ' || line[0] == '\t')) {
-        // A value that goes on in the next line: the break counts as white space (RFC 9112 section 5.2).
+        // A folded field value: the line break counts as white space (RFC 9112 section 5.2).
         while (head->length > 0 && (head->text[head->length - 1] == '\n' || head->text[head->length - 1] == '\r'))
             head->length--;
     }
@@ -64,7 +64,7 @@ int inflight_wake_make(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
 void inflight_wake(int descriptor) {
     uint64_t one = 1;
-    // Full only after 2^64 - 2 calls, and then it is readable all the same.
+    // Fails only if the counter is full, after 2^64 - 2 calls. The descriptor is then readable anyway.
     ssize_t written = write(descriptor, &one, sizeof one);
     (void)written;
 }

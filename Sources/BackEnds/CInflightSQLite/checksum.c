@@ -36,7 +36,7 @@ void inflight_checksum_begin(struct inflight_checksum *sum, uint64_t seed) {
     sum->lanes[3] = seed - prime1;
 }
 
-// Takes whole stripes of 32 bytes off the front.
+// Adds whole stripes of 32 bytes, and returns a pointer to the bytes after them.
 static const unsigned char *take_stripes(
     struct inflight_checksum *sum, const unsigned char *bytes, size_t stripes) {
     uint64_t a = sum->lanes[0], b = sum->lanes[1], c = sum->lanes[2], d = sum->lanes[3];

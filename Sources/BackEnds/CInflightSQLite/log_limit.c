@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// A write-ahead log as SQLite sees it. The file of the system's own way to files lies behind it in memory.
+// SQLite's file object for a write-ahead log. The default VFS's file object follows it in memory.
 struct limited_log {
     sqlite3_file base;
     sqlite3_int64 limit;
@@ -49,7 +49,7 @@ static int sector_log(sqlite3_file *file) { return under(file)->pMethods->xSecto
 
 static int traits_log(sqlite3_file *file) { return under(file)->pMethods->xDeviceCharacteristics(under(file)); }
 
-// The first version of the methods: memory is shared through the index itself, never through its log.
+// Version 1 of the methods: SQLite shares memory through the database file, never through its log.
 static const sqlite3_io_methods limited_methods = {
     1,          close_log,  read_log,    write_log, truncate_log, synchronize_log, size_log, lock_log,
     unlock_log, check_log, control_log, sector_log, traits_log};
@@ -69,7 +69,7 @@ const char *inflight_sqlite_register(void) {
     static sqlite3_vfs files;
     system_files = sqlite3_vfs_find(NULL);
     if (!system_files) return NULL;
-    // All but opening is the system's own, which does not look at what it is called through.
+    // All methods except xOpen are those of the default VFS, which do not depend on the VFS object that they get.
     files = *system_files;
     files.zName = "inflight";
     files.pNext = NULL;

@@ -40,6 +40,6 @@ int lab_prepare_child(int parent) {
 #if defined(__linux__)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
-    // The parent may have ended before the system was asked to tell.
+    // The parent may have exited before prctl took effect.
     return getppid() == parent ? 0 : -1;
 }

@@ -1,6 +1,6 @@
 #include "CInflightReport.h"
 
-// Clang takes `#embed` in every mode of C, and says in the older ones that it comes from C23.
+// Clang accepts `#embed` in every C mode, but warns before C23.
 #pragma clang diagnostic ignored "-Wc23-extensions"
 
 static const char body[] = {
@@ -15,7 +15,7 @@ static const char style[] = {
 #embed "Page/print.css"
 };
 
-// In this order: what a part does at once needs those before it.
+// The order matters: top-level code of a part uses the parts before it.
 static const char script[] = {
 #embed "Page/text.js"
     ,

@@ -1,4 +1,4 @@
 #pragma once
 
-// Nothing is wanted from here but where GLib's headers lie, which pkg-config knows: libvips's include them. They are
-// not asked of libvips's own entry, whose `-pthread` SwiftPM warns of at every build.
+// This module only provides the include paths of GLib, by pkg-config, because libvips's headers include GLib's.
+// libvips's own pkg-config file also provides them, but contains `-pthread`, about which SwiftPM warns in every build.

@@ -6,11 +6,11 @@
 #include <lcms2.h>
 
 struct inflight_color_transform {
-    // A context of its own: nothing is shared with other users of the library in this process.
+    // A separate context shares no state with other users of Little CMS in this process.
     cmsContext context;
     cmsHTRANSFORM transform;
     int kind;
-    /// What each grey becomes.
+    /// The sRGB colour of each grey level.
     uint8_t grays[256][3];
 };
 
@@ -30,7 +30,7 @@ static inflight_color_transform *allocate(int kind) {
     return NULL;
 }
 
-/// Takes over `source`, and `transform` on failure.
+/// Completes `transform` and closes `source`. On failure, frees `transform` and returns NULL.
 static inflight_color_transform *finish(inflight_color_transform *transform, cmsHPROFILE source) {
     static const cmsColorSpaceSignature spaces[] = {
         cmsSigGrayData, cmsSigRgbData, cmsSigCmykData, cmsSigCmykData};
@@ -38,7 +38,7 @@ static inflight_color_transform *finish(inflight_color_transform *transform, cms
     if (source && cmsGetColorSpace(source) == spaces[transform->kind]) {
         cmsHPROFILE target = cmsCreate_sRGBProfileTHR(transform->context);
         int is_gray = transform->kind == INFLIGHT_COLOR_GRAY;
-        // Without the cache of the last pixel, which threads would share.
+        // Disable the cache of the last pixel, which threads would share.
         cmsUInt32Number flags = cmsFLAGS_NOCACHE;
         if (transform->kind == INFLIGHT_COLOR_RGB) flags |= cmsFLAGS_COPY_ALPHA;
         if (target) {

@@ -8,7 +8,7 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-// A picture that needs more passes than this over its coefficients is made to waste time.
+// An image that needs more passes over its coefficients is refused: it was made to waste CPU time.
 enum { MAXIMUM_SCANS = 500 };
 
 struct inflight_jpeg_reader {
@@ -32,9 +32,8 @@ static void fail(j_common_ptr info) {
     longjmp(reader->escape, 1);
 }
 
-// The library goes on after what it calls warnings, with pixels that are not the picture's. Here they end the decoding,
-// but for those that leave every pixel as it was meant: bytes between two markers, and odd values in the optional
-// headers of JFIF, Adobe and ICC.
+// After a warning, libjpeg continues with wrong pixels, so a warning ends decoding here. Exceptions are the warnings
+// that affect no pixel: bytes between two markers, and unusual values in the optional JFIF, Adobe and ICC headers.
 static void warn(j_common_ptr info, int level) {
     if (level >= 0) return;
     switch (info->err->msg_code) {
@@ -136,7 +135,7 @@ int inflight_jpeg_start_planes(
         planes[index].width = (int)component->downsampled_width;
         planes[index].height = (int)component->downsampled_height;
         planes[index].rows_per_read = component->v_samp_factor * component->DCT_scaled_size;
-        // The decoder writes whole blocks, and whole groups of them.
+        // libjpeg writes whole blocks, and whole groups of them.
         planes[index].bytes_per_row =
             ((int)component->width_in_blocks + component->h_samp_factor) * component->DCT_scaled_size;
     }

@@ -25,8 +25,8 @@ static void fail(j_common_ptr info) {
 
 static void silence(j_common_ptr info) { (void)info; }
 
-// The library's own destination in memory cannot be used: after an error it leaves a pointer to memory that it has
-// released when it grew, and none to what it holds.
+// libjpeg's own memory destination cannot be used. After an error, the caller's pointer refers to a buffer that was
+// freed when the output grew, and the current buffer cannot be reached.
 
 static void make_room(j_compress_ptr info) {
     struct growing_bytes *written = &((struct writer *)info->client_data)->written;
@@ -37,7 +37,7 @@ static void make_room(j_compress_ptr info) {
 
 static boolean take_full_buffer(j_compress_ptr info) {
     struct growing_bytes *written = &((struct writer *)info->client_data)->written;
-    // The library calls this when all of the room is used, whatever it says of what is left.
+    // libjpeg calls this when the whole buffer is used, and `free_in_buffer` is not valid then.
     written->count = written->capacity;
     make_room(info);
     return TRUE;
@@ -51,7 +51,7 @@ static void take_rest(j_compress_ptr info) {
 int inflight_jpeg_encode(
     const uint8_t *pixels, size_t bytes_per_row, int width, int height, int is_bgra, int quality, int is_progressive,
     uint8_t **bytes, size_t *count, char message[256]) {
-    // Not on the stack: what changes between setjmp and longjmp would be lost there.
+    // On the heap, because local variables that change after setjmp are indeterminate after longjmp.
     struct writer *writer = calloc(1, sizeof *writer);
     if (!writer) {
         snprintf(message, 256, "out of memory");
@@ -80,8 +80,8 @@ int inflight_jpeg_encode(
     info->in_color_space = is_bgra ? JCS_EXT_BGRX : JCS_EXT_RGBX;
     jpeg_set_defaults(info);
     jpeg_set_quality(info, quality, TRUE);
-    // Codes made for the picture save two bytes of a hundred, and make the writing take three times as long: only
-    // several scans, which need them.
+    // Huffman codes optimised for the image save 2 % of the bytes, but take three times as long. Only progressive
+    // files, which require them, have them.
     if (is_progressive) jpeg_simple_progression(info);
     jpeg_start_compress(info, TRUE);
     while (info->next_scanline < info->image_height) {

@@ -23,7 +23,7 @@ static void fail(png_structp png, png_const_charp text) {
     png_longjmp(png, 1);
 }
 
-// Warnings are about optional chunks, which are then left out.
+// Warnings concern optional chunks, which libpng then skips.
 static void ignore(png_structp png, png_const_charp text) { (void)png, (void)text; }
 
 static void read_bytes(png_structp png, png_bytep target, size_t count) {
@@ -58,15 +58,15 @@ static int read_header(inflight_png_reader *reader, size_t maximum_profile, infl
     png_structp png = reader->png;
     png_infop info = reader->info;
     png_set_read_fn(png, reader, read_bytes);
-    // A checksum that is wrong ends the reading, in optional chunks too.
+    // A wrong checksum is an error in optional chunks, too.
     png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
-    // The pixels were checked by the caller; these stop what a header cannot: floods of chunks, and small ones that
-    // swell when they are decompressed.
+    // The caller checks the image's size. The limits on chunks stop files with too many chunks, and chunks that
+    // decompress to too many bytes.
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
     png_set_chunk_cache_max(png, 256);
     png_set_chunk_malloc_max(png, maximum_profile);
-    // Text and time would cost work, and have no use here; EXIF would be copied, however large it is, and is read where
-    // it stands.
+    // Skip chunks that are not needed. EXIF is also skipped: libpng would copy it whatever its size, and it can be read
+    // in place.
     static const png_byte left_out[] = "tEXt\0zTXt\0iTXt\0tIME\0hIST\0sPLT\0pCAL\0sCAL\0oFFs\0pHYs\0bKGD\0eXIf";
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, left_out, sizeof left_out / 5);
     png_read_info(png, info);

@@ -33,7 +33,7 @@ int inflight_png_encode(
     const uint8_t *pixels, size_t bytes_per_row, int width, int height, int is_bgra, int has_alpha, uint8_t **bytes,
     size_t *count, char message[256]) {
     snprintf(message, 256, "out of memory");
-    // Not on the stack: what changes between setjmp and longjmp would be lost there.
+    // On the heap, because local variables that change after setjmp are indeterminate after longjmp.
     struct output *output = calloc(1, sizeof *output);
     if (!output) return INFLIGHT_NO_MEMORY;
     output->message = message;
@@ -55,7 +55,7 @@ int inflight_png_encode(
     png_set_IHDR(
         png, info, (png_uint_32)width, (png_uint_32)height, 8, has_alpha ? PNG_COLOR_TYPE_RGB_ALPHA : PNG_COLOR_TYPE_RGB,
         PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    // Of the six that were tried on a photograph: as small as 6 within one in a hundred, in half of the time.
+    // The best of six settings measured on a photograph: within 1 % of the size of level 6, in half the time.
     png_set_compression_level(png, 4);
     png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE | PNG_FILTER_SUB | PNG_FILTER_UP | PNG_FILTER_PAETH);
     png_write_info(png, info);

@@ -32,7 +32,7 @@ inflight_webp_reader *inflight_webp_open(int wants_planes, int width, int height
 
 int inflight_webp_update(inflight_webp_reader *reader, const uint8_t *bytes, size_t count, int *is_done) {
     *is_done = 0;
-    // The library takes memory for what the frame's own header says as soon as it has read that.
+    // Check the size before libwebp reads the frame's own header, because it then allocates memory for that size.
     if (!reader->is_checked) {
         WebPBitstreamFeatures features;
         switch (WebPGetFeatures(bytes, count, &features)) {
@@ -84,7 +84,7 @@ int inflight_webp_encode(
         return INFLIGHT_DAMAGED;
     }
     if (is_lossless) {
-        // Colours where nothing is seen of them are kept too. Here quality would only be the time that is taken.
+        // `exact` preserves the colours of transparent pixels. In lossless mode, `quality` would only set the effort.
         config.lossless = 1;
         config.exact = 1;
         picture.use_argb = 1;

@@ -33,10 +33,11 @@ int inflight_leave_namespaces(void) {
 
 int inflight_enter_empty_root(void) {
     const unsigned long flags = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
-    // A shared mount cannot be left. /proc exists: the limits were reckoned from a file there.
+    // pivot_root fails while the root mount is shared. /proc certainly exists: `inflight_limit_resources` reads a file
+    // there.
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0
         || mount("none", "/proc", "tmpfs", flags, "size=4k,nr_inodes=1,mode=555") < 0 || chdir("/proc") < 0
-        // pivot_root(2): with both at one place the old root lies over the new one, until it is detached.
+        // With the same folder for both (see pivot_root(2)), the old root covers the new one until it is detached.
         || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
         return -errno;
     return 0;
@@ -45,7 +46,7 @@ int inflight_enter_empty_root(void) {
 int inflight_give_up_files(void) {
     struct landlock_ruleset_attr rules;
     memset(&rules, 0, sizeof rules);
-    // What the first version knows: to execute, to write, to read, to list, to remove, and to make each kind of file.
+    // All rights of Landlock's first version: execute, write, read, list, remove, and create each kind of file.
     rules.handled_access_fs = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
     int set = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof rules, 0);
     if (set < 0) return -errno;
@@ -72,7 +73,7 @@ static int limit(int resource, rlim_t most) {
     return setrlimit(resource, &wanted) < 0 ? -errno : 0;
 }
 
-// The first number there: all that is mapped, in pages.
+// Returns the size of the address space in pages, which is the first number in statm; -1 on failure.
 static long mapped_pages(void) {
     FILE *file = fopen("/proc/self/statm", "re");
     long pages = -1;
@@ -106,7 +107,7 @@ int inflight_limit_resources(size_t memory, size_t file, unsigned descriptors, u
     return status;
 }
 
-// Without arguments to look at.
+// Allowed with any arguments.
 static const int allowed[] = {
     SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg),
     SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(lseek), SCMP_SYS(ftruncate),
@@ -119,7 +120,7 @@ static const int allowed[] = {
     SCMP_SYS(exit_group),
 };
 
-// Nothing that decodes pictures calls these, not even to see whether it could: whoever does is no longer a decoder.
+// No decoder makes these calls, not even to probe for support. A process that does has been compromised, and is killed.
 static const int deadly[] = {
     SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork), SCMP_SYS(socket), SCMP_SYS(connect),
     SCMP_SYS(bind), SCMP_SYS(listen), SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev),
@@ -138,13 +139,14 @@ static int add_rules(scmp_filter_ctx filter) {
     for (size_t index = 0; index < sizeof descriptor_commands / sizeof *descriptor_commands && !status; index++)
         status = seccomp_rule_add(
             filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)descriptor_commands[index]));
-    // Memory, but none that could be executed.
+    // Allow memory that is not executable.
     if (!status)
         status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
     if (!status)
         status =
             seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-    // Threads, but no processes. Of the newer call the arguments cannot be seen: the library then takes the older one.
+    // Allow threads, but no processes. A filter cannot inspect the arguments of clone3, which are in memory. ENOSYS
+    // makes the C library fall back to clone.
     if (!status)
         status = seccomp_rule_add(
             filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
@@ -152,21 +154,22 @@ static int add_rules(scmp_filter_ctx filter) {
         status = seccomp_rule_add(
             filter, SCMP_ACT_KILL_PROCESS, SCMP_SYS(clone), 1, SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
     if (!status) status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-    // Nobody is asked, and all is well: who looks whether a font is there that he has already read then uses it.
+    // Report success without a lookup: a library that checks whether the file of a loaded font exists then uses the
+    // font.
     const int asks[] = {SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2)};
     for (size_t index = 0; index < sizeof asks / sizeof *asks && !status; index++)
         status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(0), asks[index], 0);
-    // Signals to itself: how a program that cannot go on ends.
+    // Allow signals to this process, because abort needs them.
     if (!status)
         status = seccomp_rule_add(
             filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
     if (!status)
         status =
             seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1, SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)PR_SET_NAME));
-    // To read limits, not to set them.
+    // Allow reading limits, but not setting them.
     if (!status)
         status = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, SCMP_A2(SCMP_CMP_EQ, 0));
-    // `fstat` of newer libraries, which names no file.
+    // Newer C libraries implement `fstat` by this call, with an empty path.
     if (!status)
         status = seccomp_rule_add(
             filter, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1, SCMP_A3(SCMP_CMP_MASKED_EQ, AT_EMPTY_PATH, AT_EMPTY_PATH));
@@ -179,7 +182,7 @@ int inflight_filter_system_calls(void) {
     int status = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
     if (!status) status = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
     if (!status) status = add_rules(filter);
-    // A tree in place of a list: each call is looked up in a few steps.
+    // Optimise the filter to a binary tree, which needs fewer steps for each call than a list.
     if (!status) seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     if (!status) status = seccomp_load(filter);
     seccomp_release(filter);

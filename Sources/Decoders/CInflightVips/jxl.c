@@ -7,7 +7,7 @@
 
 #include "profile.h"
 
-// A format, which was never used, is no parameter of two functions any more.
+// Before libjxl 0.9, two functions have a format parameter, which they ignore.
 #define HAS_UNUSED_FORMAT (JPEGXL_NUMERIC_VERSION < JPEGXL_COMPUTE_NUMERIC_VERSION(0, 9, 0))
 
 static int fail(char message[INFLIGHT_VIPS_MESSAGE], const char *text) {
@@ -26,7 +26,7 @@ static JxlDecoder *start(const uint8_t *bytes, size_t count, int events) {
     return decoder;
 }
 
-/// Goes on to `event`.
+/// Decodes until the next event, which must be `event`.
 static int advance(JxlDecoder *decoder, JxlDecoderStatus event, char message[INFLIGHT_VIPS_MESSAGE]) {
     JxlDecoderStatus status = JxlDecoderProcessInput(decoder);
     if (status == event) return INFLIGHT_VIPS_OK;
@@ -68,7 +68,7 @@ static void take_profile(JxlDecoder *decoder, VipsImage *image) {
     g_free(profile);
 }
 
-/// An image that owns its memory, which the decoder fills afterwards.
+/// Creates an image that owns its memory. The decoder fills it later.
 static VipsImage *make_image(const JxlBasicInfo *info, const JxlPixelFormat *format, size_t size) {
     void *memory = g_try_malloc(size);
     if (!memory) return NULL;
@@ -92,7 +92,7 @@ static unsigned divide(unsigned value, unsigned alpha, unsigned full) {
     return straight > full ? full : (unsigned)straight;
 }
 
-/// Makes multiplied alpha straight, in place.
+/// Converts premultiplied to straight alpha, in place.
 static void unpremultiply(void *memory, size_t pixels, const JxlPixelFormat *format) {
     unsigned last = format->num_channels - 1;
     for (size_t i = 0; i < pixels; i++) {

@@ -7,13 +7,13 @@
 
 #include "message.h"
 
-// JPEG XL is decoded by libjxl itself, which libvips has along: libvips gives an animation's last frame for its first,
-// leaves multiplied alpha as it is, and starts threads.
+// JPEG XL is decoded by libjxl directly, which libvips depends on anyway. libvips would return the last frame of an
+// animation instead of its first, keep alpha premultiplied, and start threads.
 
-/// The size as it is seen. Returns a status.
+/// Stores the displayed size. Returns a status.
 int inflight_jxl_size(
     const uint8_t *bytes, size_t count, int *width, int *height, char message[INFLIGHT_VIPS_MESSAGE]);
 
-/// Decodes the first frame: greys or red, green and blue, with straight alpha or without, in 8 or 16 bits, with its
-/// profile. `NULL` where that fails.
+/// Decodes the first frame to grey or RGB, of 8 or 16 bits, with straight alpha if it has alpha, and with its profile.
+/// Returns `NULL` on failure.
 VipsImage *inflight_jxl_decode(const uint8_t *bytes, size_t count, char message[INFLIGHT_VIPS_MESSAGE]);

@@ -2,5 +2,6 @@
 
 #include "CInflightVips.h"
 
-/// Takes the library's text of what went wrong, which is then empty again: always to be called where something failed.
+/// Copies libvips's error text to `message`, and clears libvips's error buffer. Call it after every failure of libvips.
+/// Returns INFLIGHT_VIPS_FAILED.
 int inflight_vips_fail(char message[INFLIGHT_VIPS_MESSAGE]);

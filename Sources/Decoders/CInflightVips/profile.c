@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-// Colours that are tried: so many steps of red, of green and of blue, or of grey.
+// The test colours: STEPS levels each of red, green and blue, or COUNT levels of grey.
 enum { STEPS = 5, COUNT = STEPS * STEPS * STEPS };
 
 static int is_changed(const VipsImage *image, int colours, const uint8_t *tried) {

@@ -11,7 +11,7 @@
 
 struct inflight_vips_picture {
     int loader;
-    /// Where libvips is not asked to load: what is decoded when pixels are wanted, and there is no image before that.
+    /// The input. Formats that libjxl or libtiff decodes have no `image` until `inflight_vips_prepare`.
     const uint8_t *bytes;
     size_t count;
     int page;
@@ -19,15 +19,15 @@ struct inflight_vips_picture {
     VipsRegion *region;
     int has_alpha;
     int is_display_p3;
-    /// What stands for full light in a sample of 16 bits.
+    /// The maximum value of a 16-bit sample.
     unsigned full;
 };
 
-// Pixels from top to bottom; damage is an error.
+// Read pixels from top to bottom, and fail on damaged data.
 #define OPTIONS "access", VIPS_ACCESS_SEQUENTIAL, "fail_on", VIPS_FAIL_ON_ERROR
 
 static VipsImage *load(const uint8_t *bytes, size_t count, int loader, int page) {
-    // It is not written to: the library's interface does not say const.
+    // libvips does not write to the memory, although its parameter is not const.
     void *memory = (void *)bytes;
     VipsImage *image = NULL;
     int failed = 1;
@@ -70,8 +70,8 @@ void inflight_vips_close(inflight_vips_picture *picture) {
     vips_error_clear();
 }
 
-/// Puts another image in the place of the picture's. By address: the call that makes it is an argument too, and which
-/// is evaluated first is not said.
+/// Replaces the picture's image with `*made`, unless `failed`. `made` is a pointer because the call that sets it is
+/// also an argument, and the order of evaluation of arguments is unspecified.
 static int replace(inflight_vips_picture *picture, int failed, VipsImage *const *made) {
     if (failed) return -1;
     g_object_unref(picture->image);
@@ -91,7 +91,7 @@ static int is_integer(const VipsImage *image) {
     return image->BandFmt == VIPS_FORMAT_UCHAR || image->BandFmt == VIPS_FORMAT_USHORT;
 }
 
-/// Floating-point samples that a profile belongs to run from 0 to 1: brings them to the 16 bits that it is applied to.
+/// Converts floating-point samples, which range from 0 to 1, to 16 bits, to which profiles are applied.
 static int widen(inflight_vips_picture *picture) {
     VipsImage *made = NULL;
     if (replace(picture, vips_linear1(picture->image, &made, 65535, 0, NULL), &made)) return -1;
@@ -100,7 +100,7 @@ static int widen(inflight_vips_picture *picture) {
     return replace(picture, vips_copy(picture->image, &made, "interpretation", type, NULL), &made);
 }
 
-/// Whether the picture has a profile that is used: larger ones are done without, as in the codecs of the program.
+/// Returns whether the image has a profile that is used. Profiles above the limit are ignored, as in the other codecs.
 static int has_profile(const VipsImage *image) {
     const void *profile;
     size_t length;
@@ -108,7 +108,7 @@ static int has_profile(const VipsImage *image) {
         && !vips_image_get_blob(image, VIPS_META_ICC_NAME, &profile, &length) && length <= INFLIGHT_VIPS_LARGEST_PROFILE;
 }
 
-/// Brings colours to sRGB or its greys, of 8 or 16 bits.
+/// Converts the image to sRGB or to grey, of 8 or 16 bits.
 static int convert(inflight_vips_picture *picture) {
     VipsImage *made = NULL;
     int is_cmyk = picture->image->Type == VIPS_INTERPRETATION_CMYK;
@@ -122,7 +122,7 @@ static int convert(inflight_vips_picture *picture) {
             picture->image, &made, "srgb", "embedded", is_profiled, "input_profile",
             is_cmyk ? "cmyk" : is_p3 ? "p3" : "srgb", "intent", VIPS_INTENT_PERCEPTUAL, "depth", depth, NULL);
         if (!failed || is_cmyk) return replace(picture, failed, &made);
-        // A profile that is broken or for other pixels: the picture is taken as if it had none.
+        // The profile is malformed or for other pixels: treat the image as if it had none.
         vips_error_clear();
     }
     if (is_integer(picture->image) && (is_grey(picture->image) || is_rgb(picture->image))) return 0;
@@ -144,7 +144,7 @@ int inflight_vips_prepare(
     if (picture->loader == INFLIGHT_VIPS_HEIF && bits > 8 && bits < 16) picture->full = (65535u << (16 - bits)) & 65535u;
     VipsImage *before = picture->image;
     if (convert(picture)) return inflight_vips_fail(message);
-    // What a transform has made uses all of its 16 bits.
+    // The result of a transform uses all 16 bits.
     if (picture->image != before) picture->full = 65535;
     if (!is_integer(picture->image)) {
         VipsImage *made = NULL;

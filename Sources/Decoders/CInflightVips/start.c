@@ -11,7 +11,7 @@
 #include "message.h"
 
 int inflight_vips_fail(char message[INFLIGHT_VIPS_MESSAGE]) {
-    // One line of it: the last, which is the nearest cause, unless one says that a library lacks what it takes.
+    // Report one line: the last, which is the closest cause, unless another says that a library lacks a feature.
     char *text = vips_error_buffer_copy();
     char **lines = g_strsplit(g_strstrip(text), "\n", -1);
     const char *line = "";
@@ -25,13 +25,13 @@ int inflight_vips_fail(char message[INFLIGHT_VIPS_MESSAGE]) {
     return INFLIGHT_VIPS_FAILED;
 }
 
-// Warnings are about metadata that is left out; they would go to standard error.
+// Warnings concern skipped metadata, and would go to standard error.
 static void ignore(const gchar *domain, GLogLevelFlags level, const gchar *message, gpointer data) {
     (void)domain, (void)level, (void)message, (void)data;
 }
 
-// What is otherwise read from files by the first picture that needs it: the time zone (by profiles), translations, and
-// the fonts that every document may count on. Without fonts there is no text, which is no reason to fail.
+// Loads files that would otherwise be read by the first image that needs them, which fails in the sandbox: the time
+// zone (for profiles), translations, and the generic fonts. Errors are ignored: without fonts, text is not drawn.
 static void warm_up(void) {
     static const char drawing[] =
         "<svg xmlns='http://www.w3.org/2000/svg' width='90' height='9'><text y='8' font-size='8'>"
@@ -53,7 +53,7 @@ static void warm_up(void) {
 }
 
 int inflight_vips_start(char message[INFLIGHT_VIPS_MESSAGE]) {
-    // Code that is made at run time needs memory that is written and executed.
+    // Disable run-time code generation, which needs memory that is both writable and executable.
     g_setenv("VIPS_NOVECTOR", "1", TRUE);
     g_setenv("ORC_CODE", "backup", TRUE);
     if (VIPS_INIT("inflight")) return inflight_vips_fail(message);
@@ -73,14 +73,14 @@ static unsigned has(const char *operation, unsigned ability) {
     return vips_type_find("VipsOperation", operation) ? ability : 0;
 }
 
-// libheif's parts are programs that it loads. It is asked where libvips has it loaded, and not made to be: nothing here
-// is linked to it. One that does not answer is taken to have them all.
+// libheif loads its codecs as plug-ins. Nothing here links to libheif, so query it only if libvips has loaded it. If it
+// cannot be queried, assume that it has all codecs.
 static unsigned heif_abilities(void) {
     enum { HEVC = 1, AV1 = 4 };
     void *library = dlopen("libheif.so.1", RTLD_NOLOAD | RTLD_LAZY);
     int (*decodes)(int) = NULL, (*encodes)(int) = NULL;
     if (library) {
-        // As POSIX has it: a pointer to a function cannot be cast from one to an object.
+        // The assignment that POSIX shows for dlsym: C has no cast from object pointers to function pointers.
         *(void **)&decodes = dlsym(library, "heif_have_decoder_for_format");
         *(void **)&encodes = dlsym(library, "heif_have_encoder_for_format");
     }

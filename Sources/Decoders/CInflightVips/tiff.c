@@ -30,7 +30,7 @@ static tmsize_t write_bytes(thandle_t handle, void *source, tmsize_t count) {
 static toff_t seek(thandle_t handle, toff_t offset, int whence) {
     memory_file *file = handle;
     toff_t base = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? file->position : file->count;
-    // Two's complement: libtiff goes back by large numbers.
+    // libtiff seeks backwards with large offsets that wrap around.
     file->position = (size_t)(base + offset);
     return file->position;
 }
@@ -46,13 +46,13 @@ typedef struct {
     TIFF *tiff;
     uint32_t width, height;
     uint16_t bits, samples, format, photometric, planes;
-    /// How many samples are the colour; which other is alpha, or -1, and whether the colours are multiplied by it.
+    /// The number of colour samples, the index of the alpha sample or -1, and whether the colours are premultiplied.
     int colours, alpha, is_multiplied;
-    /// Red, green and blue of each index, by planes.
+    /// The red, green and blue planes of the palette.
     uint16_t *palette[3];
 } tiff_page;
 
-/// As libtiff's own viewer takes it.
+/// Guesses a missing photometric interpretation like libtiff's own viewer.
 static uint16_t guess_photometric(TIFF *tiff, int colours) {
     uint16_t compression = COMPRESSION_NONE;
     TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
@@ -61,7 +61,7 @@ static uint16_t guess_photometric(TIFF *tiff, int colours) {
     return is_fax || compression == COMPRESSION_CCITTRLEW ? PHOTOMETRIC_MINISWHITE : PHOTOMETRIC_MINISBLACK;
 }
 
-/// Reads what the directory says. Returns whether the page is one for this file.
+/// Reads the tags of the current directory. Returns whether this file decodes the page, instead of libvips.
 static int read_page(tiff_page *page, TIFF *tiff) {
     uint16_t extra_count = 0, *extras = NULL;
     page->tiff = tiff;
@@ -73,7 +73,8 @@ static int read_page(tiff_page *page, TIFF *tiff) {
     TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &page->planes);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &extra_count, &extras);
     int is_guessed = !TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &page->photometric);
-    // libtiff adds unnamed ones where it does not know the colours: only alpha is none of them.
+    // Without a photometric interpretation, libtiff counts colours as unspecified extra samples. Only alpha is
+    // certainly not a colour.
     int colours = page->samples;
     for (int i = 0; is_guessed && i < extra_count; i++)
         colours -= extras[i] == EXTRASAMPLE_ASSOCALPHA || extras[i] == EXTRASAMPLE_UNASSALPHA;
@@ -102,7 +103,7 @@ static int read_page(tiff_page *page, TIFF *tiff) {
     return is_guessed || is_uncommon_depth || is_separate || page->samples > page->colours + 1;
 }
 
-/// Opens a page on `file`; `NULL` where it is not one for this file.
+/// Opens a page of `file`. Returns `NULL` if it is malformed, or one that libvips decodes.
 static TIFF *open_page(memory_file *file, tiff_page *page, int number) {
     TIFF *tiff = TIFFClientOpen("", "rm", file, read_bytes, write_bytes, seek, close_file, size, NULL, NULL);
     if (tiff && TIFFSetDirectory(tiff, (tdir_t)number) && read_page(page, tiff)) return tiff;
@@ -123,7 +124,7 @@ int inflight_tiff_is_uncommon(const uint8_t *bytes, size_t count, int number, in
     return 1;
 }
 
-/// The sample at `index` of a row, whose bits run from the highest of each byte on where they are not whole bytes.
+/// Returns the sample at `index` in a row. Samples that are not whole bytes are packed from each byte's highest bit.
 static uint32_t sample(const uint8_t *row, size_t index, unsigned bits) {
     uint16_t word;
     uint32_t value;
@@ -140,7 +141,7 @@ static uint32_t sample(const uint8_t *row, size_t index, unsigned bits) {
     return value >> (24 - skipped - bits) & ((1u << bits) - 1);
 }
 
-/// What a sample says in 8 bits: from the least to the greatest that its type holds, so that zero with a sign is grey.
+/// Scales a sample to 8 bits, from the minimum to the maximum of its type. Zero of a signed type becomes mid-grey.
 static uint8_t level(const tiff_page *page, uint32_t value) {
     if (page->format == SAMPLEFORMAT_INT) value ^= 1u << (page->bits - 1);
     if (page->bits == 32) return (uint8_t)(value >> 24);
@@ -148,7 +149,8 @@ static uint8_t level(const tiff_page *page, uint32_t value) {
     return (uint8_t)((value * 255 + full / 2) / full);
 }
 
-/// Puts one sample of a row of a strip or tile where it belongs. `step`: from pixel to pixel.
+/// Writes sample `number` of each pixel in one row of a strip or tile to its place in the output. `first` is the index
+/// of the first one in the row, and `step` the distance to the next, in samples.
 static void write_samples(
     const tiff_page *page, const uint8_t *row, int number, size_t first, size_t step, uint32_t columns, uint8_t *to,
     int bands) {
@@ -216,7 +218,7 @@ static void unpremultiply(uint8_t *pixels, size_t count, int bands) {
     }
 }
 
-/// Palettes of old programs have eight bits where sixteen are meant.
+/// Some old programs write palettes with 8-bit values instead of 16-bit values.
 static void widen_palette(const tiff_page *page) {
     for (int i = 0; i < 3; i++)
         for (size_t index = 0; index < (size_t)1 << page->bits; index++)
@@ -225,7 +227,7 @@ static void widen_palette(const tiff_page *page) {
         for (size_t index = 0; index < (size_t)1 << page->bits; index++) page->palette[i][index] *= 257;
 }
 
-/// Returns what went wrong; empty where the library has said it.
+/// Returns NULL on success, or the error, which is empty if libvips's error buffer holds it.
 static const char *decode(tiff_page *page, VipsImage **image) {
     int is_palette = page->photometric == PHOTOMETRIC_PALETTE;
     if (is_palette) {
@@ -236,7 +238,7 @@ static const char *decode(tiff_page *page, VipsImage **image) {
     }
     int colours = is_palette ? 3 : page->colours;
     int bands = colours + (page->alpha >= 0);
-    // No more pixels than int holds a side, which the caller has bounded together.
+    // Each side fits an int, and the caller has limited the number of pixels.
     size_t count = (size_t)page->width * page->height;
     tmsize_t length = TIFFIsTiled(page->tiff) ? TIFFTileSize(page->tiff) : TIFFStripSize(page->tiff);
     if (length <= 0) return "strips without a size";

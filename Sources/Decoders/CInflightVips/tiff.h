@@ -7,12 +7,14 @@
 
 #include "message.h"
 
-// Pages of TIFF that libvips refuses, or takes for something else, are read by libtiff itself, which libvips has along.
+// TIFF pages that libvips refuses or misinterprets are decoded by libtiff directly, which libvips depends on anyway.
 
-/// Whether that is one of them: greys, red, green and blue, a palette or four inks, of samples with an uncommon number
-/// of bits, of 32 or with a sign; of several samples beside the colours, in separate tiles, in more than four separate
-/// planes; or without a word on what the samples mean. Tells its size.
+/// Returns whether a page is one of these, and stores its size if so.
+///
+/// They are grey, RGB, palette or CMYK pages with at least one of these properties: samples of 32 bits, of an uncommon
+/// number of bits, or signed; more than one sample besides the colours; tiles in separate planes; more than four
+/// separate planes; no photometric interpretation.
 int inflight_tiff_is_uncommon(const uint8_t *bytes, size_t count, int page, int *width, int *height);
 
-/// Decodes such a page to 8 bits, with straight alpha or without, and its profile. `NULL` where that fails.
+/// Decodes such a page to 8 bits, with straight alpha if it has alpha, and with its profile. Returns `NULL` on failure.
 VipsImage *inflight_tiff_decode(const uint8_t *bytes, size_t count, int page, char message[INFLIGHT_VIPS_MESSAGE]);

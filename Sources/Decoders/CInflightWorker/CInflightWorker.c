@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Newer than some headers that this is built with.
+// Missing from older kernel and C library headers.
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
@@ -29,7 +29,7 @@
 #define P_PIDFD 3
 #endif
 
-// Where a decoder is given its own.
+// The lowest descriptor for this program's sockets, above those that a decoder is given.
 enum { first_free = 16 };
 
 static int move_up(int *descriptor) {
@@ -75,7 +75,7 @@ int inflight_start_decoder(const char *path, int requests, int control) {
 #endif
     if (!error) error = posix_spawnattr_setsigdefault(&attributes, &all);
     if (!error) error = posix_spawnattr_setsigmask(&attributes, &none);
-    // Ctrl-C is for the program, which ends its decoders itself.
+    // In a process group of its own, a decoder does not get the SIGINT of Ctrl-C. The program ends its decoders itself.
     if (!error) error = posix_spawnattr_setpgroup(&attributes, 0);
     if (!error)
         error = posix_spawnattr_setflags(
@@ -99,14 +99,14 @@ int inflight_start_decoder(const char *path, int requests, int control) {
 int inflight_end_process(int process) {
     siginfo_t info;
     memset(&info, 0, sizeof info);
-    // One that has ended by itself keeps its own end.
+    // A process that has already ended keeps its status.
     syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0);
     int status;
     do {
         status = waitid((idtype_t)P_PIDFD, (id_t)process, &info, WEXITED);
     } while (status < 0 && errno == EINTR);
     close(process);
-    // A program that has its children reaped for it is told nothing.
+    // If this program ignores SIGCHLD, the kernel reaps its children, and their status is lost.
     if (status < 0) return 0;
     return info.si_code == CLD_EXITED ? 256 + info.si_status : info.si_status;
 }
@@ -176,7 +176,7 @@ ssize_t inflight_receive(int socket, void *bytes, size_t count, int *descriptor)
 
 int inflight_wait_readable(int socket, int milliseconds) {
     struct pollfd one = {socket, POLLIN, 0};
-    // Interrupted is as good as early: whoever waits looks at his clock.
+    // A signal may end the wait early. Callers check the time themselves.
     return poll(&one, 1, milliseconds) > 0;
 }
 
@@ -220,7 +220,7 @@ void inflight_close_from(int first) {
     for (int descriptor = first; descriptor < (most < 0 ? 65536 : most); descriptor++) close(descriptor);
 }
 #else
-// Decoders of their own need what Linux has: here nothing can be started, which callers tell.
+// Decoder processes require Linux. Elsewhere, starting one fails, and callers report that.
 #include <errno.h>
 
 int inflight_socket_pair(int *mine, int *theirs) { return -ENOSYS; }

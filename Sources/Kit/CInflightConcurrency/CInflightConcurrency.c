@@ -12,7 +12,7 @@
 #endif
 #include <unistd.h>
 
-// Weak: they are there only in a program that the sanitizer's runtime is linked into.
+// Weak: defined only in programs that link the thread sanitizer's runtime.
 extern void __tsan_acquire(void *) __attribute__((weak));
 extern void __tsan_release(void *) __attribute__((weak));
 
@@ -24,7 +24,7 @@ void inflight_tsan_release(void *address) {
     if (__tsan_release) __tsan_release(address);
 }
 
-// Weak as well: declared here by hand, so that this target needs no header of libdispatch.
+// Weak, and declared here, so that this target does not depend on libdispatch or its headers.
 extern const char *dispatch_queue_get_label(void *) __attribute__((weak));
 
 const char *inflight_current_queue_label(void) {

@@ -21,7 +21,8 @@ static int add_extension(X509 *certificate, X509 *issuer, int kind, const char *
     return added;
 }
 
-/// A certificate without extensions and signature, valid between two numbers of days from now.
+/// Creates a certificate without extensions and signature. It is valid from `first_day` to `last_day`, in days from the
+/// current time.
 static X509 *begin(const char *name, EVP_PKEY *key, long first_day, long last_day) {
     X509 *certificate = X509_new();
     if (!certificate) return NULL;

@@ -14,6 +14,6 @@ struct inflight_tls_authority {
     X509 *certificate;
 };
 
-/// A server's certificate for `key`; NULL where OpenSSL cannot.
+/// Issues a server certificate for `key`. Returns NULL if OpenSSL fails.
 X509 *inflight_tls_issue(
     const inflight_tls_authority *authority, inflight_tls_certificate kind, EVP_PKEY *key);

@@ -18,8 +18,8 @@ struct inflight_tls_session {
     SSL *ssl;
 };
 
-// OpenSSL's own socket BIO writes without MSG_NOSIGNAL, so that a peer that has gone would end the program. This one
-// keeps the descriptor in the BIO's data.
+// OpenSSL's own socket BIO writes without MSG_NOSIGNAL, so a peer that closes the connection would kill this process
+// by SIGPIPE. This BIO passes the flag. It keeps the descriptor in the BIO's data.
 
 static int descriptor_of(BIO *bio) {
     return (int)(intptr_t)BIO_get_data(bio);
@@ -49,7 +49,7 @@ static int bio_create(BIO *bio) {
     return 1;
 }
 
-/// The protocols in `offered` by length and name: HTTP/1.1 or nothing.
+/// The ALPN callback: selects HTTP/1.1, or fails the handshake if the client does not offer it.
 static int choose_protocol(
     SSL *ssl, const unsigned char **chosen, unsigned char *length, const unsigned char *offered, unsigned count,
     void *unused) {
@@ -148,7 +148,8 @@ static int outcome(inflight_tls_session *session, int result) {
 int inflight_tls_handshake(inflight_tls_session *session) {
     ERR_clear_error();
     int result = outcome(session, SSL_do_handshake(session->ssl));
-    // An end inside the handshake is a failure; 1 is what success is called here.
+    // If the peer closes the connection during the handshake, the handshake has failed. SSL_do_handshake returns 1 on
+    // success.
     if (result == INFLIGHT_TLS_END) return INFLIGHT_TLS_FAILED;
     return result > 0 ? INFLIGHT_TLS_END : result;
 }

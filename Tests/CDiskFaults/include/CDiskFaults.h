@@ -3,46 +3,46 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// A way to files for SQLite (a "VFS") of which one operation fails, or many.
+// A VFS for SQLite that injects faults into its operations.
 
 enum disk_fault {
     DISK_FAULT_NONE,
-    /// The operation does nothing and says that it failed.
+    /// The operation does nothing and fails.
     DISK_FAULT_INPUT_OUTPUT,
-    /// Half of it is read or written, then it fails.
+    /// A read or write does half of its bytes, then fails.
     DISK_FAULT_SHORT,
-    /// What needs room fails for want of it; half of a write is done.
+    /// An operation that changes files fails for lack of space. A write does half of its bytes first.
     DISK_FAULT_NO_SPACE,
-    /// It says that it was done, and was not.
+    /// The operation does nothing and reports success.
     DISK_FAULT_LOST,
 };
 
 typedef struct disk_faults disk_faults;
 
-/// Registers a VFS of its own with SQLite, through which everything goes as usual until it is told otherwise.
+/// Creates a VFS and registers it with SQLite. It works like the default VFS until `disk_faults_plan` is called.
 disk_faults *_Nullable disk_faults_make(void);
 
-/// To be called when nothing is open any more.
+/// Unregisters and frees the VFS. All of its files must be closed.
 void disk_faults_free(disk_faults *_Nonnull faults);
 
-/// What SQLite calls it.
+/// The name of the VFS.
 const char *_Nonnull disk_faults_name(const disk_faults *_Nonnull faults);
 
-/// Lets operation number `first` (from 1, counted from now) fail, and where `stays`, all that follow.
+/// Makes operation number `first` fail, counted from 1 at this call. If `stays`, all later operations fail, too.
 ///
-/// Operations are those that the fault can befall: reads and locks are none for `DISK_FAULT_NO_SPACE`, and only reads
-/// and writes are for `DISK_FAULT_SHORT`.
+/// Only operations to which the fault applies count. `DISK_FAULT_NO_SPACE` and `DISK_FAULT_LOST` do not apply to reads
+/// and locks. `DISK_FAULT_SHORT` applies only to reads and writes.
 void disk_faults_plan(disk_faults *_Nonnull faults, enum disk_fault fault, int64_t first, bool stays);
 
-/// Whether an operation has failed since the plan was made.
+/// Returns whether an operation has failed since the last plan.
 bool disk_faults_has_struck(disk_faults *_Nonnull faults);
 
-/// The operation that has failed first, for messages.
+/// Returns the name of the operation that failed first, or "nothing", for messages.
 const char *_Nonnull disk_faults_struck(disk_faults *_Nonnull faults);
 
-/// How many calls there were, on whichever thread.
+/// Returns the number of operations so far, on all threads, whether a fault applies to them or not.
 int64_t disk_faults_calls(disk_faults *_Nonnull faults);
 
-/// Makes the calling thread another user's, as far as files are concerned (`setfsuid`): its capabilities over others'
-/// files go too. It stays so.
+/// Permanently sets the user whose rights the calling thread has on files (`setfsuid`). Root's capabilities over other
+/// users' files are lost, too.
 void disk_faults_become(uint32_t user);

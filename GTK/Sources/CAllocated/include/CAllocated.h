@@ -1,8 +1,7 @@
-// What of a process's memory is in use.
 #pragma once
 
 #include <stddef.h>
 
-/// How many bytes this process has allocated and not freed: without the program itself, and without the gaps that the
-/// allocator keeps in the arenas of its threads.
+/// Returns the number of bytes that this process has allocated and not freed. Excludes the program itself and free
+/// memory in the allocator's arenas.
 size_t allocated_bytes(void);

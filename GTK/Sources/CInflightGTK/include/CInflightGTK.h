@@ -1,4 +1,4 @@
-// What of GTK cannot be reached, or not well, from Swift: variadic functions, classes, macros.
+// Wrappers of the parts of GTK that Swift cannot use, or not well: variadic functions, subclasses, macros.
 #pragma once
 
 #include <gtk/gtk.h>
@@ -7,103 +7,107 @@
 
 // MARK: The main queue
 
-/// Has the GLib loop of the default context serve the main queue too. Only the first call does something.
-/// Main thread.
+/// Makes the GLib loop of the default context serve the main dispatch queue. Calls after the first do nothing. Call it
+/// on the main thread.
 void inflight_main_queue_attach(void);
 
-/// How often the loop has served the main queue since the beginning: an idle program does so never.
+/// Returns the number of times that the loop has served the main queue. It does not grow while the program is idle.
 guint64 inflight_main_queue_served(void);
 
 // MARK: Work on the main thread
 
-/// What was done between `inflight_work_begin` and `inflight_work_end`, in nanoseconds: of a clock, and of the
-/// processor.
+/// The time spent between `inflight_work_begin` and `inflight_work_end`, in nanoseconds: elapsed time, and CPU time.
 typedef struct {
     gint64 elapsed, processor;
 } InflightWork;
 
-/// Whether work is counted; it costs a comparison where it is not. Main thread, as all of these.
+/// Enables or disables counting. While disabled, each begin and end costs one comparison. Call these functions on the
+/// main thread.
 void inflight_work_count(gboolean counts);
-/// Ours begins, and ends. May be nested: what is inside counts once.
+/// Begin and end a span of this library's work. Spans may be nested; only the outermost counts.
 void inflight_work_begin(void);
 void inflight_work_end(void);
-/// What was done since this was called last.
+/// Returns the work since the last call.
 InflightWork inflight_work_take(void);
 
 // MARK: Signals
 
-/// Calls `handler(data)` at every emission, whatever its parameters, until the object goes, then `release(data)` once.
+/// Calls `handler(data)` at every emission, without the signal's parameters, and `release(data)` once after the handler
+/// is disconnected or the object is disposed of.
 gulong inflight_connect(
     gpointer object, const char *signal, void (*handler)(gpointer data), gpointer data, void (*release)(gpointer data));
 
-/// The same for the signals of a GtkSignalListItemFactory, which say which item they are about.
+/// Like `inflight_connect`, for the signals of a GtkSignalListItemFactory. Passes the list item to the handler.
 gulong inflight_connect_item(
     GtkListItemFactory *factory, const char *signal, void (*handler)(GtkListItem *item, gpointer data), gpointer data,
     void (*release)(gpointer data));
 
-// MARK: What a remote image draws
+// MARK: The paintable of a remote image
 
-/// A GdkPaintable: what one remote image shows. Used on the main thread.
+/// A GdkPaintable that draws one remote image. Use it on the main thread.
 typedef struct _InflightPaintable InflightPaintable;
 GType inflight_paintable_get_type(void);
 
-/// How a picture lies in the room that there is.
+/// How an image is scaled to the available size.
 typedef enum : int {
     INFLIGHT_FIT_CONTAIN,
     INFLIGHT_FIT_COVER,
     INFLIGHT_FIT_FILL,
 } InflightFit;
 
-/// A new one, with one reference, which draws nothing.
+/// Creates a paintable that draws nothing. The caller owns the reference.
 InflightPaintable *inflight_paintable_new(void);
 
-/// The size that it says it has, which layout goes by; 0 where that is not known.
+/// Sets the intrinsic size, which GTK's layout uses; 0 if unknown.
 void inflight_paintable_set_size(InflightPaintable *self, int width, int height);
 void inflight_paintable_set_fit(InflightPaintable *self, InflightFit fit);
 
-/// Has `handler(data)` called, once a frame is drawn, when the room that there is for drawing has become another.
+/// Sets the handler of changes of the drawn size. It is called from an idle source after the frame that had the new
+/// size. `release(data)` is called when the handler is replaced or the paintable is disposed of.
 void inflight_paintable_on_room(
     InflightPaintable *self, void (*handler)(gpointer data), gpointer data, void (*release)(gpointer data));
 
-/// What is drawn as long as there is no picture: a colour, and a texture on it.
+/// Sets the placeholder, which is drawn while there is no image: a colour, and a texture over it.
 void inflight_paintable_set_placeholder(
     InflightPaintable *self, const GdkRGBA *_Nullable color, GdkTexture *_Nullable texture);
 
-/// Back to the beginning: nothing but this placeholder is drawn, and drawn once.
+/// Removes the image, the failure symbol and the activity, and sets the placeholder.
 void inflight_paintable_reset(InflightPaintable *self, const GdkRGBA *_Nullable color, GdkTexture *_Nullable texture);
 
-/// The picture; with `fade` below 1 what was shown before is seen through it.
+/// Sets the image. If `fade` is below 1, it is blended with the placeholder.
 void inflight_paintable_set_picture(InflightPaintable *self, GdkTexture *_Nullable picture, double fade);
 
-/// That something is under way: a turning arc at `angle` (degrees), of which `fraction` (0 to 1) is full; none where
-/// the angle is negative, a quarter that turns where the fraction is.
+/// Sets the progress indicator: an arc that starts at `angle`, in degrees, and covers `fraction` (0 to 1) of the
+/// circle, or a quarter of it if `fraction` is negative. If `angle` is negative, none is drawn.
 void inflight_paintable_set_activity(InflightPaintable *self, double angle, double fraction);
 
-/// That it has failed: drawn in the middle, over the placeholder.
+/// Sets the symbol of a failed load, which is drawn in the middle; NULL for none.
 void inflight_paintable_set_failure(InflightPaintable *self, GdkPaintable *_Nullable symbol);
 
 GdkTexture *_Nullable inflight_paintable_get_picture(InflightPaintable *self);
 
 // MARK: Textures
 
-/// A texture of memory that is not copied: `release(owner)` is called when it is not needed any more, on any thread.
+/// Creates a texture of pixels that are not copied. `release(owner)` is called on any thread once the texture does not
+/// need them.
 GdkTexture *inflight_texture_new(
     int width, int height, GdkMemoryFormat format, const void *pixels, gsize byteCount, gsize bytesPerRow,
     gpointer owner, void (*release)(gpointer owner));
 
-/// How many paintables, and how many textures' memories, there are now.
+/// Return the number of live paintables, and the number of textures whose pixels are not released.
 guint inflight_live_paintables(void);
 guint inflight_live_textures(void);
 
-// MARK: Small things that are macros, or variadic
+// MARK: Macros and variadic functions
 
+/// Returns the nearest scrolled window that contains the widget.
 GtkWidget *_Nullable inflight_scrolled_window_above(GtkWidget *widget);
-/// What is read out in place of the picture.
+/// Sets the text that screen readers read for the image.
 void inflight_set_description(GtkWidget *widget, const char *_Nullable description);
-/// Whether the desktop's animations are on.
+/// Returns whether the desktop's animations are enabled.
 gboolean inflight_animations_are_on(GtkWidget *widget);
 
-/// Whether the program's own wish is the dark variant of the theme.
+/// Sets whether the program prefers the dark variant of the theme.
 void inflight_set_dark(gboolean isDark);
 
 #pragma clang assume_nonnull end

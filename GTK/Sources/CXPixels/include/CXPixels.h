@@ -1,4 +1,4 @@
-// The pixels that the X server has of a window, which are what is seen: not what the program meant to draw.
+// Reads a window's pixels from the X server: the picture on the screen, whatever the program meant to draw.
 #pragma once
 
 #include "CXClient.h"
@@ -8,14 +8,14 @@
 
 #pragma clang assume_nonnull begin
 
-/// Whether the display is an X server.
+/// Returns whether the widget's display is an X server.
 gboolean x_pixels_are_there(GtkWidget *widget);
 
-/// Copies a window's pixels, BGRX, rows without a gap, once the server has drawn what it was told so far.
-/// Gives the number of pixels in a row, or 0 where the window is smaller than that, or there is none.
+/// Copies a window's pixels, as BGRX in rows without padding, after the server has processed all earlier requests.
+/// Returns `width`, or 0 if the window is smaller than `width` × `height` or not visible.
 int x_pixels_read(GtkWidget *window, uint8_t *pixels, int width, int height);
 
-/// Where the window's own content begins on its surface.
+/// Stores the position of the window's content on its surface, inside of shadows.
 void x_pixels_origin(GtkWidget *window, double *x, double *y);
 
 #pragma clang assume_nonnull end

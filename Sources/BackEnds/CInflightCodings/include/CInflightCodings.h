@@ -10,7 +10,7 @@
 #error "Zstandard is missing: install the Debian package libzstd-dev"
 #endif
 
-// One narrow door to the libraries that undo content codings: bytes go in as they come, and come out in pieces.
+// One streaming interface to the libraries that decode content codings.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,11 +18,11 @@
 enum { INFLIGHT_CODING_GZIP, INFLIGHT_CODING_DEFLATE, INFLIGHT_CODING_BROTLI, INFLIGHT_CODING_ZSTD };
 
 enum {
-    /// All that was given has been taken; more is needed.
+    /// All input was consumed. More is needed.
     INFLIGHT_CODING_MORE = 0,
-    /// The room is full: call again with what is left, and room.
+    /// The output is full, or input is left: call again with the rest of the input and an empty output buffer.
     INFLIGHT_CODING_FULL = 1,
-    /// The coded bytes are whole; what may follow them is none of theirs.
+    /// The coded data is complete. Bytes that follow are not part of it.
     INFLIGHT_CODING_END = 2,
     INFLIGHT_CODING_DAMAGED = 3,
     INFLIGHT_CODING_NO_MEMORY = 4,
@@ -30,11 +30,12 @@ enum {
 
 typedef struct inflight_decoding inflight_decoding;
 
-/// `NULL` where there is no memory.
+/// Returns `NULL` if there is no memory.
 inflight_decoding *_Nullable inflight_decoding_open(int coding);
 void inflight_decoding_close(inflight_decoding *_Nonnull decoding);
 
-/// Decodes until the room is full or the bytes are taken. `*taken` and `*given` say how many of each.
+/// Decodes until `room`, of `size` bytes, is full or the input is consumed. `*taken` is the number of bytes consumed,
+/// `*given` the number of bytes written.
 int inflight_decoding_run(
     inflight_decoding *_Nonnull decoding, const uint8_t *_Nullable bytes, size_t count, size_t *_Nonnull taken,
     uint8_t *_Nonnull room, size_t size, size_t *_Nonnull given);

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
-// Swift cannot call functions with a variable number of arguments: one wrapper for each type of argument.
+// Swift cannot call variadic functions, so there is one wrapper for each type of argument.
 
 static inline CURLcode inflight_easy_set_long(CURL *_Nonnull easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
@@ -51,28 +51,28 @@ typedef curl_socket_t (*inflight_open_callback)(
     void *_Nullable context, curlsocktype purpose, struct curl_sockaddr *_Nullable address);
 typedef int (*inflight_close_callback)(void *_Nullable context, curl_socket_t descriptor);
 
-/// The lines of a head, collected here so that one head costs one call into Swift, not one for each line.
+/// The lines of a head, collected in C so that a head costs one call into Swift instead of one for each line.
 struct inflight_head {
     char *_Nullable text;
     size_t length;
     size_t capacity;
-    /// No more than this is collected; one byte more stops the transfer.
+    /// The maximum number of bytes to collect. A line beyond it sets `is_too_long` and calls `ended`.
     size_t limit;
-    /// How many lines came, in all heads of the exchange.
+    /// The number of lines received, in all heads of the exchange.
     size_t lines;
-    /// Set when the final head is there: what follows is trailers, which are collected until the end.
+    /// Set once the final head is complete. Lines after it are trailer fields, which are collected until the end.
     bool is_complete;
     bool is_too_long;
-    /// Called with the last line, the empty one. False stops the transfer.
+    /// Called after the empty line that ends a head. Returns false to stop the transfer.
     bool (*_Nonnull ended)(void *_Nullable context);
     void *_Nullable context;
 };
 
-/// A line of a head, with its line end. False: stop.
+/// Adds a line of a head, including its line end. Returns false if the transfer must stop.
 bool inflight_head_add(struct inflight_head *_Nonnull head, const char *_Nullable line, size_t length);
 
-/// What an easy handle calls: `head` is collected, `close` is called with a context that outlives the handle, and
-/// all else with `context`.
+/// The callbacks of an easy handle. Lines of heads are collected in `head`. `close` is called with a context that
+/// outlives the handle, all others with `context`.
 struct inflight_callbacks {
     struct inflight_head *_Nonnull head;
     inflight_data_callback _Nonnull body;
@@ -92,14 +92,14 @@ static inline void *_Nullable inflight_easy_private(CURL *_Nonnull easy) {
     return context;
 }
 
-/// Bytes of the body that came, before content coding was undone.
+/// Returns the number of bytes of the body received so far, before content decoding.
 static inline curl_off_t inflight_easy_downloaded(CURL *_Nonnull easy) {
     curl_off_t size = 0;
     curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &size);
     return size;
 }
 
-/// Microseconds from the transfer's beginning to one of its points; 0 where it has not got there.
+/// Returns the microseconds from the start of the transfer to `point`, or 0 if it has not reached that point.
 static inline int64_t inflight_easy_time(CURL *_Nonnull easy, CURLINFO point) {
     curl_off_t time = 0;
     curl_easy_getinfo(easy, point, &time);
@@ -123,7 +123,7 @@ static inline void inflight_multi_set_callbacks(
     curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
 }
 
-/// The next transfer that has ended, or null.
+/// Returns the next transfer that has ended, or NULL if there is none.
 static inline CURL *_Nullable inflight_multi_next_done(CURLM *_Nonnull multi, CURLcode *_Nonnull result) {
     int left = 0;
     CURLMsg *message;
@@ -139,31 +139,32 @@ static inline const curl_version_info_data *_Nullable inflight_version(void) {
     return curl_version_info(CURLVERSION_NOW);
 }
 
-/// TLS sessions are kept for all easy handles that use this object; null when memory is short.
+/// Creates a share object, through which easy handles share TLS sessions. Returns NULL if there is no memory.
 static inline CURLSH *_Nullable inflight_share_make(void) {
     CURLSH *share = curl_share_init();
     if (share) curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
     return share;
 }
 
-// `struct epoll_event` is packed on some machines; this one is not.
+// Unlike `struct epoll_event`, which is packed on some architectures, this structure never is.
 struct inflight_event {
     uint64_t token;
     uint32_t events;
 };
 
-/// An eventfd that does not block; -1 on failure.
+/// Creates a non-blocking eventfd. Returns -1 on failure.
 int inflight_wake_make(void);
-/// Makes the loop that sleeps on `descriptor` wake up.
+/// Wakes the loop that waits for `descriptor`.
 void inflight_wake(int descriptor);
 
 int inflight_epoll_make(void);
 int inflight_epoll_control(int epoll, int operation, int descriptor, uint32_t events, uint64_t token);
-/// How many events were stored, at most `capacity` and at most 256; 0 on a signal too.
+/// Waits for events, and returns how many were stored: at most `capacity`, and at most 256. Returns 0 after the
+/// timeout, a signal, or an error.
 int inflight_epoll_wait(
     int epoll, struct inflight_event *_Nonnull events, int capacity, int timeout_milliseconds);
 
-/// A channel of c-ares. `servers` is a list with commas, or null for the system's own.
+/// Creates a c-ares channel. `servers` is a comma-separated list of DNS servers, or NULL for the system's servers.
 int inflight_ares_make(
     ares_channel _Nullable *_Nonnull channel, const char *_Nullable servers,
     ares_sock_state_cb _Nonnull sockets, void *_Nonnull context);
@@ -171,7 +172,7 @@ int inflight_ares_make(
 typedef void (*inflight_ares_callback)(
     void *_Nullable context, int status, int timeouts, struct ares_addrinfo *_Nullable result);
 
-/// Both families, sorted by RFC 6724.
+/// Looks up the IPv4 and IPv6 addresses of a name, sorted as in RFC 6724.
 static inline void inflight_ares_look_up(
     ares_channel _Nonnull channel, const char *_Nonnull name, inflight_ares_callback _Nonnull callback,
     void *_Nullable context) {
@@ -181,5 +182,5 @@ static inline void inflight_ares_look_up(
     ares_getaddrinfo(channel, name, NULL, &hints, callback, context);
 }
 
-/// Milliseconds until the channel wants to be called for a timeout; -1 when it waits for nothing.
+/// Returns the milliseconds until the channel must process a timeout, or -1 if no query is pending.
 int inflight_ares_timeout(ares_channel _Nonnull channel);

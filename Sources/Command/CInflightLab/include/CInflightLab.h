@@ -1,11 +1,13 @@
 #pragma once
 
-/// The kernel's number of the calling thread; where it gives none, one that no other living thread has.
+/// Returns the kernel's ID of the calling thread on Linux, elsewhere a number that is unique among the threads alive.
 long lab_thread_number(void);
 
-/// Lets this process run on one processor alone. Gives 0, or -1 where the system cannot do that.
+/// Restricts the calling thread, and the threads that it starts later, to one processor. Returns 0, or -1 if the system
+/// does not support that.
 int lab_use_one_processor(void);
 
-/// For a process that may crash and must not stay: no core file, and the system ends it with the thread of `parent`
-/// that started it. Gives 0, or -1 where the parent is gone already.
+/// Prepares a child process that may crash and must not outlive its parent: disables core files and, on Linux, has the
+/// kernel kill the process when the thread of `parent` that started it exits. Returns 0, or -1 if the parent has
+/// already exited.
 int lab_prepare_child(int parent);

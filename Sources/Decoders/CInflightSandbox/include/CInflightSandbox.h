@@ -6,30 +6,35 @@
 
 #include <stddef.h>
 
-// What a process gives up before it decodes a stranger's bytes. Each part tells 0, or a negative error number.
+// The steps by which a process drops its privileges before it decodes untrusted input. All but the first return 0, or a
+// negative error number, which is `-ENOSYS` on systems other than Linux.
 
-/// Has all threads allocate from one heap: each of its own would take address space that is limited below. It keeps a
-/// few million bytes for the next picture.
+/// Makes all threads allocate from one arena. Arenas per thread would use up the address space that
+/// `inflight_limit_resources` limits. The arena keeps up to 8 MiB of freed memory for the next image. glibc only.
 void inflight_use_one_heap(void);
 
-/// Mounts, network, interprocess communication and the host's name of its own, in a user namespace without any user.
-/// Call it before there is a second thread. Not every system permits it to every process.
+/// Moves the process to new mount, network, IPC and UTS namespaces, and to a user namespace without any user. Must be
+/// called before a second thread exists. Some systems do not permit this to unprivileged processes.
 int inflight_leave_namespaces(void);
 
-/// Replaces the root folder of all threads by an empty one that cannot be written, so that no path names a file. Needs
-/// the namespaces, and everything that will be read to be open.
+/// Replaces the root folder of all threads with an empty, read-only one, so that no path resolves to a file. Requires
+/// `inflight_leave_namespaces`. Files that will be read must already be open.
 int inflight_enter_empty_root(void);
 
-/// No right to any file that is not open already, by Landlock: from kernel 5.13 on.
+/// Gives up access to all files that are not already open, by Landlock. Requires Linux 5.13.
 int inflight_give_up_files(void);
 
-/// No capability, no new privileges, no traces and no core files.
+/// Drops all capabilities, and disables new privileges, ptrace and core files.
 int inflight_give_up_privileges(void);
 
-/// At most `memory` bytes of address space beyond what is mapped now and the stack of one more thread; files and shared
-/// memory of at most `file` bytes; `descriptors` descriptors; `seconds` of CPU time.
+/// Limits the process's resources, and disables core files. Lower existing limits stay.
+///
+/// - memory: the maximum number of bytes of address space, beyond what is mapped and the stack of one more thread.
+/// - file: the maximum size in bytes of a file or of shared memory.
+/// - descriptors: the limit on open descriptors (`RLIMIT_NOFILE`).
+/// - seconds: the maximum CPU time.
 int inflight_limit_resources(size_t memory, size_t file, unsigned descriptors, unsigned long seconds);
 
-/// From now on no thread of this process can call the system for more than memory, threads, time, and what is open: a
-/// program, a process, a socket ends it; anything else fails with `EPERM`.
+/// Installs a seccomp filter for all threads. It allows memory, threads, time, and I/O on open descriptors. An attempt
+/// to start a program or process or to open a socket kills the process. Other calls fail with `EPERM`.
 int inflight_filter_system_calls(void);

@@ -10,8 +10,8 @@
 #error "libjxl 0.7 or later is missing: install the Debian package libjxl-dev"
 #endif
 
-// One narrow door to libvips, where things are variadic or macros, and to libjxl. Nothing is kept between calls but
-// what the library itself keeps; each picture is confined to one thread.
+// A narrow interface to libvips, whose API consists of variadic functions and macros, to libjxl and to libtiff. It has
+// no global state of its own. Each `inflight_vips_picture` must be used on one thread only.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,12 +23,12 @@ enum {
 
 enum { INFLIGHT_VIPS_MESSAGE = 256 };
 
-/// Which loader reads the bytes: none is found by looking at them.
+/// The loader that reads the bytes. The caller always chooses it; formats are not detected from the bytes.
 enum { INFLIGHT_VIPS_HEIF, INFLIGHT_VIPS_JXL, INFLIGHT_VIPS_TIFF, INFLIGHT_VIPS_SVG };
 
 typedef struct inflight_vips_picture inflight_vips_picture;
 
-/// Starts the library, once in a process, and blocks all loaders but those of HEIF, TIFF and SVG in memory.
+/// Initialises libvips, once per process, and blocks all of its loaders except HEIF, TIFF and SVG from memory.
 int inflight_vips_start(char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
 enum {
@@ -41,35 +41,40 @@ enum {
     INFLIGHT_VIPS_ENCODES_AV1 = 64,
 };
 
-/// What the library was built with, and has found, of these: their sum. Once it was started.
+/// Returns the sum of the abilities that libvips was built with and whose codecs are installed. Call it after
+/// `inflight_vips_start`.
 unsigned inflight_vips_abilities(void);
 
-/// Whether the library would load the bytes by looking at them. For tests of what is blocked.
+/// Returns whether libvips would detect the format of the bytes and load them. For tests of the blocked loaders.
 int inflight_vips_sniffs(const uint8_t *_Nonnull bytes, size_t count);
 
-/// Reads the header. The bytes have to outlive the picture. `NULL` where that fails.
+/// Reads the header. The bytes must outlive the picture. Returns `NULL` on failure.
 inflight_vips_picture *_Nullable inflight_vips_open(
     const uint8_t *_Nonnull bytes, size_t count, int loader, int page, int *_Nonnull width, int *_Nonnull height,
     char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
-/// Makes ready to give pixels in sRGB. `bits`: how many of a sample's 16 a HEIF picture uses, from the
-/// highest on. `is_display_p3`: its colours are those of Display P3, where no profile says more.
+/// Prepares the conversion of pixels to sRGB.
+///
+/// - has_alpha: whether to keep alpha.
+/// - bits: the number of bits per sample of a HEIF image. Above 8, they are the highest bits of 16-bit samples.
+/// - is_display_p3: whether the colours are Display P3 if the image has no profile.
 int inflight_vips_prepare(
     inflight_vips_picture *_Nonnull picture, int has_alpha, int bits, int is_display_p3,
     char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
-/// Gives rows of four bytes a pixel: red, green, blue, straight alpha or 255. To be asked from top to bottom.
+/// Reads rows of four bytes per pixel: red, green, blue, and straight alpha or 255. Rows must be read from top to
+/// bottom.
 int inflight_vips_read_rows(
     inflight_vips_picture *_Nonnull picture, int first, int count, uint8_t *_Nonnull rows,
     char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
-/// Decodes all frames of a JPEG XL picture and keeps nothing: the end of a codestream is not found otherwise.
+/// Decodes all frames of a JPEG XL image and discards them. There is no cheaper way to find the end of a codestream.
 int inflight_jxl_check(
     const uint8_t *_Nonnull bytes, size_t count, char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
 void inflight_vips_close(inflight_vips_picture *_Nonnull picture);
 
-/// Writes an AVIF file from pixels of four bytes without gaps. `*bytes` is for `inflight_vips_free`.
+/// Encodes pixels of four bytes, in rows without padding, as AVIF. Free `*bytes` with `inflight_vips_free`.
 int inflight_vips_write_avif(
     const uint8_t *_Nonnull pixels, int width, int height, int has_alpha, int quality,
     uint8_t *_Nullable *_Nonnull bytes, size_t *_Nonnull count, char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);

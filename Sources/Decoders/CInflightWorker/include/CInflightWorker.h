@@ -4,54 +4,56 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// What a program and its decoders say to each other with, and what they share. Errors are told as negative error
-// numbers.
+// Decoder processes, and the sockets and shared memory between them and the program. Errors are negative error numbers.
 
-/// A pair of connected sockets that keep messages apart (`SOCK_SEQPACKET`), both above the descriptors that a decoder
-/// is given, and closed in every program that is started.
+/// Creates a pair of connected sockets that preserve message boundaries (`SOCK_SEQPACKET`). Both are close-on-exec, and
+/// above the descriptors that a decoder is given.
 int inflight_socket_pair(int *_Nonnull mine, int *_Nonnull theirs);
 
-/// Starts the program at `path`, with `requests` as its descriptor 3, `control` as its 4, and no other but `/dev/null`
-/// as its standard ones; with no environment but `LC_ALL=C`, in a process group of its own, all signals as they are by
-/// default.
+/// Starts the decoder at `path`. Its descriptor 3 is `requests`, 4 is `control`, and its standard streams are
+/// `/dev/null`. It has no others, except with a C library older than glibc 2.34, where it inherits those that are not
+/// close-on-exec. Its environment is `LC_ALL=C`. It has its own process group and the default signal handling.
 ///
-/// Gives a descriptor of the process (`pidfd`), which nothing else waits for.
+/// Returns a descriptor of the process (`pidfd`), to be passed to `inflight_end_process`.
 int inflight_start_decoder(const char *_Nonnull path, int requests, int control);
 
-/// Kills the process, waits for its end and closes the descriptor. Gives the signal that ended it, or 256 and its exit
-/// status; 0 where nothing is known of its end.
+/// Kills the process, waits for its end and closes the descriptor. Returns the signal that ended the process, or 256
+/// plus its exit status, or 0 if its status is unknown.
 int inflight_end_process(int process);
 
-/// Sends one message, and a descriptor with it unless `descriptor` is negative. Gives 0; `-EPIPE`: nobody is there.
+/// Sends one message, with a descriptor unless `descriptor` is negative. Returns 0, or `-EPIPE` if the peer has closed
+/// its socket.
 int inflight_send(int socket, const void *_Nonnull bytes, size_t count, int descriptor);
 
-/// Takes one message, which may bring one descriptor, closed in every program that is started; others are closed.
+/// Receives one message, with at most one descriptor, which is close-on-exec. `*descriptor` is -1 if there is none.
+/// Further descriptors are closed.
 ///
-/// Gives its length, 0 where the other side has ended, `-EMSGSIZE` where it is longer than `count`.
+/// Returns the message's length, 0 if the peer has closed its socket, or `-EMSGSIZE` if the message is longer than
+/// `count`.
 ssize_t inflight_receive(int socket, void *_Nonnull bytes, size_t count, int *_Nonnull descriptor);
 
-/// Waits until there is something to take, or the other side has ended. Gives 1, or 0 after that many milliseconds.
+/// Waits until a message has arrived or the peer has closed its socket. Returns 1, or 0 after `milliseconds` or a
+/// signal.
 int inflight_wait_readable(int socket, int milliseconds);
 
-/// Memory that can be shared by handing its descriptor on: of that size for good.
+/// Creates shared memory of a fixed size, and returns its descriptor, which can be sent to another process.
 int inflight_shared_memory(size_t count);
 
-/// Sees to it that nobody can change the memory any more, also where it is mapped later. It may not be mapped for
-/// writing.
+/// Seals the memory against all changes, including through later mappings. Fails while a writable mapping exists.
 int inflight_seal(int memory);
 
-/// Whether the memory is sealed, so that neither its size nor its bytes ever change; and its size.
+/// Returns whether the memory is sealed, so that neither its size nor its bytes ever change. If so, stores its size.
 int inflight_is_sealed(int memory, size_t *_Nonnull count);
 
 enum inflight_mapping {
     inflight_read_only,
     inflight_writable,
-    /// All of it is there at once, for whoever writes all of it: cheaper than page by page.
+    /// Writable, with all pages allocated at once. Cheaper than one fault per page if all of the memory is written.
     inflight_filled,
 };
 
 void *_Nullable inflight_map(int memory, size_t count, enum inflight_mapping mapping);
 void inflight_unmap(void *_Nonnull memory, size_t count);
 
-/// Closes all descriptors from `first` on.
+/// Closes all descriptors from `first` upwards.
 void inflight_close_from(int first);

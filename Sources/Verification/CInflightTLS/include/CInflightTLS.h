@@ -1,6 +1,6 @@
 #pragma once
 
-// The test kit's C: TLS by OpenSSL, and the few calls of Linux that Swift's Glibc module does not show.
+// C code of the test kit: TLS by OpenSSL, and the Linux calls that Swift's Glibc module does not export.
 
 #include "system_calls.h"
 #include "tls.h"

@@ -1,7 +1,8 @@
 #pragma once
 
-/// A descriptor that one thread makes readable to end another one's poll; not blocking. -1 where there is none left.
+/// Creates a non-blocking eventfd, with which one thread wakes another from poll. Returns -1 on failure.
 int inflight_wake_descriptor(void);
 
-/// The next connection of a listening socket, not blocking, closed on exec; -1 where none waits.
+/// Accepts the next connection of a listening socket, as a non-blocking, close-on-exec socket. Returns -1 if no
+/// connection is pending.
 int inflight_accept(int listener);
