@@ -21,19 +21,19 @@ let package = Package(
     targets: [
         // Hit ratios of eviction policies over synthetic traces: see Documentation/Decisions/0001-eviction-policy.md.
         .executableTarget(name: "EvictionTraces", dependencies: [core]),
-        // The engine on a transport without a network: tasks a second, cost of sharing, memory of what waits.
+        // The engine on a transport without a network: tasks per second, cost of coalescing, memory of queued tasks.
         .executableTarget(name: "EngineSpeed", dependencies: [inflight, concurrency, testSupport]),
-        // What the programs below share: the time, the CPU time, one line of output.
+        // Shared by the programs below: options, wall and CPU time, memory, the output line.
         .target(name: "BenchmarkSupport"),
-        // Many small files over HTTP, and the same with URLSession.
+        // Many small files over HTTP, by Inflight and by URLSession.
         .executableTarget(name: "HTTPSpeed", dependencies: [support, inflight, testSupport]),
         .executableTarget(name: "URLSessionSpeed", dependencies: [support]),
-        // The disk cache alone: reads, writes, hits while others are evicted, opening.
+        // The disk cache alone: reads, writes, hits during eviction, opening. Its peer is Foundation's URLCache.
         .executableTarget(
             name: "DiskSpeed",
             dependencies: [support, .product(name: "InflightDisk", package: "inflight"), core, concurrency]),
         .executableTarget(name: "URLCacheSpeed", dependencies: [support]),
-        // Pictures to thumbnails in memory; those that are decoded apart, once in this process; memory; headers alone.
+        // Decoding to thumbnails in memory, in process and in decoder processes; peak memory; probing; cancellation.
         .executableTarget(name: "DecodeSpeed", dependencies: [support, inflight, concurrency]),
         .executableTarget(
             name: "IsolatedSpeed",
@@ -41,20 +41,20 @@ let package = Package(
         .executableTarget(name: "DecodeMemory", dependencies: [support, inflight, concurrency]),
         .executableTarget(name: "ProbeSpeed", dependencies: [support, inflight]),
         .executableTarget(name: "DecodeCancel", dependencies: [support, inflight, concurrency]),
-        // The processors, each on one core.
+        // Each image processor on one core.
         .executableTarget(name: "ProcessorSpeed", dependencies: [support, inflight, concurrency]),
-        // The patterns of `InflightConcurrency` beside a bare lock, queues and an actor; allocations are counted in C.
+        // The patterns of `InflightConcurrency` beside a bare lock, queues and an actor. C code counts allocations.
         .target(name: "CAllocationCount"),
         .executableTarget(name: "PatternCosts", dependencies: ["CAllocationCount", concurrency]),
-        // Transport, decoder and callback queue that one thread moves by itself.
+        // A transport, a decoder and a callback queue that all run on the calling thread.
         .target(name: "OneThread", dependencies: [inflight, core, concurrency, testSupport]),
-        // A loader's and a prefetcher's load beside the pipeline's own.
+        // Loads by `ImageLoader` and by `Prefetcher` beside the pipeline's own.
         .executableTarget(name: "LoaderCosts", dependencies: [support, oneThread, inflight]),
-        // A load with nobody who listens to the pipeline, with a listener that does nothing, and with a meter.
+        // A load without an observer, with one that does nothing, and with one that maintains metrics.
         .executableTarget(name: "ListenerCosts", dependencies: [support, oneThread, inflight]),
-        // Steps of the simulator on one core.
+        // Simulator steps per second on one core.
         .executableTarget(name: "SimulatorSpeed", dependencies: [support, testSupport]),
-        // How soon a cancelled transfer's connection is closed.
+        // The time from `cancel()` to the last callback and to the closed connection.
         .executableTarget(name: "CancelLatency", dependencies: [support, inflight, concurrency, testSupport]),
     ]
 )
