@@ -1,4 +1,4 @@
-// Cancellable computation in slices on a thread of its own, with progress, and without effect after a cancel.
+// A cancellable computation in slices on a separate thread, with progress. After a cancel no callback follows.
 
 import Dispatch
 import InflightConcurrency

@@ -9,7 +9,7 @@ extension Target {
         require(head.fields.wireSize <= bytes.count + 4 * head.fields.count, "the fields are no larger than the input")
         for index in 0..<head.fields.count {
             let name = head.fields.rawName(index)
-            require(!name.isEmpty && name.allSatisfy { $0 > 0x20 && $0 != 0x7F }, "a field name has no white space and no control characters")
+            require(!name.isEmpty && name.allSatisfy { $0 > 0x20 && $0 != 0x7F }, "a field name has no white space")
             require(
                 FieldScanner.trimmed(head.fields.rawValue(index)).count == head.fields.rawValue(index).count,
                 "a field value has no surrounding white space")

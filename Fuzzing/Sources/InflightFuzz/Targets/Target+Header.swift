@@ -18,7 +18,7 @@ extension Target {
                     case .info(let early):
                         guard let info else { continue }
                         let isSame = early.storedWidth == info.storedWidth && early.storedHeight == info.storedHeight
-                        require(isSame && early.hasAlpha == info.hasAlpha, "a prefix has the size and the alpha of the whole")
+                        require(isSame && early.hasAlpha == info.hasAlpha, "a prefix has the header of the whole")
                     }
                 } catch {
                     require(info == nil, "if a prefix is damaged, the whole is damaged")

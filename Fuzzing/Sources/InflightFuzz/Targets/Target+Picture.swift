@@ -53,7 +53,7 @@ extension Target {
                     bytes, format: format, options: options, beyond: 0, cancellation: CancellationFlag())
             else { return }
             let plan = (resize ?? Resize()).plan(sourceWidth: info.width, sourceHeight: info.height)
-            require(part.pixels.width == plan.width && part.pixels.height == plan.height, "a partial image has the full size")
+            require(part.pixels.width == plan.width && part.pixels.height == plan.height, "a part has the full size")
             require(part.detail > 0, "a partial image has some detail")
             require(part.coversAll || part.pixels.format.alpha != .opaque, "missing pixels are transparent")
             _ = part.pixels.bytes.array.reduce(0) { $0 &+ Int($1) }
@@ -130,7 +130,7 @@ extension Target {
     /// BlurHash and ThumbHash strings.
     static let placeholder = Target(name: "placeholder") { bytes in
         if let hash = try? BlurHash(String(decoding: bytes, as: UTF8.self)) {
-            require(hash.text.utf8.count == 4 + 2 * hash.horizontal * hash.vertical, "a BlurHash has the length of its components")
+            require(hash.text.utf8.count == 4 + 2 * hash.horizontal * hash.vertical, "a BlurHash has the right length")
             require(hash.pixels(width: 5, height: 4).width == 5, "a BlurHash has pixels")
             _ = hash.averageColor
         }
