@@ -46,7 +46,7 @@ large.setProgressHandler { [weak large] _ in
     large?.cancel()
     ended.signal()
 }
-large.setEndHandler { _ in print("never told") }
+large.setEndHandler { _ in print("never called") }
 large.start()
 ended.wait()
 print("stopped:", large.isCancelled)

@@ -45,7 +45,7 @@ cancelled.onNumber { [weak cancelled] number in
     cancelled?.cancel()
     ended.signal()
 }
-cancelled.onEnd { _ in print("never told") }
+cancelled.onEnd { _ in print("never called") }
 queue.resume()
 ended.wait()
 queue.sync {}
