@@ -23,18 +23,17 @@ let package = Package(
         .executableTarget(name: "EvictionTraces", dependencies: [core]),
         // The engine on a transport without a network: tasks per second, cost of coalescing, memory of queued tasks.
         .executableTarget(name: "EngineSpeed", dependencies: [inflight, concurrency, testSupport]),
-        // Shared by the programs below: elapsed time, CPU time, and a line of output.
+        // Shared by the programs below: options, wall and CPU time, memory, the output line.
         .target(name: "BenchmarkSupport"),
-        // Many small files over HTTP, and the same with URLSession.
+        // Many small files over HTTP, by Inflight and by URLSession.
         .executableTarget(name: "HTTPSpeed", dependencies: [support, inflight, testSupport]),
         .executableTarget(name: "URLSessionSpeed", dependencies: [support]),
-        // The disk cache alone: reads, writes, hits during eviction, and opening.
+        // The disk cache alone: reads, writes, hits during eviction, opening. Its peer is Foundation's URLCache.
         .executableTarget(
             name: "DiskSpeed",
             dependencies: [support, .product(name: "InflightDisk", package: "inflight"), core, concurrency]),
         .executableTarget(name: "URLCacheSpeed", dependencies: [support]),
-        // Decoding from memory to thumbnails; formats of the sandboxed decoder, decoded in this process; memory use;
-        // reading only headers; cancellation.
+        // Decoding to thumbnails in memory, in process and in decoder processes; peak memory; probing; cancellation.
         .executableTarget(name: "DecodeSpeed", dependencies: [support, inflight, concurrency]),
         .executableTarget(
             name: "IsolatedSpeed",
@@ -42,21 +41,20 @@ let package = Package(
         .executableTarget(name: "DecodeMemory", dependencies: [support, inflight, concurrency]),
         .executableTarget(name: "ProbeSpeed", dependencies: [support, inflight]),
         .executableTarget(name: "DecodeCancel", dependencies: [support, inflight, concurrency]),
-        // Image processors, each on one core.
+        // Each image processor on one core.
         .executableTarget(name: "ProcessorSpeed", dependencies: [support, inflight, concurrency]),
-        // The patterns of `InflightConcurrency`, compared with a bare lock, queues and an actor. C code counts
-        // allocations.
+        // The patterns of `InflightConcurrency` beside a bare lock, queues and an actor. C code counts allocations.
         .target(name: "CAllocationCount"),
         .executableTarget(name: "PatternCosts", dependencies: ["CAllocationCount", concurrency]),
-        // A transport, a decoder and a callback queue that are driven by one thread.
+        // A transport, a decoder and a callback queue that all run on the calling thread.
         .target(name: "OneThread", dependencies: [inflight, core, concurrency, testSupport]),
-        // A load through a loader and through a prefetcher, compared with a direct load of the pipeline.
+        // Loads by `ImageLoader` and by `Prefetcher` beside the pipeline's own.
         .executableTarget(name: "LoaderCosts", dependencies: [support, oneThread, inflight]),
-        // A load without an observer of the pipeline, with one that does nothing, and with one that collects metrics.
+        // A load without an observer, with one that does nothing, and with one that maintains metrics.
         .executableTarget(name: "ListenerCosts", dependencies: [support, oneThread, inflight]),
-        // Simulator steps on one core.
+        // Simulator steps per second on one core.
         .executableTarget(name: "SimulatorSpeed", dependencies: [support, testSupport]),
-        // The time until a cancelled transfer's connection is closed.
+        // The time from `cancel()` to the last callback and to the closed connection.
         .executableTarget(name: "CancelLatency", dependencies: [support, inflight, concurrency, testSupport]),
     ]
 )

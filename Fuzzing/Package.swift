@@ -1,15 +1,15 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// The program of `make fuzz`, with all fuzz targets. Scripts/fuzz.py builds it with `-sanitize=fuzzer,address` and with
-// testing enabled. It does not link without the sanitizer, because libFuzzer provides `main`.
+// One program with all fuzz targets, for `make fuzz`. Scripts/fuzz.py builds it with `-sanitize=fuzzer,address` and
+// with testing enabled. It does not link without libFuzzer, which provides `main`.
 let package = Package(
     name: "inflight-fuzzing",
     dependencies: [.package(name: "inflight", path: "..")],
     targets: [
         .executableTarget(
             name: "InflightFuzz",
-            // `Inflight` includes the back ends.
+            // `Inflight` links the back ends.
             dependencies: [
                 .product(name: "Inflight", package: "inflight"),
                 .product(name: "InflightCore", package: "inflight"),

@@ -1,4 +1,4 @@
-// The floor: libjpeg-turbo decodes at a fraction of the size into memory, and nothing is resized.
+// The lower bound: libjpeg-turbo decodes at a fraction of the size into memory, without a resize.
 //
 //     decode_floor FOLDER SCALE_DENOMINATOR THREADS MILLISECONDS
 #include "pictures.h"

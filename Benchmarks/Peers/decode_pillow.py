@@ -1,8 +1,8 @@
-"""A peer: pictures to a width in memory with Pillow's `Image.thumbnail()`, in one process of several.
+"""Peer: Pillow's `Image.thumbnail()` resizes images in memory to a width. The runner starts several processes.
 
     decode_pillow.py FOLDER WIDTH MILLISECONDS [DUMP_FOLDER]
 
-Says `ready`, waits for a line, then decodes until the time is over.
+Prints `ready`, waits for a line on standard input, then decodes until the time is over.
 """
 
 import io

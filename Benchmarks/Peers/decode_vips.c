@@ -1,8 +1,8 @@
-// A peer: pictures to a width in memory with `vips_thumbnail_buffer`.
+// Peer: `vips_thumbnail_buffer` resizes images in memory to a width.
 //
 //     VIPS_CONCURRENCY=1 decode_vips FOLDER WIDTH THREADS MILLISECONDS [DUMP_FOLDER]
 //
-// Each thread has a pipeline of its own. libvips's cache of operations is off: each picture is decoded.
+// Each thread has its own libvips pipeline. The operation cache is off, so that every call decodes.
 #include "pictures.h"
 #include <vips/vips.h>
 
@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
             VipsImage *image = thumbnail(&pictures[index]);
             size_t count;
             unsigned char *pixels = vips_image_write_to_memory(image, &count);
-            if (!pixels || image->Bands != 3) fail("three bands were expected");
+            if (!pixels || image->Bands != 3) fail("expected three bands");
             write_ppm(argv[5], pictures[index].name, pixels, image->Xsize, image->Ysize);
             g_free(pixels);
             g_object_unref(image);

@@ -1,12 +1,12 @@
-// What a disk cache is measured against: plain files, and SQLite's own blobs.
+// Peers of the disk cache: plain files, and SQLite blobs.
 //
-//     disk_peer read FOLDER COUNT BYTES     files read whole, in random order, with the checksum that the cache uses
-//     disk_peer files FOLDER COUNT BYTES    files written and renamed
-//     disk_peer synced FOLDER COUNT BYTES   the same, waiting for the disk before the rename
-//     disk_peer blobs FOLDER COUNT BYTES    a transaction for each blob: WAL, synchronous=NORMAL
-//     disk_peer blobs-read FOLDER COUNT BYTES   those blobs, in random order, with the checksum
+//     disk_peer read FOLDER COUNT BYTES     read whole files in random order and compute the cache's checksum
+//     disk_peer files FOLDER COUNT BYTES    write files and rename them
+//     disk_peer synced FOLDER COUNT BYTES   write files, fsync and rename them
+//     disk_peer blobs FOLDER COUNT BYTES    write each blob in its own transaction: WAL, synchronous=NORMAL
+//     disk_peer blobs-read FOLDER COUNT BYTES   read those blobs in random order and compute the checksum
 //
-// Prints `each_us=… cpu_us=…`: microseconds of wall time and of CPU time for each.
+// Prints `each_us=… cpu_us=…`: microseconds of wall time and of CPU time per operation.
 
 #include "CInflightSQLite.h"
 

@@ -1,10 +1,10 @@
-// A peer: many small files into memory with libcurl's multi interface on one thread.
+// Peer: fetches many small files into memory with libcurl's multi interface on one thread.
 //
 //     http_multi BASE COUNT AT_ONCE epoll|poll plain|same [CA_FILE]
 //
-// Handles are used again, each body is one malloc'd block. With a CA file it speaks HTTP/2 over one connection. `plain`
-// sends what libcurl sends by itself (`Accept: */*`); `same` sends the fields that a loader of pictures sends, and
-// undoes content codings, as Inflight does: the same bytes on the wire.
+// Reuses easy handles and stores each body in one malloc'd block. With a CA file it uses HTTP/2 over one connection.
+// `plain` sends libcurl's own header fields (`Accept: */*`). `same` sends the header fields that Inflight sends and
+// decodes content codings, so that both put the same bytes on the wire.
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// What the peers that decode have in common: the pictures of a folder in memory, and the time.
+// Shared by the decoding peers: reads a folder's images into memory, measures time, writes PPM files.
 #ifndef PICTURES_H
 #define PICTURES_H
 #include <dirent.h>
@@ -58,11 +58,11 @@ static inline void read_pictures(const char *folder) {
         fclose(file);
     }
     closedir(directory);
-    if (!picture_count) fail("there are no pictures");
+    if (!picture_count) fail("no images in the folder");
     qsort(pictures, (size_t)picture_count, sizeof *pictures, by_name);
 }
 
-// Writes `width` × `height` pixels of three bytes as FOLDER/NAME.ppm.
+// Writes `width` × `height` RGB pixels to FOLDER/NAME.ppm.
 static inline void write_ppm(
     const char *folder, const char *name, const unsigned char *pixels, int width, int height) {
     char path[4096];
@@ -74,7 +74,8 @@ static inline void write_ppm(
     fclose(file);
 }
 
-// Calls `work` for one picture after the other on `threads` threads until `seconds` are over, and prints how many.
+// One thread of `measure`, which calls `work` for one image after the other on `threads` threads until `seconds` are
+// over, and prints the number of images.
 struct worker {
     pthread_t thread;
     void (*work)(const struct picture *);
@@ -94,7 +95,7 @@ static inline void *run_worker(void *context) {
 
 static inline void measure(void (*work)(const struct picture *), int threads, double seconds) {
     struct worker workers[16];
-    if (threads < 1 || threads > 16) fail("between 1 and 16 threads");
+    if (threads < 1 || threads > 16) fail("THREADS must be 1 to 16");
     work(&pictures[0]);
     double wall = wall_seconds(), cpu = cpu_seconds();
     for (int index = 0; index < threads; index++) {

@@ -1,4 +1,4 @@
-"""A peer: what Pillow's operations take of one core, in nanoseconds for each pixel of the source.
+"""Peer: the CPU time of Pillow's operations on one core, in nanoseconds per source pixel.
 
     process_pillow.py WIDTH HEIGHT MILLISECONDS
 """

@@ -1,8 +1,8 @@
-// A peer: what libvips's operations take of one core, in nanoseconds for each pixel of the source.
+// Peer: the CPU time of libvips's operations on one core, in nanoseconds per source pixel.
 //
 //     VIPS_CONCURRENCY=1 process_vips WIDTH HEIGHT MILLISECONDS
 //
-// Each works on a picture in memory, into memory; the cache of operations is off.
+// Each operation reads and writes memory. The operation cache is off.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

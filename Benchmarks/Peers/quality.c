@@ -1,12 +1,12 @@
-// How near thumbnails come to a reference in double precision: PSNR over all channels, in dB.
+// The quality of thumbnails: PSNR over all channels to a double-precision reference, in dB.
 //
 //     quality FOLDER pixels|samples DUMP_FOLDER…
 //
-// `pixels`: libjpeg-turbo's full decode (the exact integer transform, smooth chroma) to bytes of red, green and blue;
-// then a separable Lanczos resize of three lobes in double precision. `samples`: the decoder's bytes of luma and
-// chroma; then the same smooth chroma, colours (each pixel kept within 0 … 255) and the same resize, all in double
-// precision. The reference is not rounded. For pictures of 4:2:0 with even sides. Prints a mean and the worst for each
-// folder of PPMs.
+// `pixels`: the reference is libjpeg-turbo's full decode (exact integer transform, smooth chroma) to RGB bytes, resized
+// by a separable Lanczos filter of three lobes in double precision. `samples`: the reference starts from the decoder's
+// luma and chroma bytes; chroma upsampling (the same smooth filter), conversion to RGB (clamped to 0 … 255) and the
+// same resize are all in double precision. The reference is not rounded. The images must be 4:2:0 with even sides.
+// Prints the mean and the worst PSNR of each folder of PPM files.
 #include "pictures.h"
 #include <jpeglib.h>
 #include <math.h>
@@ -25,7 +25,7 @@ static double *new_pixels(int width, int height) {
     return pixels;
 }
 
-// One axis: `lines` lines of `from` pixels become `to` pixels each, and the axes change places.
+// Resizes one axis and transposes: each of `lines` lines of `from` pixels becomes `to` pixels.
 static double *resize(const double *in, int lines, int from, int to) {
     double scale = (double)from / to, reach = 3 * scale;
     double *out = new_pixels(lines, to), *weights = malloc((size_t)from * sizeof *weights);
@@ -57,7 +57,8 @@ static double *decode(const struct picture *picture, J_COLOR_SPACE space, int *w
     jpeg_read_header(&reader, TRUE);
     reader.dct_method = JDCT_ISLOW;
     reader.out_color_space = space;
-    // Without it chroma is repeated: every second sample of every second row is what is stored.
+    // Without fancy upsampling the decoder repeats chroma samples, so every second sample of every second row is a
+    // stored one.
     reader.do_fancy_upsampling = space == JCS_RGB;
     jpeg_start_decompress(&reader);
     *width = (int)reader.output_width;
@@ -76,7 +77,7 @@ static double *decode(const struct picture *picture, J_COLOR_SPACE space, int *w
     return pixels;
 }
 
-// Chroma at (x, y): three quarters of the nearest stored sample, a quarter of the next, on both axes.
+// The chroma at (x, y): on each axis, three quarters of the nearest stored sample and a quarter of the next.
 static double chroma(const double *pixels, int channel, int width, int height, int x, int y) {
     int near_x = x / 2, near_y = y / 2;
     int far_x = x % 2 ? near_x + 1 : near_x - 1, far_y = y % 2 ? near_y + 1 : near_y - 1;

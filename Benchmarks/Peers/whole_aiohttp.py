@@ -1,9 +1,9 @@
-"""A peer: from URLs to thumbnails in files with aiohttp and Pillow, in two processes.
+"""Peer: fetches URLs with aiohttp and writes thumbnail files with Pillow, in two processes.
 
     whole_aiohttp.py LIST FOLDER WIDTH QUALITY AT_ONCE
 
-Each process has one event loop and half of the URLs. Fetching waits while a picture is made, and the kernel's buffers
-fill meanwhile: with a process for each core that is faster than threads, which take turns at the interpreter.
+Each process has one event loop and half of the URLs. Its event loop stops while it makes a thumbnail; meanwhile the
+kernel's receive buffers fill. With one process per core this is faster than threads, which contend for the GIL.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ PROCESSES = 2
 
 def store(url, data):
     image = Image.open(io.BytesIO(data))
-    # Decodes at a fraction of the size where that is enough.
+    # `thumbnail` lets the JPEG decoder scale down while it decodes.
     image.thumbnail((width, 100_000))
     image.save(folder / url.rsplit("/", 1)[1], "JPEG", quality=quality)
 
@@ -45,7 +45,7 @@ async def run(urls):
 def main():
     urls = listed.read_text().split()
     children = []
-    # Behind the imports, which both share.
+    # Fork after the imports, so that both processes share their cost.
     for number in range(PROCESSES):
         child = os.fork()
         if child == 0:

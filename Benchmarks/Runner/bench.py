@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the benchmarks in order and prints one table. Called by Scripts/bench.sh, which builds and starts what it needs."""
+"""Runs the benchmarks in order and prints one table.
+
+Scripts/bench.sh calls it after building the programs and starting nginx.
+"""
 
 import argparse
 import pathlib
@@ -43,7 +46,7 @@ PARTS = {
 
 
 class Bench:
-    """Where everything is, and how much of it is wanted."""
+    """The paths, URLs and sizes of one run."""
 
     def __init__(self, options):
         self.folder = options.folder
@@ -73,16 +76,16 @@ def main():
     parser.add_argument("--swift", required=True)
     for name in ("port", "tls-port"):
         parser.add_argument(f"--{name}", type=int, required=True)
-    parser.add_argument("--quick", action="store_true", help="small counts, to try it out")
-    parser.add_argument("parts", nargs="*", help="which: " + ", ".join(PARTS) + "; all of them without")
+    parser.add_argument("--quick", action="store_true", help="use small counts, for a trial run")
+    parser.add_argument("parts", nargs="*", help="parts to run: " + ", ".join(PARTS) + " (default: all)")
     options = parser.parse_args()
     unknown = set(options.parts) - set(PARTS)
     if unknown:
-        parser.error(f"there is no part {', '.join(sorted(unknown))}: choose from {', '.join(PARTS)}")
+        parser.error(f"unknown part: {', '.join(sorted(unknown))}. Choose from {', '.join(PARTS)}")
 
     bench, table = Bench(options), Table()
     mean = pictures.write_small(bench.folder / "files", bench.count)
-    say(f"{bench.count:,} JPEGs of {mean:,.0f} bytes in the mean, {bench.rounds} rounds")
+    say(f"{bench.count:,} JPEGs of {mean:,.0f} bytes on average, {bench.rounds} rounds")
     for name in options.parts or PARTS:
         say(f"== {name}")
         PARTS[name](bench, table)

@@ -1,4 +1,4 @@
-"""The command itself: memory and threads of a long `get`, and how fast it starts."""
+"""The `inflight` command: memory and threads of a long `get`, loads from a warm cache, start-up time."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from measure import in_turns
 
 
 def watched(command, folder):
-    """Runs a command and looks at it until it ends: peak memory in MB, most threads, seconds, CPU seconds."""
+    """Runs a command and samples it every 2 ms: peak memory in MB, maximum threads, seconds, CPU seconds."""
     start = time.monotonic()
     null = os.open(os.devnull, os.O_RDWR)
     process = os.posix_spawn(
@@ -31,7 +31,7 @@ def watched(command, folder):
                 memory = max(memory, int(value))
         time.sleep(0.002)
     if status != 0:
-        raise SystemExit(f"bench: {' '.join(map(str, command))} ended with {os.waitstatus_to_exitcode(status)}")
+        raise SystemExit(f"bench: {' '.join(map(str, command))} exited with status {os.waitstatus_to_exitcode(status)}")
     files = sum(1 for _ in folder.iterdir())
     shutil.rmtree(folder)
     return {
@@ -65,7 +65,7 @@ def run_get(bench, table):
             rates = [[bench.count / one["seconds"] for one in samples[side]] for side in ("ours", "peer")]
             table.compare(f"{what}: rate", "/s", *rates, "`curl --parallel`")
             times = [[one["cpu"] / bench.count * 1e6 for one in samples[side]] for side in ("ours", "peer")]
-            table.compare(f"{what}: CPU time of each", "µs", *times, "`curl --parallel`")
+            table.compare(f"{what}: CPU time per file", "µs", *times, "`curl --parallel`")
 
 
 def run_warm(bench, table):
@@ -83,18 +83,18 @@ def run_warm(bench, table):
     samples = in_turns(
         max(3, bench.rounds // 2), cold=cold, warm=lambda: get("--cache", cache), without=lambda: get("--no-cache"))
     if any(one["requests"] for one in samples["warm"]):
-        raise SystemExit("bench: `inflight get` asked for what is stored and fresh")
-    figures = [("seconds", "time", "ms", 1000, "≤ 0.33"), ("cpu", "CPU time of each", "µs", 1e6 / bench.count, "")]
+        raise SystemExit("bench: `inflight get` sent requests although all files were cached and fresh")
+    figures = [("seconds", "time", "ms", 1000, "≤ 0.33"), ("cpu", "CPU time per file", "µs", 1e6 / bench.count, "")]
     for key, title, unit, scale, target_ratio in figures:
-        what = f"`inflight get` of {bench.count:,} that are stored, to files: {title}"
+        what = f"`inflight get` of {bench.count:,} cached files: {title}"
         stored, empty, none = ([one[key] * scale for one in samples[side]] for side in ("warm", "cold", "without"))
-        table.compare(what, unit, stored, empty, "nothing stored yet", target_ratio)
+        table.compare(what, unit, stored, empty, "an empty cache", target_ratio)
         table.compare(what, unit, stored, none, "`--no-cache`")
     shutil.rmtree(cache, ignore_errors=True)
 
 
 def start_time(command):
-    """From the start of a program to its end: milliseconds, and milliseconds of CPU time."""
+    """The wall time and the CPU time of a program from start to exit, in milliseconds."""
     null = os.open(os.devnull, os.O_RDWR)
     actions = [(os.POSIX_SPAWN_DUP2, null, descriptor) for descriptor in (0, 1, 2)]
     start = time.perf_counter_ns()
@@ -110,7 +110,7 @@ def start_time(command):
 def run_start(bench, table):
     curl = shutil.which("curl")
     if not curl:
-        table.add("`inflight --version`: time", "not measured: there is no `curl` here")
+        table.add("`inflight --version`: time", "not measured: `curl` is not installed")
         return
     times = in_turns(
         20 if bench.is_quick else 200,

@@ -1,4 +1,4 @@
-"""JPEG to a thumbnail in memory: against libvips and Pillow, with libjpeg-turbo's scaled decode as the floor."""
+"""JPEG to a thumbnail in memory, beside libvips and Pillow; libjpeg-turbo's scaled decode is the lower bound."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ ONE_THREAD = os.environ | {"VIPS_CONCURRENCY": "1"}
 
 
 def pillow(bench, folder, milliseconds):
-    """Two processes at once, start-up excluded; their rates added."""
+    """Runs two processes at once and adds their rates. Start-up is excluded."""
     command = [sys.executable, bench.source("decode_pillow.py"), folder, WIDTH, milliseconds]
     processes = [
         subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -55,7 +55,7 @@ def run(bench, table):
 
 
 def run_size(bench, table, folder, size, denominator, targets):
-    """The floor decodes at the smallest scale that is not below the wanted width."""
+    """Measures one image size. `denominator` selects the smallest decode scale that is at least as wide as wanted."""
     milliseconds = 500 if bench.is_quick else 2000
     command = ours(bench, folder, milliseconds)
     floor = bench.peer("decode_floor")
@@ -71,19 +71,19 @@ def run_size(bench, table, folder, size, denominator, targets):
     peers = [
         ("vips", "libvips"),
         ("pillow", "Pillow"),
-        ("floor", f"libjpeg-turbo at 1/{denominator}, not resized"),
-        ("full", "libjpeg-turbo in full, not resized"),
+        ("floor", f"libjpeg-turbo at 1/{denominator}, without resize"),
+        ("full", "libjpeg-turbo at full size, without resize"),
     ]
     for key, name in peers:
         table.compare(
             f"JPEG {size} to {WIDTH} wide, two threads", "/s",
             column(samples, "ours", "rate"), column(samples, key, "rate"), name, targets.get(key, ""))
     table.compare(
-        f"JPEG {size} in decoders' processes", "/s",
-        column(samples, "worker", "rate"), column(samples, "ours", "rate"), "in the program", "≥ 0.85")
+        f"JPEG {size} in decoder processes", "/s",
+        column(samples, "worker", "rate"), column(samples, "ours", "rate"), "in process", "≥ 0.85")
     for key, name in peers:
         table.compare(
-            f"JPEG {size}: CPU time of each", "µs",
+            f"JPEG {size}: CPU time per image", "µs",
             [value * 1e6 for value in column(samples, "ours", "cpu")],
             [value * 1e6 for value in column(samples, key, "cpu")], name)
     run_quality(bench, table, folder, size)
@@ -100,7 +100,7 @@ def run_quality(bench, table, folder, size):
     ]
     for command in commands:
         subprocess.run([str(part) for part in command], check=True, env=ONE_THREAD)
-    references = [("pixels", "of the decoder's RGB bytes"), ("samples", "of the decoder's luma and chroma")]
+    references = [("pixels", "from the decoder's RGB bytes"), ("samples", "from the decoder's luma and chroma")]
     for reference, name in references:
         command = [bench.peer("quality"), folder, reference, *dumps.values()]
         lines = subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, text=True).stdout

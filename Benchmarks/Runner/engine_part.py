@@ -1,4 +1,4 @@
-"""What has no peer: the engine alone, how soon a cancel closes a connection, and the eviction policies."""
+"""Measurements without a peer: the engine alone, the latency of cancellation, and the eviction policies."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ TARGETS = {"engine alone, one thread": "≥ 300,000 /s", "memory of 1000000 queu
 
 
 def run_engine(bench, table):
-    """On one core: `taskset`."""
+    """Measures the engine, pinned to one core by `taskset` if it is installed."""
     pin = ["taskset", "-c", "0"] if shutil.which("taskset") else []
     command = [*pin, str(bench.binary("EngineSpeed")), "100000", "3" if bench.is_quick else "9"]
     lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
@@ -22,11 +22,11 @@ def run_engine(bench, table):
 
 def run_cancel(bench, table):
     value = sample([bench.binary("CancelLatency"), 40 if bench.is_quick else 200])
-    times = f"{value['rounds']:.0f} times: median, 99 %"
+    times = f"{value['rounds']:.0f} times: median, p99"
     for key, what, unit, target in [
-        ("queue", "cancel to silence, on the callback queue", "µs", ""),
-        ("elsewhere", "cancel to silence, from another thread", "µs", ""),
-        ("transfer", "cancel to the connection's close, server's time", "ms", "< 100 ms"),
+        ("queue", "cancel() to the last callback, on the callback queue", "µs", ""),
+        ("elsewhere", "cancel() to the last callback, from another thread", "µs", ""),
+        ("transfer", "cancel() to the closed connection, as seen by the server", "ms", "< 100 ms"),
     ]:
         figures = f"{value[key + '_median']:.2f} {unit}, {value[key + '_p99']:.2f} {unit}"
         table.add(f"{what}, {times}", figures, target=target)

@@ -1,4 +1,4 @@
-"""Other formats than JPEG to a thumbnail, what one very large JPEG takes of memory, and how soon a size is known."""
+"""Thumbnails of formats other than JPEG, the memory of a very large JPEG, cancelled decodes, and probing."""
 
 import pictures
 from decode_part import WIDTH, column, libvips, ours, pillow, rated
@@ -25,11 +25,11 @@ def run(bench, table):
     if "avif" in folders:
         run_avif(bench, table, folders["avif"], milliseconds)
     else:
-        table.add("AVIF", "not measured: `vips` is missing, or cannot write it")
+        table.add("AVIF", "not measured: `vips` is not installed, or cannot write AVIF")
 
 
 def run_avif(bench, table, folder, milliseconds):
-    """In the decoders' processes, as it always is; and the same codec in the benchmark's process."""
+    """Measures AVIF in decoder processes, as in production, and the same codec in the benchmark's process."""
     decoder = bench.inflight.with_name("inflight-decoder")
     inside = [bench.binary("IsolatedSpeed"), *ours(bench, folder, milliseconds)[1:]]
     samples = in_turns(
@@ -40,7 +40,7 @@ def run_avif(bench, table, folder, milliseconds):
     )
     for peer, title, target in [("vips", "libvips", "≥ 1"), ("inside", "the codec in one process", "")]:
         table.compare(
-            f"AVIF 640 × 480 to {WIDTH} wide, two at a time, in decoders' processes", "/s",
+            f"AVIF 640 × 480 to {WIDTH} wide, two at a time, in decoder processes", "/s",
             column(samples, "ours", "rate"), column(samples, peer, "rate"), title, target)
     table.compare(
         "the same by the codec in one process", "/s",
@@ -53,7 +53,7 @@ def run_memory(bench, table):
     samples = [sample([bench.binary("DecodeMemory"), path, "--width", WIDTH]) for _ in range(bench.rounds)]
     one = samples[0]
     what = f"baseline JPEG of {one['megapixels']:.0f} megapixels ({one['file']:.0f} MB) to {WIDTH} wide"
-    table.alone(f"{what}: peak memory beyond the start", "MB", [one["beyond"] for one in samples], "< 40 MB")
+    table.alone(f"{what}: peak memory added by the decode", "MB", [one["beyond"] for one in samples], "< 40 MB")
     table.alone(f"{what}: CPU time", "s", [one["cpu"] for one in samples])
     path.unlink()
 
@@ -69,7 +69,7 @@ def run_stop(bench, table):
     }
     for key, name in names.items():
         table.add(
-            f"24 megapixels of {name} ({one[key + '_whole']:.0f} ms), cancelled on the way: until its thread is free",
+            f"cancelled decode of 24 megapixels of {name} ({one[key + '_whole']:.0f} ms): until its thread is free",
             f"median {one[key + '_median']:.1f} ms, longest {one[key + '_longest']:.1f} ms of {one[key + '_count']:.0f}",
             target="< 50 ms")
 

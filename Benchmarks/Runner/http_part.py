@@ -1,4 +1,4 @@
-"""Many small files over HTTP: against a C program on libcurl, and against URLSession."""
+"""Many small files over HTTP, beside a C program on libcurl and beside URLSession."""
 
 import statistics
 import urllib.request
@@ -7,7 +7,7 @@ from measure import in_turns, sample
 
 
 def server_counts(bench):
-    """Connections and requests that nginx has seen, this question not counted."""
+    """The connections and requests that nginx has counted, without this request."""
     with urllib.request.urlopen(bench.plain + "/status") as answer:
         lines = answer.read().decode().splitlines()
     accepted, _, requests = map(int, lines[2].split())
@@ -15,7 +15,7 @@ def server_counts(bench):
 
 
 def counted(bench, measure):
-    """A measurement, with the connections and requests that nginx saw of it."""
+    """Runs a measurement and adds the connections and requests that nginx counted during it."""
     connections, requests = server_counts(bench)
     value = measure()
     after = server_counts(bench)
@@ -27,12 +27,12 @@ def rate(samples):
 
 
 def cpu(samples):
-    """Microseconds for each load."""
+    """Microseconds per load."""
     return [one["cpu"] / one["loads"] * 1e6 for one in samples]
 
 
 def faster_loop(peer, arguments, options):
-    """The peer at its best: with epoll or with curl_multi_poll, whichever needs less CPU time here."""
+    """The peer's faster event loop: epoll or curl_multi_poll, whichever needs less CPU time on this machine."""
     tries = in_turns(
         3,
         **{loop: lambda loop=loop: sample([peer, *arguments, loop, "plain", *options]) for loop in ("epoll", "poll")})
@@ -60,9 +60,9 @@ def run(bench, table):
             other = both[fields]
             table.compare(f"{name}, {count:,} files: rate", "/s", rate(own), rate(other), peer_name, wanted)
             table.compare(
-                f"{name}: CPU time of each", "µs", cpu(own), cpu(other), peer_name, "≤ 1.25" if wanted else "")
+                f"{name}: CPU time per request", "µs", cpu(own), cpu(other), peer_name, "≤ 1.25" if wanted else "")
         connections = [f"{max(one['connections'] for one in both[side]):.0f}" for side in ("ours", "plain")]
-        table.add(f"{name}: connections that nginx saw, at most", connections[0], f"C on libcurl: {connections[1]}")
+        table.add(f"{name}: connections to nginx, maximum", connections[0], f"C on libcurl: {connections[1]}")
 
     both = in_turns(
         max(2, bench.rounds // 3),
@@ -71,11 +71,11 @@ def run(bench, table):
     )
     table.compare(
         "HTTP/1.1: rate", "/s", rate(both["ours"]), rate(both["peer"]), "URLSession", "≥ 8")
-    table.compare("HTTP/1.1: CPU time of each", "µs", cpu(both["ours"]), cpu(both["peer"]), "URLSession")
+    table.compare("HTTP/1.1: CPU time per request", "µs", cpu(both["ours"]), cpu(both["peer"]), "URLSession")
 
 
 def run_sharing(bench, table):
-    """Twenty tasks for each URL, against one; all have asked before the first request goes out."""
+    """Compares twenty tasks for each URL with one. All tasks are enqueued before the first request is sent."""
     ours, count, tasks = bench.binary("HTTPSpeed"), bench.count, 20
     both = in_turns(
         bench.rounds,
@@ -84,9 +84,9 @@ def run_sharing(bench, table):
     )
     requests = sorted(one["requests"] for one in both["many"])
     table.add(
-        f"{tasks} tasks for each of {count:,} URLs: requests that nginx saw",
+        f"{tasks} tasks for each of {count:,} URLs: requests sent",
         f"{statistics.median(requests):,.0f} ({requests[0]:,.0f} … {requests[-1]:,.0f})", target=f"{count:,}")
     extra = [
         (many["cpu"] - one["cpu"]) / (count * (tasks - 1)) * 1e6 for one, many in zip(both["one"], both["many"])
     ]
-    table.alone("CPU time of each extra task", "µs", extra, "< 3 µs")
+    table.alone("CPU time per coalesced task", "µs", extra, "< 3 µs")

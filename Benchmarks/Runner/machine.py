@@ -1,4 +1,4 @@
-"""What was measured on, and with what."""
+"""The machine and the versions of the programs measured."""
 
 import os
 import platform
@@ -7,7 +7,7 @@ import subprocess
 
 
 def output(*command):
-    """What a command prints, or nothing where it is not there."""
+    """The output of a command, or an empty string if it is not installed."""
     try:
         done = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, stdin=subprocess.DEVNULL)
@@ -33,7 +33,7 @@ def lines(bench):
     load = os.getloadavg()
     yield (
         f"{len(os.sched_getaffinity(0))} cores ({processor()}), kernel {platform.release()}; "
-        f"load of the last minutes {load[0]:.1f}, {load[2]:.1f}"
+        f"load average {load[0]:.1f} (1 minute), {load[2]:.1f} (15 minutes)"
     )
     versions = {
         "Swift": version(output(bench.swift, "--version"), r"Swift version (\S+)"),

@@ -1,4 +1,4 @@
-"""Runs programs one after the other in turns, and makes rows of a table of what they say."""
+"""Runs programs alternately and builds a table of their figures."""
 
 import statistics
 import subprocess
@@ -10,7 +10,7 @@ def say(text):
 
 
 def sample(command, **options):
-    """Runs a program that prints `name=value …` in its last line; gives that as a dictionary of numbers."""
+    """Runs a program whose last line of output is `name=value …`, and returns the values as a dictionary."""
     done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, text=True, check=False, **options)
     lines = done.stdout.strip().splitlines()
     if done.returncode != 0 or not lines:
@@ -23,7 +23,7 @@ def numbers(line):
 
 
 def in_turns(rounds, **sides):
-    """Calls each side once a round, A B A B …, and gives each one's samples. A first, unmeasured round warms up."""
+    """Calls each side once per round, A B A B …, and returns the samples of each. The first round is a warm-up."""
     samples = {name: [] for name in sides}
     for turn in range(rounds + 1):
         for name, measure in sides.items():
@@ -46,7 +46,7 @@ def spread(values):
 
 
 class Table:
-    """What was measured, a row each; printed in Markdown at the end."""
+    """The results, one row per measurement. `markdown` formats them."""
 
     def __init__(self):
         self.rows = []
@@ -56,7 +56,7 @@ class Table:
         say("  " + " | ".join(part for part in (what, ours, peer, ratio, target and f"target {target}") if part))
 
     def compare(self, what, unit, ours, peer, peer_name, target=""):
-        """Figures of both sides, and the median and the spread of the ratios of neighbours in time."""
+        """Adds the medians of both sides, and the median and the range of the ratios of adjacent measurements."""
         ratios = [a / b for a, b in zip(ours, peer)]
         self.add(
             what,
@@ -71,7 +71,7 @@ class Table:
         self.add(what, " ".join(filter(None, figures)), target=target)
 
     def markdown(self):
-        yield "| what | ours (median) | peer (median) | ratio (spread) | target |"
+        yield "| measurement | ours (median) | peer (median) | ratio (range) | target |"
         yield "|---|---|---|---|---|"
         for row in self.rows:
             yield "| " + " | ".join(row) + " |"

@@ -1,4 +1,4 @@
-"""The patterns beside their plain alternatives, what loaders and listeners cost, and the simulator's speed."""
+"""The concurrency patterns beside plain alternatives, the cost of loaders and observers, the simulator's speed."""
 
 import re
 import shutil
@@ -9,7 +9,7 @@ from measure import in_turns, sample, shown, spread
 
 LINE = re.compile(r"\s*([\d.]+) ns,\s*([\d.]+) at least,\s*([\d.]+) allocations: (.*)")
 
-# What stands beside what, with how many times the alternative it may cost: nothing where nothing was promised.
+# A pattern, the alternative that it is compared with, and the target for the ratio of their costs, if there is one.
 PAIRS = [
     ("Guarded.write", "bare lock", ""),
     ("IsolationDomain.enter", "bare lock", ""),
@@ -27,7 +27,7 @@ PAIRS = [
 
 
 def costs(bench):
-    """What each thing costs: nanoseconds, and allocations."""
+    """The cost of each pattern: nanoseconds of CPU time, and allocations."""
     text = subprocess.run([bench.binary("PatternCosts")], check=True, stdout=subprocess.PIPE, text=True).stdout
     found = [match.groups() for match in map(LINE.fullmatch, text.splitlines()) if match]
     return {name: (float(median), float(allocations)) for median, _, allocations, name in found}
@@ -49,7 +49,7 @@ def run(bench, table):
             f"`{name}`", figures(name), f"{peer}: {figures(peer)}",
             f"{statistics.median(ratios):.2f} ({min(ratios):.2f} … {max(ratios):.2f})", target)
     over = [ours - queue for ours, queue in zip(nanoseconds("Gate: an event"), nanoseconds("DispatchQueue.async"))]
-    table.alone("a gate's callback over what its queue costs", "ns", over, "< 2,000 ns")
+    table.alone("a gate's callback, beyond the cost of its queue", "ns", over, "< 2,000 ns")
 
 
 def run_loaders(bench, table):
@@ -61,7 +61,7 @@ def run_loaders(bench, table):
         table.compare(f"a load by {name}: CPU time", "µs", [one[key] for one in samples], bare, "the pipeline's own")
     weight = [one["bytes"] for one in samples]
     table.add(
-        f"{samples[0]['underway']:,.0f} tasks under way at once: threads of the process, memory of each",
+        f"{samples[0]['underway']:,.0f} tasks in flight: threads of the process, memory per task",
         f"{max(one['threads'] for one in samples):.0f}, {shown(statistics.median(weight))} bytes ({spread(weight)})")
 
 
@@ -69,15 +69,15 @@ def run_listener(bench, table):
     pin = ["taskset", "-c", "0"] if shutil.which("taskset") else []
     command = [*pin, bench.binary("ListenerCosts"), 5000 if bench.is_quick else 20000]
     samples = in_turns(bench.rounds, ours=lambda: sample(command))["ours"]
-    for kind, what in [("memory", "a load from memory"), ("whole", "a whole load")]:
+    for kind, what in [("memory", "a load from memory"), ("whole", "a complete load")]:
         alone = [one[f"{kind}_none"] for one in samples]
-        for key, name in [("idle", "a listener that does nothing"), ("meter", "`ImagePipeline.Metrics`")]:
+        for key, name in [("idle", "an observer that does nothing"), ("meter", "`ImagePipeline.Metrics`")]:
             table.compare(
-                f"{what} with {name}: CPU time", "µs", [one[f"{kind}_{key}"] for one in samples], alone, "nobody listens")
+                f"{what} with {name}: CPU time", "µs", [one[f"{kind}_{key}"] for one in samples], alone, "no observer")
 
 
 def run_simulator(bench, table):
     command = [bench.binary("SimulatorSpeed"), 200 if bench.is_quick else 2000]
     samples = in_turns(3 if bench.is_quick else 7, ours=lambda: sample(command))["ours"]
-    table.alone("simulator: steps a second of one core", "/s", [one["steps"] / one["cpu"] for one in samples], "1,000,000")
-    table.alone("simulator: schedules a second of one core", "/s", [one["schedules"] / one["cpu"] for one in samples])
+    table.alone("simulator: steps per second of one core", "/s", [one["steps"] / one["cpu"] for one in samples], "1,000,000")
+    table.alone("simulator: schedules per second of one core", "/s", [one["schedules"] / one["cpu"] for one in samples])

@@ -1,4 +1,4 @@
-"""Pictures that are like photographs, the same in each run: noise of all scales, and a few edges."""
+"""Generates images that resemble photographs, the same in each run: noise of all scales, and a few edges."""
 
 import io
 import math
@@ -9,7 +9,7 @@ from PIL import Image, ImageChops, ImageCms, ImageDraw
 
 
 def noise(randomness, size, octaves):
-    """Grey noise whose contrast halves as its detail doubles."""
+    """Grey noise. Each octave doubles the detail and divides the contrast by 1.6."""
     result = Image.new("L", size, 128)
     for octave in range(octaves):
         small = (4 << octave, 3 << octave)
@@ -20,10 +20,12 @@ def noise(randomness, size, octaves):
 
 
 def photograph(seed, size):
-    """Drawn at twice the size, so that edges are as soft as a lens makes them; colours as pale as most photographs'."""
+    """An image drawn at twice the size and reduced, so that its edges are soft. Its colours are pale, like most
+    photographs'.
+    """
     randomness = random.Random(seed)
     width, height = size[0] * 2, size[1] * 2
-    # Large ones have details of a pixel or two as well.
+    # Larger images get more octaves, so that they too have details of a pixel or two.
     octaves = max(8, 8 + round(math.log2(size[0] / 640)))
     light = noise(randomness, (width, height), octaves)
     draw = ImageDraw.Draw(light)
@@ -33,7 +35,7 @@ def photograph(seed, size):
         draw.line((y, x, x, y + r), fill=randomness.randrange(256), width=6)
     colours = [
         noise(randomness, (width, height), 4).point(lambda value: 128 + (value - 128) * 0.4) for _ in range(2)]
-    # Away from black and white, where colours would be clipped.
+    # Stay away from black and white, where colours would be clipped.
     light = light.point(lambda value: 20 + value * 0.84)
     return Image.merge("YCbCr", (light, *colours)).convert("RGB").resize(size, Image.BOX)
 
@@ -51,7 +53,10 @@ def small_jpeg(seed, wanted):
 
 
 def write_small(folder, count, wanted=5000, different=50):
-    """`count` files 00000.jpg … of about `wanted` bytes; of `different` contents."""
+    """Writes `count` files 00000.jpg … of about `wanted` bytes, with `different` different contents.
+
+    Returns the mean size.
+    """
     folder.mkdir(parents=True)
     contents = [small_jpeg(seed, wanted) for seed in range(different)]
     for index in range(count):
@@ -67,7 +72,10 @@ def write_large(folder, count=8, size=(640, 480), quality=85):
 
 
 def write_formats(folder, count=8, size=(640, 480)):
-    """The same pictures as PNG, lossy and lossless WebP, AVIF, in a folder each; gives the folders that there are."""
+    """Writes the same images as PNG, lossy and lossless WebP, and AVIF if `vips` can write it.
+
+    Returns the folder of each format.
+    """
     folders = {name: folder / name for name in ("png", "webp", "lossless", "avif")}
     for each in folders.values():
         each.mkdir(parents=True)
@@ -90,7 +98,7 @@ def write_formats(folder, count=8, size=(640, 480)):
 
 
 def write_probed(folder, size=(640, 480)):
-    """A picture in four formats: bare, and with a colour profile and EXIF where the format has them."""
+    """Writes an image in four formats without metadata, and in all but GIF also with a colour profile and EXIF."""
     folder.mkdir(parents=True)
     picture = photograph(1000, size)
     exif = Image.Exif()
@@ -103,7 +111,7 @@ def write_probed(folder, size=(640, 480)):
 
 
 def write_cancelled(folder, size=(6000, 4000)):
-    """One photograph of 24 megapixels in the formats whose decoding can be stopped on its way."""
+    """Writes one image of 24 megapixels in each format whose decoding can be cancelled midway."""
     folder.mkdir(parents=True)
     part = photograph(1000, (size[0] // 4, size[1] // 4))
     picture = Image.new("RGB", size)
@@ -119,7 +127,7 @@ def write_cancelled(folder, size=(6000, 4000)):
 
 
 def write_giant(path, side=10_000, quality=85):
-    """A baseline JPEG of a hundred megapixels, of one photograph again and again."""
+    """Writes a baseline JPEG of a hundred megapixels, tiled from one image."""
     part = photograph(1000, (side // 5, side // 5))
     picture = Image.new("RGB", (side, side))
     for y in range(0, side, part.height):

@@ -1,4 +1,4 @@
-"""What each processor takes, against the same operation of libvips and of Pillow, each on one thread."""
+"""The CPU time of each processor, beside the same operation of libvips and of Pillow, on one thread."""
 
 import os
 import sys
@@ -37,5 +37,5 @@ def run(bench, table):
             if key not in samples[peer][0]:
                 continue
             table.compare(
-                f"{name}: CPU time of a pixel", "ns",
+                f"{name}: CPU time per pixel", "ns",
                 [one[key] for one in samples["ours"]], [one[key] for one in samples[peer]], title, "≤ 1")

@@ -1,4 +1,4 @@
-"""From URLs to thumbnails in files: `inflight get` against the usual shell pipeline, and a tuned one in Python."""
+"""From URLs to thumbnail files: `inflight get` beside a typical shell pipeline and a tuned Python program."""
 
 import os
 import shutil
@@ -13,7 +13,10 @@ QUALITY, AT_ONCE, WIDTH = 80, 16, 256
 
 
 def spent(command, made, *folders, env=None):
-    """Pictures for each second of CPU time, and of time: of the command and all that it starts. Empties the folders."""
+    """Empties the folders, runs a command, and returns images per second of CPU time and of wall time.
+
+    CPU time includes the command's child processes.
+    """
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -22,15 +25,15 @@ def spent(command, made, *folders, env=None):
     start = time.monotonic()
     words = [str(part) for part in command]
     process = os.posix_spawn(words[0], words, env or os.environ, file_actions=actions)
-    # Of those that it started as well, once it has waited for them.
+    # Includes the command's children that it has waited for.
     _, status, usage = os.wait4(process, 0)
     seconds = time.monotonic() - start
     os.close(null)
     if status != 0:
-        raise SystemExit(f"bench: {' '.join(words)} ended with {os.waitstatus_to_exitcode(status)}")
+        raise SystemExit(f"bench: {' '.join(words)} exited with status {os.waitstatus_to_exitcode(status)}")
     found = sum(1 for _ in folders[-1].iterdir())
     if found != made:
-        raise SystemExit(f"bench: {' '.join(words)} made {found} pictures of {made}")
+        raise SystemExit(f"bench: {' '.join(words)} wrote {found} of {made} images")
     return {"cpu": made / (usage.ru_utime + usage.ru_stime), "wall": made / seconds}
 
 
@@ -72,11 +75,11 @@ def run(bench, table):
         ("one", "the same with `VIPS_CONCURRENCY=1`", ""),
         ("python", "aiohttp and Pillow, two processes", "≥ 2"),
     ]
-    what = f"{count:,} JPEGs of 640 × 480 from nginx to thumbnails in files"
-    for unit, title in [("cpu", "for each second of CPU"), ("wall", "for each second")]:
+    what = f"{count:,} JPEGs of 640 × 480 from nginx to thumbnail files"
+    for unit, title in [("cpu", "per second of CPU time"), ("wall", "per second")]:
         for side, name, target in peers:
             if side in samples:
                 rates = [[one[unit] for one in samples[key]] for key in ("ours", side)]
                 table.compare(f"{what}: {title}", "/s", *rates, name, target if unit == "cpu" else "")
             elif unit == "cpu":
-                table.add(what, "", f"{name}: not measured: Scripts/deps.sh bench installs it")
+                table.add(what, "", f"{name}: not measured; install it with Scripts/deps.sh bench")

@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// The command line of a benchmark: what stands alone, and `--name value`.
+/// The command line of a benchmark: positional arguments, and options of the form `--name value`.
 public struct Options {
     private let usage: String
     private var values: [String] = []
     private var named: [String: String] = [:]
 
-    /// - Parameter usage: printed where the command line cannot be understood.
+    /// - Parameter usage: the text to print after a usage error.
     public init(usage: String) {
         self.usage = usage
         var rest = CommandLine.arguments.dropFirst()
@@ -21,12 +21,12 @@ public struct Options {
     }
 
     public func value(_ position: Int) -> String {
-        guard values.indices.contains(position) else { fail("something is missing") }
+        guard values.indices.contains(position) else { fail("an argument is missing") }
         return values[position]
     }
 
     public func number(_ position: Int) -> Int {
-        guard let number = Int(value(position)), number > 0 else { fail("\(value(position)) is no count") }
+        guard let number = Int(value(position)), number > 0 else { fail("expected a count, not \(value(position))") }
         return number
     }
 
@@ -34,7 +34,7 @@ public struct Options {
 
     public func number(_ name: String, default number: Int) -> Int {
         guard let text = named[name] else { return number }
-        guard let number = Int(text), number > 0 else { fail("\(name) \(text) is no count") }
+        guard let number = Int(text), number > 0 else { fail("\(name) needs a count, not \(text)") }
         return number
     }
 

@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// What this process takes, as the kernel counts it.
+/// The threads and the memory of this process, from `/proc/self/status`.
 public struct ProcessSize: Sendable {
     public var threads: Int
     public var residentBytes: Int
-    /// The most that was resident since the start, or since ``resetPeak()``.
+    /// The peak of resident memory since the start, or since ``resetPeak()``.
     public var peakBytes: Int
 
     public static func now() -> ProcessSize {
@@ -22,9 +22,9 @@ public struct ProcessSize: Sendable {
         return size
     }
 
-    /// Lets the peak begin anew at what is resident now.
+    /// Resets the peak to the memory that is resident at the moment.
     ///
-    /// - Returns: whether the kernel did.
+    /// - Returns: false if the kernel does not allow it.
     public static func resetPeak() -> Bool {
         guard let file = unsafe fopen("/proc/self/clear_refs", "w") else { return false }
         let written = unsafe fputs("5", file)

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// One measurement, as a line that both people and the runner read: `name=value` with spaces between.
+/// One measurement, printed as a line of `name=value` pairs for people and for the runner.
 public struct Sample {
     private var parts: [String] = []
 
@@ -14,7 +14,7 @@ public struct Sample {
         parts.append("\(name)=\((value * 1e6).rounded() / 1e6)")
     }
 
-    /// Prints the line and ends the process at once: taking everything down again is not measured, nor waited for.
+    /// Prints the line and exits at once. Tear-down is not part of the measurement.
     public func printAndExit(failed: Bool = false) -> Never {
         print(parts.joined(separator: " "))
         exit(failed ? 1 : 0)

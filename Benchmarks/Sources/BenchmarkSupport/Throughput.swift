@@ -1,7 +1,7 @@
 internal import Dispatch
 
-/// Counts of threads, which each writes for itself.
-// Unchecked: each thread writes its own element, and they are read when all have ended.
+/// One count per thread.
+// Unchecked: each thread writes its own element, and they are read after all threads have finished.
 private final class Counts: @unchecked Sendable {
     private final class Box {
         var count = 0
@@ -16,11 +16,11 @@ private final class Counts: @unchecked Sendable {
 }
 
 extension Sample {
-    /// Does the same with one picture after the other on some threads until the time is over: `pictures`, `seconds`,
-    /// `cpu`.
+    /// Repeats `work` on each thread until the time is over. The sample has `pictures` (the number of calls), `seconds`
+    /// and `cpu`.
     ///
-    /// - Parameter work: gets a count that begins with the thread's number. Each thread calls it once before the time
-    ///   begins, so that a process that it starts has started.
+    /// - Parameter work: receives an index that starts at the thread's number and increases by one. Each thread first
+    ///   calls it once untimed, which starts the decoder processes if there are any.
     public static func throughput(
         threads: Int, seconds: Double, _ work: @Sendable (_ index: Int) -> Void
     ) -> Sample {

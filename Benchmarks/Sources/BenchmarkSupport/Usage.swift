@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// What this process has used so far, and what the time is.
+/// The CPU time of this process so far, and the time on the monotonic clock.
 public struct Usage: Sendable {
     /// User and system time of all threads, in seconds.
     public var cpu: Double
-    /// On the monotonic clock, in seconds.
+    /// The time on the monotonic clock, in seconds.
     public var wall: Double
 
     public static func now() -> Usage {

@@ -1,4 +1,4 @@
-// The program's malloc comes before the C library's in the search for symbols, so that everybody's calls come here.
+// The dynamic linker finds the program's malloc before the C library's, so all callers reach these functions.
 #include "CAllocationCount.h"
 
 #include <errno.h>

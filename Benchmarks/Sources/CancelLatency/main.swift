@@ -1,11 +1,11 @@
-// How soon a cancel is followed by silence, and by the end of its transfer.
+// Measures the time from `cancel()` to the last callback and to the end of the transfer.
 //
 //     CancelLatency [ROUNDS]
 //
-// - To silence, on the task's own serial callback queue: how long `cancel()` takes, for nothing starts after it.
-// - To silence, from another thread: until the last callback that had passed its gate has begun.
-// - To the end of the transfer: three tasks wait for one answer that the server holds back half way; from the third
-//   `cancel()` to the close of the connection, as the server sees it.
+// - On the task's serial callback queue: the duration of `cancel()`, because no callback starts after it.
+// - From another thread: the time until the last callback that had passed its gate has started.
+// - The end of the transfer: three tasks share one response, which the server stops sending halfway. Measured from the
+//   third `cancel()` until the server sees the connection close.
 
 import BenchmarkSupport
 import Dispatch
@@ -33,7 +33,7 @@ extension Sample {
 
 func microseconds(_ duration: Duration) -> Double { Double(duration.saturatedNanoseconds) / 1e3 }
 
-/// An answer without an end, whose progress is told as quickly as it is heard; cancelled after 50 callbacks.
+/// Loads an endless response, cancels it after 50 progress callbacks, and returns the time to the last callback.
 func silence(onQueue: Bool) -> Double {
     let latest = Guarded((count: 0, time: MonotonicTime.zero))
     let isFlowing = DispatchSemaphore(value: 0)

@@ -1,5 +1,5 @@
-// How soon a decode that is cancelled gives its thread back: in milliseconds, for each file of a folder, decoded at
-// full size in this process and cancelled at moments spread over the time that it takes.
+// Measures how soon a cancelled decode frees its thread, in milliseconds. Each file of a folder is decoded in process,
+// at full size unless --width is given, and cancelled at moments spread over the time that a whole decode takes.
 //
 //     DecodeCancel FOLDER [--rounds N] [--width N]
 
@@ -15,7 +15,8 @@ let folder = URL(fileURLWithPath: options.value(0))
 let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { !$0.hasPrefix(".") }.sorted()
 let codecs = CodecRegistry.standard(.inProcess)
 
-/// Decodes on a thread of its own; gives when it ended, and whether it was cancelled.
+/// Decodes on a new thread. Returns the seconds since the start and since the cancellation, and whether the decode was
+/// cancelled.
 func decode(_ bytes: Bytes, cancelAfter delay: Double?) -> (took: Double, sinceCancel: Double, wasCancelled: Bool) {
     let cancellation = CancellationFlag()
     let ended = DispatchSemaphore(value: 0)
@@ -54,7 +55,7 @@ for name in names {
         if one.wasCancelled { waits.append(one.sinceCancel * 1000) }
     }
     waits.sort()
-    guard let longest = waits.last else { fatalError("\(name): every decode had ended before its cancel") }
+    guard let longest = waits.last else { fatalError("\(name): every decode finished before it was cancelled") }
     sample.add(name + "_whole", whole * 1000)
     sample.add(name + "_median", waits[waits.count / 2])
     sample.add(name + "_longest", longest)

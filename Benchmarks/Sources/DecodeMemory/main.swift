@@ -1,5 +1,5 @@
-// Decodes one picture to a width: the most that was resident while it did, beyond what was resident before, when the
-// file was in memory already.
+// Measures the peak resident memory of decoding one image to a width, beyond the memory that was resident before. The
+// file is read into memory first.
 //
 //     DecodeMemory FILE [--width N]
 
@@ -14,7 +14,7 @@ let bytes = Bytes([UInt8](try Data(contentsOf: URL(fileURLWithPath: options.valu
 let codecs = CodecRegistry.standard(.inProcess)
 
 let start = Usage.now()
-guard ProcessSize.resetPeak() else { fatalError("the kernel does not let the peak begin anew") }
+guard ProcessSize.resetPeak() else { fatalError("the kernel does not allow resetting the peak of resident memory") }
 let before = ProcessSize.now()
 do {
     let (pixels, info) = try codecs.decode(

@@ -1,9 +1,9 @@
-// Decodes pictures to a width, in memory, on some threads: pictures a second.
+// Measures the throughput of decoding images in memory to a width, on several threads.
 //
 //     DecodeSpeed FOLDER [--width N] [--threads N] [--ms N] [--dump FOLDER] [--decoder PROGRAM]
 //
-// With --decoder they are decoded by that program, in processes of its own. With --dump each picture is decoded once
-// and written as PPM, to be compared.
+// --decoder uses that program's decoder processes. --dump decodes each image once and writes it as PPM, for measuring
+// quality.
 
 import BenchmarkSupport
 import Foundation

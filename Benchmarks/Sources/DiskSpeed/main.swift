@@ -4,14 +4,14 @@ import InflightConcurrency
 import InflightCore
 import InflightDisk
 
-// The disk cache alone.
+// Measures the disk cache alone.
 //
-//     DiskSpeed write FOLDER COUNT BYTES [--at-once N]   bodies kept and acknowledged
+//     DiskSpeed write FOLDER COUNT BYTES [--at-once N]   store bodies, until each is acknowledged
 //     DiskSpeed read FOLDER COUNT BYTES [--at-once N] [--reads N]
-//                                                        those bodies found in random order, after writing them
-//     DiskSpeed evict FOLDER COUNT BYTES                 hits while COUNT bodies come that push others out
-//     DiskSpeed fill FOLDER COUNT                        a cache with that many entries of 16 bytes, for `open`
-//     DiskSpeed open FOLDER                              the time to the first look-up, and the memory
+//                                                        store bodies, then read them in random order
+//     DiskSpeed evict FOLDER COUNT BYTES                 read while storing COUNT bodies causes eviction
+//     DiskSpeed fill FOLDER COUNT                        create a cache with COUNT entries of 16 bytes, for `open`
+//     DiskSpeed open FOLDER                              measure time and memory up to the first lookup
 
 let options = Options(usage: "DiskSpeed write|read|evict|fill|open FOLDER [COUNT BYTES] [--at-once N]")
 let what = options.value(0)
@@ -41,7 +41,7 @@ func body(_ count: Int) -> Bytes {
     return Bytes((0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) })
 }
 
-/// Runs `count` calls, so many at once, and returns when all have called back.
+/// Runs `count` calls, at most `atOnce` at a time, and returns when all have called back.
 func inTurns(_ count: Int, atOnce: Int, _ call: @escaping @Sendable (Int, @escaping @Sendable () -> Void) -> Void) async
 {
     let next = Guarded(0)
@@ -75,7 +75,7 @@ func keep(_ store: DiskStore, _ count: Int, _ bytes: Bytes, atOnce: Int, lost: G
     }
 }
 
-/// Reads `count` times of `among` entries; the times of each in seconds.
+/// Reads `count` random entries of the first `among`. Returns the sorted times in seconds, and the number of misses.
 func read(_ store: DiskStore, _ count: Int, among: Int, atOnce: Int) async -> (times: [Double], missed: Int) {
     let times = Guarded<[Double]>([])
     let missed = Guarded(0)
@@ -174,7 +174,7 @@ case "open":
     sample.add("mb", Double(residentBytes() - memory) / 1e6)
     await store.shutdown()
 default:
-    print("\(what) is nothing that can be measured")
+    print("Unknown measurement '\(what)'.")
     exit(64)
 }
 sample.printAndExit()

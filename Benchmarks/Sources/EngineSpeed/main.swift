@@ -1,9 +1,9 @@
-// The engine alone, on a transport without a network: what a task costs, and what a waiting one weighs.
+// Measures the engine on a transport without a network: the CPU time of a task, and the memory of a queued one.
 //
 //     swift run -c release --package-path Benchmarks EngineSpeed [tasks] [rounds]
 //
-// Pin it to one processor (`taskset -c 0`) for the figure of one core. Requests are made beforehand: what is timed is
-// adding, running, ending, and the callback.
+// Pin it to one core with `taskset -c 0` for single-core figures. Requests are created beforehand. The measured time
+// covers adding, running and finishing a task, and its callback.
 
 import Dispatch
 import Glibc
@@ -43,7 +43,7 @@ func report(_ name: String, _ values: [Double], unit: String) {
     print("\(name): median \(shown(median(values))) \(unit) (\(shown(sorted.first ?? 0)) … \(shown(sorted.last ?? 0)))")
 }
 
-/// Counts callbacks on their queue, and says when the last has come.
+/// Counts callbacks on their queue, and waits for the last one.
 // Unchecked: touched only on the serial callback queue.
 final class Countdown: @unchecked Sendable {
     private var left: Int
@@ -73,7 +73,7 @@ let queue = DispatchQueue(label: "callbacks")
 let body = Bytes([UInt8](repeating: 7, count: 100))
 let requests = (0..<taskCount).map { ImageRequest("https://images.example.org/pictures/\($0).jpg") }
 
-/// Adds a task for each of `requests`, `times` times, and waits for all endings.
+/// Adds `times` tasks for each of `requests`, and waits until all have completed.
 func run(_ pipeline: ImagePipeline, _ requests: [ImageRequest], times: Int = 1) {
     let countdown = Countdown(requests.count * times)
     for request in requests {
@@ -84,7 +84,7 @@ func run(_ pipeline: ImagePipeline, _ requests: [ImageRequest], times: Int = 1) 
     countdown.wait()
 }
 
-/// A callback queue that the caller's own thread runs: nothing but the engine is timed.
+/// A callback queue that runs on the caller's thread, so that only the engine is timed.
 // Unchecked: touched only by the one thread of this measurement.
 final class HandQueue: CallbackExecutor, @unchecked Sendable {
     private var work: [@Sendable () -> Void] = []
@@ -95,7 +95,7 @@ final class HandQueue: CallbackExecutor, @unchecked Sendable {
 
     var isCurrent: Bool { true }
 
-    /// Runs what was submitted. Gives how many that were.
+    /// Runs all submitted work. Returns the number of closures.
     func run() -> Int {
         let now = work
         work.removeAll(keepingCapacity: true)
@@ -104,7 +104,7 @@ final class HandQueue: CallbackExecutor, @unchecked Sendable {
     }
 }
 
-// The engine alone: transport and callback queue are moved by this thread.
+// Measures the engine alone: this thread runs transport and callback queue.
 func runAlone(_ pipeline: ImagePipeline, _ transport: ScriptedTransport, _ hand: HandQueue) {
     for request in requests { pipeline.loadResponse(request, on: .executor(hand)) { _, _ in } }
     var ended = 0
@@ -148,7 +148,7 @@ report("CPU time of one", cpu.map { $0 / Double(taskCount) * 1e6 }, unit: "µs")
 
 if CommandLine.arguments.contains("--speed") { exit(0) }
 
-// Twenty tasks for each URL, held until all are there, against one for each: what sharing costs.
+// The cost of coalescing: twenty tasks for each URL, enqueued before any response arrives, beside one task for each.
 let few = Array(requests.prefix(5_000))
 var extra: [Double] = []
 for _ in 0..<rounds {
@@ -176,7 +176,7 @@ for _ in 0..<rounds {
 }
 report("CPU time of each extra task that shares", extra, unit: "µs")
 
-// What a million waiting requests weigh.
+// The memory of a million queued requests.
 let waitingCount = 1_000_000
 let stalled = ScriptedTransport(.manual, records: false)
 stalled.serveOthers { _ in .ok(body) }

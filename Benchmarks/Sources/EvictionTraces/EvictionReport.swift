@@ -1,6 +1,6 @@
 import InflightCore
 
-/// Runs every policy over every trace.
+/// A report on the hit ratios of all policies over all traces.
 struct EvictionReport {
     typealias Ratios = (objects: Double, cost: Double)
 
@@ -32,7 +32,7 @@ struct EvictionReport {
         }
     }
 
-    /// What a look-up costs that finds its value, and one that does not and is followed by an insertion.
+    /// Prints the cost of a hit, and of a miss followed by an insertion.
     func printSpeed() {
         let (count, cost) = (1 << 16, 1 << 10)
         let cache = MemoryCache<Int, Int>(
@@ -76,7 +76,7 @@ struct EvictionReport {
 }
 
 extension Trace {
-    /// Shares of what was asked for.
+    /// Returns the hit ratios by requests and by bytes.
     func ratios(_ hits: (objects: Int, cost: Int)) -> EvictionReport.Ratios {
         let cost = requests.reduce(0) { $0 + $1.cost }
         return (Double(hits.objects) / Double(requests.count), Double(hits.cost) / Double(cost))

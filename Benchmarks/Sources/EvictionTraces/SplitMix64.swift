@@ -1,4 +1,4 @@
-/// A generator whose numbers depend on its seed alone, on every machine.
+/// A random number generator whose output depends only on its seed, on every machine.
 struct SplitMix64: RandomNumberGenerator {
     private var state: UInt64
 
@@ -14,7 +14,7 @@ struct SplitMix64: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// In `0 ..< 1`.
+    /// Returns a number in `0 ..< 1`.
     mutating func unit() -> Double {
         Double(next() >> 11) / 9_007_199_254_740_992
     }

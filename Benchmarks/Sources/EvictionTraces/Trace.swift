@@ -1,6 +1,6 @@
 import Glibc
 
-/// A row of requests, each for a key at a cost in bytes. A key's cost never changes.
+/// A sequence of requests, each for a key with a cost in bytes. A key's cost never changes.
 struct Trace {
     struct Request {
         var key: Int
@@ -12,7 +12,7 @@ struct Trace {
     let keyCount: Int
     let requests: [Request]
 
-    /// All at their full size; each is 256 × 256 pixels unless told otherwise.
+    /// Returns all traces. Images are 256 × 256 pixels unless a trace states another size.
     static func all(seed: UInt64) -> [Trace] {
         [
             gallery(seed: seed), feed(seed: seed), scan(seed: seed), loop(), drift(seed: seed), sizes(seed: seed),
@@ -21,9 +21,9 @@ struct Trace {
 
     private static let thumbnail = 256 * 256 * 4
 
-    /// Somebody scrolls a gallery of 4,000 pictures in four columns: down for a while, back up for a part of the way,
-    /// now and then to the top; opens one picture in twelve screens, large, and comes back to where they were. A
-    /// picture is asked for when its row comes into view.
+    /// A user scrolls a gallery of 4,000 images in four columns: down for a while, part of the way back up, sometimes
+    /// to the top. After 8 % of these moves the user opens an image at 1600 × 1200 pixels, and returns to the same
+    /// position. An image is requested when its row comes into view.
     private static func gallery(seed: UInt64) -> Trace {
         var random = SplitMix64(seed: seed)
         let (count, columns, screen) = (4000, 4, 6)
@@ -68,7 +68,7 @@ struct Trace {
         return Trace(name: "gallery", limit: 128 << 20, keyCount: 2 * count, requests: requests)
     }
 
-    /// Everybody's favourites: 20,000 pictures, asked for by Zipf's law with exponent 0.9.
+    /// A feed: 20,000 images, requested by Zipf's law with exponent 0.9.
     private static func feed(seed: UInt64) -> Trace {
         var random = SplitMix64(seed: seed &+ 1)
         let zipf = Zipf(count: 20_000, exponent: 0.9)
@@ -76,7 +76,8 @@ struct Trace {
         return Trace(name: "Zipf feed", limit: 256 << 20, keyCount: 20_000, requests: requests)
     }
 
-    /// A working set of 2,000 by Zipf's law; every 20,000 requests somebody looks once through 3,000 other pictures.
+    /// A working set of 2,000 images, requested by Zipf's law. Every 20,000 requests a scan requests 3,000 other images
+    /// once.
     private static func scan(seed: UInt64) -> Trace {
         var random = SplitMix64(seed: seed &+ 2)
         let zipf = Zipf(count: 2000, exponent: 0.8)
@@ -94,7 +95,7 @@ struct Trace {
         return Trace(name: "scan over Zipf", limit: 256 << 20, keyCount: fresh, requests: requests)
     }
 
-    /// A slide show that goes round: one tenth more pictures than there is room for.
+    /// A slide show that repeats, with a tenth more images than fit into the cache.
     private static func loop() -> Trace {
         let limit = 128 << 20
         let count = limit / thumbnail * 11 / 10
@@ -102,7 +103,7 @@ struct Trace {
         return Trace(name: "loop of 1.1", limit: limit, keyCount: count, requests: requests)
     }
 
-    /// News: what came last is wanted most; every 40 requests a new picture comes and the others grow older by one.
+    /// News: the newest images are requested most. Every 40 requests a new image appears, and the others age by one.
     private static func drift(seed: UInt64) -> Trace {
         var random = SplitMix64(seed: seed &+ 4)
         let zipf = Zipf(count: 3000, exponent: 0.7)
@@ -115,7 +116,8 @@ struct Trace {
         return Trace(name: "news", limit: 128 << 20, keyCount: newest, requests: requests)
     }
 
-    /// Like the feed, but from 64 × 64 to about 1400 × 1400 pixels: the logarithm of the cost is evenly spread.
+    /// Like the feed, but with 10,000 images of 64 × 64 to about 1400 × 1400 pixels. The logarithm of the cost is
+    /// uniformly distributed.
     private static func sizes(seed: UInt64) -> Trace {
         var random = SplitMix64(seed: seed &+ 5)
         let count = 10_000
@@ -129,7 +131,7 @@ struct Trace {
     }
 }
 
-/// Draws `0 ..< count`, the k-th with a weight of 1 / (k + 1) ^ exponent.
+/// A distribution over `0 ..< count` in which k has the weight 1 / (k + 1) ^ exponent.
 struct Zipf {
     private let sums: [Double]
 

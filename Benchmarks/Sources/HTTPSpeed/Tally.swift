@@ -1,7 +1,7 @@
 import Dispatch
 import Inflight
 
-/// What has come so far, and the wait for the rest.
+/// Collects the results of loads, and waits until all have arrived.
 // Unchecked: touched only on the serial callback queue, and after `wait()`.
 final class Tally: @unchecked Sendable {
     private(set) var bodies: [Bytes] = []

@@ -1,9 +1,9 @@
-// Loads many small files into memory, 64 at a time: requests a second, and CPU time.
+// Measures wall time and CPU time of loading many small files into memory, by default 64 at a time.
 //
 //     HTTPSpeed BASE COUNT [--tasks N] [--at-once N] [--cacert FILE]
 //
-// Asks for BASE/00000.jpg, BASE/00001.jpg, … COUNT of them. With --tasks N tasks ask for each, and no request goes out
-// before all have asked: others of their own, on a transport that is moved by hand, hold every place until then.
+// Loads COUNT files: BASE/00000.jpg, BASE/00001.jpg, … With --tasks it enqueues N tasks for each file before the first
+// request is sent: until then, requests over a manually driven transport occupy every slot.
 
 import BenchmarkSupport
 import Dispatch
@@ -26,7 +26,7 @@ var curl = CurlTransport.Configuration()
 curl.caFile = options.named("--cacert")
 var configuration = ImagePipeline.Configuration(curl: curl)
 configuration.maximumConcurrentFetches = atOnce
-// Over HTTP/2 the engine keeps one connection, with as many streams.
+// Over HTTP/2 the engine opens one connection with up to this many streams.
 configuration.maximumConcurrentFetchesPerOrigin = atOnce
 configuration.maximumStreamsPerOrigin = atOnce
 let holding = ScriptedTransport(.manual, schemes: ["held"], records: false)

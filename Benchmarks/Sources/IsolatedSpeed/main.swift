@@ -1,5 +1,5 @@
-// Decodes what `inflight-decoder-vips` decodes, by the same code, but in this process: what its processes cost is the
-// difference to `DecodeSpeed --decoder`.
+// Runs the code of `inflight-decoder-vips` in this process. The difference to `DecodeSpeed --decoder` is the cost of
+// the decoder processes.
 //
 //     IsolatedSpeed FOLDER [--width N] [--threads N] [--ms N]
 

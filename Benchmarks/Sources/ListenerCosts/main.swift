@@ -1,6 +1,6 @@
-// The cost of a load without an observer of the pipeline, with an observer that does nothing, and with one that keeps
-// `ImagePipeline.Metrics`: CPU time, on one thread that does everything, the observer included. Loads of images that
-// are in memory, and complete loads, over a transport without a network and a decoder of one pixel.
+// Measures the CPU time of a load without an observer of the pipeline, with one that does nothing, and with one that
+// maintains `ImagePipeline.Metrics`. One thread does everything, the observer included. The images are loaded from
+// memory, or completely, by a transport without a network and a one-pixel decoder.
 //
 //     ListenerCosts [LOADS]
 
@@ -9,10 +9,11 @@ import Inflight
 import OneThread
 
 let count = CommandLine.arguments.dropFirst().first.flatMap(Int.init) ?? 20_000
-/// Loads that are begun before the thread turns to what else there is to do: their events fit into the buffer.
+/// The number of loads to start before the thread runs transport, decoder and callbacks. Their events fit into the
+/// observer's buffer.
 let atOnce = 500
 
-/// Does nothing, or counts.
+/// An observer that counts events, and maintains metrics if `counts` is set.
 // Unchecked: touched only by that thread.
 final class Ears: ImagePipeline.Observer, @unchecked Sendable {
     private(set) var heard = 0
@@ -28,7 +29,7 @@ final class Ears: ImagePipeline.Observer, @unchecked Sendable {
         for event in events { metrics?.record(event) }
     }
 
-    /// Loads that it has counted; `nil` where it does not count.
+    /// The number of successful loads in the metrics; nil without metrics.
     var counted: Int? { metrics.map { $0.successes.values.reduce(0, +) } }
 }
 
@@ -40,7 +41,7 @@ func makePipeline(_ ears: Ears?, memory: Int) throws -> ImagePipeline {
     return try ImagePipeline(configuration: configuration)
 }
 
-/// Microseconds of CPU time of one load.
+/// Returns the CPU time of one load in microseconds.
 @MainActor
 func cost(_ requests: [ImageRequest], by pipeline: ImagePipeline) -> Double {
     let start = Usage.now()
@@ -68,10 +69,10 @@ for (kind, requests, memory) in kinds {
 
 var costs: [String: [Double]] = [:]
 for round in 0..<8 {
-    // The order changes, so that nobody always follows the same.
+    // Alternate the order, so that no variant always follows the same one.
     for way in round % 2 == 0 ? ways : ways.reversed() {
         let figure = cost(way.requests, by: way.pipeline)
-        // Once to warm up, and to fill the memory.
+        // The first round is a warm-up, which also fills the memory cache.
         if round > 0 { costs[way.name, default: []].append(figure) }
     }
 }

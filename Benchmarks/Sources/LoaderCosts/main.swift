@@ -1,5 +1,5 @@
-// What an `ImageLoader`'s and a `Prefetcher`'s load cost over the pipeline's own, and what 10,000 tasks weigh that are
-// all under way at once: one thread moves transport, decoder and callback queue, so that nothing else is timed.
+// Measures the CPU time of a load by the pipeline, by `ImageLoader` and by `Prefetcher`, and the memory of 10,000 tasks
+// in flight. One thread runs transport, decoder and callbacks, so that nothing else is timed.
 //
 //     LoaderCosts [LOADS]
 
@@ -12,7 +12,7 @@ let count = CommandLine.arguments.dropFirst().first.flatMap(Int.init) ?? 20_000
 
 let stage = Stage()
 
-/// Microseconds of CPU time of one load.
+/// Returns the CPU time of one load in microseconds.
 @MainActor
 func cost(_ load: @MainActor () -> Void) -> Double {
     let start = Usage.now()
@@ -28,7 +28,7 @@ func makePrefetcher() -> Prefetcher {
     Prefetcher(pipeline: pipeline, destination: .memory, turn: .queue(stage.queue), limit: count)
 }
 
-/// A new one for each round: what one has loaded it does not load again.
+/// The round's prefetcher. Each round needs a new one, because a prefetcher does not load an image again.
 var prefetcher = makePrefetcher()
 
 @MainActor
@@ -40,7 +40,7 @@ func byLoader() {
 @MainActor
 func byPrefetcher() {
     prefetcher.start(requests)
-    // Its endings come on a queue of its own.
+    // The prefetcher receives completions on its own queue.
     while prefetcher.statistics.loaded < count {
         stage.finish()
         usleep(100)
@@ -56,7 +56,7 @@ for round in 0..<8 {
     for (name, load) in ways {
         prefetcher = makePrefetcher()
         let figure = cost(load)
-        // Once to warm up.
+        // The first round is a warm-up.
         if round > 0 { costs[name, default: []].append(figure) }
         for loader in loaders where name == "loader" { loader.reset() }
         stage.finish()
@@ -64,7 +64,7 @@ for round in 0..<8 {
 }
 for (name, figures) in costs { sample.add(name, figures.sorted()[figures.count / 2]) }
 
-// Ten thousand under way: each with its exchange begun, and nobody finished.
+// 10,000 tasks in flight: each has started its exchange, and none has finished.
 let many = 10_000
 var configuration = stage.configuration()
 configuration.maximumConcurrentFetches = many

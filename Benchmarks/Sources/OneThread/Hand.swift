@@ -1,6 +1,6 @@
 public import InflightConcurrency
 
-/// Work that the one thread of this measurement runs: callbacks, and decodes.
+/// An executor for callbacks and decodes that runs them on the measuring thread.
 // Unchecked: touched only by that thread.
 public final class Hand: CallbackExecutor, WorkExecutor, @unchecked Sendable {
     private var work: [@Sendable () -> Void] = []
@@ -11,7 +11,7 @@ public final class Hand: CallbackExecutor, WorkExecutor, @unchecked Sendable {
     public func run(_ work: @escaping @Sendable () -> Void) { self.work.append(work) }
     public var isCurrent: Bool { true }
 
-    /// Runs what was submitted. Gives whether there was anything.
+    /// Runs all submitted work. Returns whether there was any.
     public func turn() -> Bool {
         let now = work
         work.removeAll(keepingCapacity: true)

@@ -2,7 +2,7 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// A format whose pictures are of one pixel: any bytes that begin as PNG does.
+/// A codec that decodes all bytes with PNG's signature to one pixel.
 struct OnePixelCodec: ImageCodec {
     var decodableFormats: Set<ImageFormat> { [.png] }
     var encodableFormats: Set<ImageFormat> { [] }
@@ -22,6 +22,6 @@ struct OnePixelCodec: ImageCodec {
     }
 
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-        throw LoadError(.cannotEncode, stage: .encode, message: "Nothing is written here.")
+        throw LoadError(.cannotEncode, stage: .encode, message: "This codec does not encode.")
     }
 }

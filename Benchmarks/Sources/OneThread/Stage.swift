@@ -1,8 +1,8 @@
 public import Inflight
 public import InflightTestSupport
 
-/// What one thread moves by itself, so that nothing else is timed: a transport without a network, a decoder of one
-/// pixel, and the queue of the callbacks.
+/// A transport without a network, a one-pixel decoder and a callback queue that all run on the calling thread, so that
+/// a measurement times nothing else.
 public struct Stage {
     public let hand = Hand()
     public let transport = ScriptedTransport(.manual, records: false)
@@ -14,9 +14,9 @@ public struct Stage {
         transport.serveOthers { _ in .ok(picture) }
     }
 
-    /// Of a pipeline over this transport, with decodes that the thread runs too.
+    /// Returns a configuration that uses this transport, decoder and executor.
     ///
-    /// - Parameter memory: for decoded pictures, in bytes.
+    /// - Parameter memory: the limit of the memory cache in bytes.
     public func configuration(memory: Int = 0) -> ImagePipeline.Configuration {
         var configuration = ImagePipeline.Configuration(
             transports: [.shared(transport)], codecs: CodecRegistry([OnePixelCodec()]))
@@ -25,7 +25,7 @@ public struct Stage {
         return configuration
     }
 
-    /// Runs until nothing is left to do.
+    /// Runs transport, decodes and callbacks until no work is left.
     public func finish() {
         var isBusy = true
         while isBusy { isBusy = transport.finishAll() > 0 || hand.turn() }

@@ -1,8 +1,8 @@
 import CAllocationCount
 import Glibc
 
-/// Measures a thing many times over, and prints a line for it: nanoseconds of CPU time of the whole process, the median
-/// of the turns and the least, and how many times memory was allocated, for each time.
+/// Measures an operation in several turns and prints a line: CPU time of the whole process per operation in
+/// nanoseconds, as the median and the minimum of the turns, and allocations per operation.
 enum Figures {
     static let turns = 7
 
@@ -12,14 +12,14 @@ enum Figures {
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
-    /// - Parameter body: does it `count` times.
+    /// - Parameter body: performs the operation `count` times.
     static func measure(_ name: String, _ count: Int, _ body: () -> Void) {
         let times = (0..<turns).map { _ in
             let start = processorTime()
             body()
             return processorTime() - start
         }
-        // In a turn of its own: counting takes time.
+        // Count in a separate turn, because counting takes time.
         let before = inflight_allocations()
         inflight_count_allocations(true)
         body()

@@ -1,5 +1,5 @@
-// What the patterns of `InflightConcurrency` cost, beside a bare lock, `DispatchQueue`, `OperationQueue` and an actor:
-// nanoseconds of CPU time of the whole process, and allocations.
+// Measures the patterns of `InflightConcurrency` beside a bare lock, `DispatchQueue`, `OperationQueue` and an actor:
+// CPU time of the whole process in nanoseconds, and allocations.
 //
 //     swift run -c release --package-path Benchmarks PatternCosts
 
@@ -7,7 +7,7 @@ import Dispatch
 import Foundation
 import InflightConcurrency
 
-/// `body` calls what it is given when all is done.
+/// Waits until `body` calls its parameter.
 func wait(_ body: (@escaping @Sendable () -> Void) -> Void) {
     let done = DispatchSemaphore(value: 0)
     body { done.signal() }
@@ -15,7 +15,7 @@ func wait(_ body: (@escaping @Sendable () -> Void) -> Void) {
 }
 
 func require(_ condition: Bool) {
-    if !condition { fatalError("what is measured does not do what it should") }
+    if !condition { fatalError("the measured operation returned a wrong result") }
 }
 
 func locks(_ count: Int) {

@@ -1,4 +1,5 @@
-// What it takes to say a picture's format and size, in microseconds for each file of a folder, on one thread.
+// Measures the CPU time of probing format and size of an image, in microseconds for each file of a folder, on one
+// thread.
 //
 //     ProbeSpeed FOLDER [--ms N]
 
@@ -18,10 +19,10 @@ for name in names {
     var count = 0
     let start = Usage.now()
     while Usage.now().wall - start.wall < seconds {
-        // The clock is asked seldom, so that it costs nothing.
+        // Read the clock only every 100 probes, so that its cost does not count.
         for _ in 0..<100 {
             do {
-                guard case .info = try codecs.probe(bytes, isComplete: true) else { fatalError("\(name) is cut") }
+                guard case .info = try codecs.probe(bytes, isComplete: true) else { fatalError("\(name) is truncated") }
             } catch {
                 fatalError(error.message)
             }

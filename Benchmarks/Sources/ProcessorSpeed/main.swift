@@ -1,4 +1,4 @@
-// What each processor takes of one core, in nanoseconds for each pixel of the source.
+// Measures the CPU time of each processor on one core, in nanoseconds per source pixel.
 //
 //     ProcessorSpeed [--width N] [--height N] [--ms N]
 
@@ -26,7 +26,7 @@ func picture(_ format: PixelBuffer.Format) -> PixelBuffer {
 
 let opaque = picture(.rgbx)
 let clear = picture(.rgba)
-// The peers have the same names.
+// The peers print the same names.
 let steps: [(name: String, source: PixelBuffer, processor: ImageProcessor)] = [
     ("resize", opaque, .resize(width: width / 4)), ("blur2", opaque, .blur(radius: 2)),
     ("blur4", opaque, .blur(radius: 4)),

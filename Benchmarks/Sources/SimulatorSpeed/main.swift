@@ -1,4 +1,4 @@
-// Schedules and steps of the simulator on one core: CPU time of the whole process.
+// Measures the CPU time of simulator schedules and steps on one core, for the whole process.
 //
 //     SimulatorSpeed [SCHEDULES]
 
@@ -6,7 +6,7 @@ import BenchmarkSupport
 import InflightTestSupport
 
 let count = CommandLine.arguments.dropFirst().first.flatMap(UInt64.init) ?? 500
-// The first ones make what is made once.
+// Warm up, so that one-time initialization is not timed.
 for seed in 1...20 as ClosedRange<UInt64> { _ = Simulator.run(seed: seed) }
 let start = Usage.now()
 var steps = 0

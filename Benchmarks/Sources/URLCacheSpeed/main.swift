@@ -1,9 +1,9 @@
-// A peer: bodies kept and found by Foundation's `URLCache`, on disk alone, one after the other: its calls block.
+// Peer: Foundation's `URLCache`, on disk only, stores and reads bodies one after the other, because its calls block.
 //
 //     URLCacheSpeed write FOLDER COUNT BYTES
-//     URLCacheSpeed read FOLDER COUNT BYTES      those bodies in random order, after writing them
+//     URLCacheSpeed read FOLDER COUNT BYTES      write the bodies, then read them in random order
 //
-// It does not check what it reads.
+// `URLCache` computes no checksum.
 
 import BenchmarkSupport
 import Foundation
@@ -22,7 +22,7 @@ let cache = URLCache(
 let body = Data((0..<bytes).map { _ in UInt8.random(in: 0...255) })
 
 func request(_ number: Int) -> URLRequest {
-    guard let url = URL(string: "http://bench/\(number)") else { preconditionFailure("a number makes a URL") }
+    guard let url = URL(string: "http://bench/\(number)") else { preconditionFailure("invalid URL") }
     return URLRequest(url: url)
 }
 
@@ -35,11 +35,13 @@ func keep(_ number: Int) {
                 "Content-Type": "image/jpeg", "Cache-Control": "max-age=86400", "ETag": "\"0123456789abcdef\"",
                 "Date": "Tue, 14 Nov 2023 22:13:20 GMT",
             ])
-    else { preconditionFailure("a response can be made") }
+    else { preconditionFailure("invalid response") }
     cache.storeCachedResponse(CachedURLResponse(response: response, data: body), for: request)
 }
 
-/// - Returns: how many were not found.
+/// Reads random bodies.
+///
+/// - Returns: the number of misses.
 func read(_ times: Int) -> Int {
     var missed = 0
     for _ in 0..<times where cache.cachedResponse(for: request(Int.random(in: 0..<count)))?.data.count != bytes {

@@ -1,8 +1,8 @@
-// A peer: the same loads with `URLSession`.
+// Peer: the loads of HTTPSpeed with `URLSession`.
 //
 //     URLSessionSpeed BASE COUNT [--at-once N]
 //
-// `N` are started, each ending starts the next: started all at once it is slower still.
+// Starts N loads, and another one whenever one completes. Starting all at once would be even slower.
 
 import BenchmarkSupport
 import Foundation

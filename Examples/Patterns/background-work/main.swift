@@ -1,4 +1,4 @@
-// Cancellable computation in slices on a thread of its own, with progress, and without effect after a cancel.
+// A cancellable computation in slices on a separate thread, with progress. After a cancel no callback follows.
 
 import Dispatch
 import InflightConcurrency
@@ -46,7 +46,7 @@ large.setProgressHandler { [weak large] _ in
     large?.cancel()
     ended.signal()
 }
-large.setEndHandler { _ in print("never told") }
+large.setEndHandler { _ in print("never called") }
 large.start()
 ended.wait()
 print("stopped:", large.isCancelled)

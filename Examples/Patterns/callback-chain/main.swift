@@ -1,4 +1,4 @@
-// Work that asks a question about each of many entries on the caller's queue, and acts on a thread of its own. If a
+// Work that asks a question about each of many entries on the caller's queue, and acts on a separate thread. If a
 // question gets no answer, for example because the queue's pending work was cancelled, the chain continues.
 
 import Dispatch

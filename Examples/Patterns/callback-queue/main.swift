@@ -41,7 +41,7 @@ Greeter().greet("queue", on: .queue(queue)) { text in
         exit(0)
     }
 }
-// From here on other threads serve the main queue, and it still knows that it is current.
+// From here on other threads run the main queue. `isCurrent` is still true in its callbacks.
 dispatchMain()
 
 // Prints:

@@ -16,7 +16,7 @@ final class Countdown: Sendable {
         }
     }
 
-    /// Sets a handler, also late. The gate calls the handler that is set when an event passes it.
+    /// Sets a handler, at any time. The gate calls the handler that is set when an event passes.
     func onNumber(_ handler: @escaping @Sendable (Int) -> Void) { gate.setEventHandler(handler) }
     func onEnd(_ handler: @escaping @Sendable (String) -> Void) { gate.setEndHandler(handler) }
 
@@ -45,7 +45,7 @@ cancelled.onNumber { [weak cancelled] number in
     cancelled?.cancel()
     ended.signal()
 }
-cancelled.onEnd { _ in print("never told") }
+cancelled.onEnd { _ in print("never called") }
 queue.resume()
 ended.wait()
 queue.sync {}

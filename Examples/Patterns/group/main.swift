@@ -1,5 +1,5 @@
-// One notification for work of every kind. A member that is released has left, so a callback that never comes does not
-// block the group.
+// One notification for work of every kind. Releasing a member leaves the group, so a callback that is never called does
+// not block it.
 
 import Dispatch
 import InflightConcurrency

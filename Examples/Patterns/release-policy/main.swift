@@ -47,7 +47,7 @@ final class Upload: Sendable {
     }
 }
 
-// The queue is suspended, so that the callback comes after the reference of this line is released.
+// The queue is suspended, so that this line's reference is released before the callback runs.
 queue.suspend()
 Upload().start()
 queue.resume()

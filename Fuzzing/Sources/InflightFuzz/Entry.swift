@@ -1,6 +1,6 @@
 import Glibc
 
-/// What libFuzzer calls once, before anything else: the target is named by the environment.
+/// Checks that the environment variable `INFLIGHT_FUZZ` names a target. libFuzzer calls this once, first.
 @c(LLVMFuzzerInitialize)
 public func initialize(
     _ count: UnsafeMutablePointer<CInt>?,
@@ -8,19 +8,19 @@ public func initialize(
 ) -> CInt {
     guard Target.chosen == nil else { return 0 }
     complain(
-        "Say in INFLIGHT_FUZZ what is to be fuzzed, one of: " + Target.all.map(\.name).joined(separator: " ")
-            + ". Scripts/fuzz.py does that for all of them.")
+        "Set INFLIGHT_FUZZ to one of these targets: " + Target.all.map(\.name).joined(separator: " ")
+            + ". Scripts/fuzz.py runs all of them.")
     exit(2)
 }
 
-/// What libFuzzer calls for each input.
+/// Runs the target with one input. libFuzzer calls this for each input.
 @c(LLVMFuzzerTestOneInput)
 public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     Target.chosen?.run(unsafe Array(UnsafeBufferPointer(start: bytes, count: count)))
     return 0
 }
 
-/// Stops the program, as a crash does, where a property does not hold.
+/// Aborts the program if a property does not hold, so that libFuzzer reports a crash.
 func require(_ isTrue: Bool, _ property: @autoclosure () -> String) {
     if isTrue { return }
     complain("does not hold: " + property())

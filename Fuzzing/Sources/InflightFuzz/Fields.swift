@@ -1,7 +1,7 @@
 @testable import InflightCore
 
 extension HTTPFields {
-    /// Fields from lines of `name: value`. What no field may hold is left out, as a transport does.
+    /// Creates fields from lines of `name: value`. Skips lines without a name, and drops white space around values.
     init(lines: some Sequence<ArraySlice<UInt8>>) {
         self.init()
         for line in lines {
@@ -10,13 +10,13 @@ extension HTTPFields {
         }
     }
 
-    /// One field of each of these values.
+    /// Creates one field line for each value.
     init(_ name: String, _ values: some Sequence<ArraySlice<UInt8>>) {
         self.init()
         for value in values { append(name: name.utf8, value: FieldScanner.trimmed(value)) }
     }
 
-    /// As HTTP/1.1 writes them.
+    /// The fields in HTTP/1.1 syntax.
     var wire: [UInt8] {
         (0..<count).flatMap { rawName($0) + Array(": ".utf8) + rawValue($0) + Array("\r\n".utf8) }
     }

@@ -1,9 +1,9 @@
 import Glibc
 import InflightCore
 
-/// One thing that reads bytes which nobody vouches for, and what has to hold whatever they are.
+/// A parser of untrusted input, and the properties that must hold for every input.
 struct Target: Sendable {
-    /// Its seeds stand in `Seeds/NAME.txt`.
+    /// The target's name. Its seeds are in `Seeds/NAME.txt`.
     var name: String
     var run: @Sendable ([UInt8]) -> Void
 
@@ -22,7 +22,7 @@ struct Target: Sendable {
 }
 
 extension [UInt8] {
-    /// Its lines, without LF and a CR before it.
+    /// The lines, without LF or CR LF.
     var lines: [ArraySlice<UInt8>] {
         split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
             line.last == UInt8(ascii: "\r") ? line.dropLast() : line

@@ -11,7 +11,7 @@ struct Child {
     ///   - descriptor: the descriptor that the child writes to.
     init(_ words: [String], descriptor: Int32) {
         var ends: [Int32] = [0, 0]
-        precondition(unsafe Glibc.pipe(&ends) == 0, "no pipe can be made")
+        precondition(unsafe Glibc.pipe(&ends) == 0, "cannot create a pipe")
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
@@ -21,7 +21,7 @@ struct Child {
         defer { unsafe arguments.forEach { unsafe free($0) } }
         var child = pid_t()
         let status = unsafe posix_spawn(&child, "/proc/self/exe", &actions, nil, &arguments, environ)
-        precondition(status == 0, "no process can be started: error \(status)")
+        precondition(status == 0, "cannot start a process: error \(status)")
         pid = child
         pipe = ends[0]
         close(ends[1])

@@ -54,12 +54,12 @@ struct CrashRun {
             for other in victims { ledger.note(other.lines(), seed: other.seed) }
             summary.kills += 1
             if inCommit { summary.inCommit += 1 }
-            // A single victim is checked after each kill, several victims only at the end.
+            // Check a single victim's entries after each kill, several victims' only at the end.
             isDone = isLast()
             if processes == 1 || isDone {
                 for other in victims { ledger.note(other.kill().lines, seed: other.seed) }
                 victims = []
-                // A complete check takes its time, so it runs now and then and at the end.
+                // A complete check is slow, so it runs after every 16th kill and at the end.
                 let isThorough = summary.kills % 16 == 0 || isDone
                 await look(folder, isThorough ? nil : victim.seed, &ledger, &summary)
             }
@@ -98,19 +98,19 @@ struct CrashRun {
             let statistics = try await store.statistics()
             if statistics.pendingFiles > 0 { summary.failures.append("\(statistics.pendingFiles) files stay pending") }
             let bytes = Scratch.bytes(folder)
-            if bytes > limit { summary.failures.append("\(bytes) bytes are beyond the limit") }
+            if bytes > limit { summary.failures.append("\(bytes) bytes exceed the limit") }
             if statistics.bytes != bytes {
-                summary.failures.append("\(bytes) bytes are there, \(statistics.bytes) are counted")
+                summary.failures.append("\(bytes) bytes are on disk, the index counts \(statistics.bytes)")
             }
             if seed != nil { return await store.shutdown() }
             let found = try await store.verify()
             for damage in found.damage { summary.failures.append("\(damage.url ?? "index"): \(damage.reason)") }
-            if found.leftovers > 0 { summary.failures.append("\(found.leftovers) files stay that belong to nothing") }
+            if found.leftovers > 0 { summary.failures.append("\(found.leftovers) files belong to no entry") }
             if Int64(found.entries) != statistics.entries {
-                summary.failures.append("\(found.entries) entries are there, \(statistics.entries) are counted")
+                summary.failures.append("\(found.entries) entries are stored, the index counts \(statistics.entries)")
             }
             if found.bodyBytes != statistics.bodyBytes {
-                summary.failures.append("\(found.bodyBytes) bytes of bodies, \(statistics.bodyBytes) are counted")
+                summary.failures.append("\(found.bodyBytes) bytes of bodies, the index counts \(statistics.bodyBytes)")
             }
         } catch {
             summary.failures.append("\(error)")

@@ -25,9 +25,9 @@ struct DamageRun {
             let kind = DamageKind.of(seed)
             let end = status & 0x7F
             if end == SIGALRM {
-                failures.append("seed \(seed), \(kind.rawValue): it hangs")
+                failures.append("seed \(seed), \(kind.rawValue): the check hung")
             } else if end != 0 {
-                failures.append("seed \(seed), \(kind.rawValue): it crashed by signal \(end)")
+                failures.append("seed \(seed), \(kind.rawValue): the check crashed with signal \(end)")
             }
             for line in text.split(separator: "\n") {
                 let words = line.split(separator: " ")
@@ -42,7 +42,7 @@ struct DamageRun {
         }
         for kind in DamageKind.allCases {
             guard let tally = tallies[kind] else { continue }
-            print("\(kind.rawValue): \(tally.seeds) caches, \(tally.found) of \(tally.all) bodies kept")
+            print("\(kind.rawValue): \(tally.seeds) caches, \(tally.found) of \(tally.all) bodies found")
         }
         return failures
     }

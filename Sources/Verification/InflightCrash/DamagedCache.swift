@@ -3,7 +3,8 @@ import InflightCore
 import InflightDisk
 import InflightTestSupport
 
-/// A cache that is filled, left as a kill leaves it, damaged, and checked. All of it is derived from the seed.
+/// A cache that is filled, copied while open as a kill would leave it, damaged, and checked. The seed determines all of
+/// it.
 struct DamagedCache {
     private let kind: DamageKind
     private var random: SeededGenerator
@@ -54,7 +55,7 @@ struct DamagedCache {
     private mutating func fill(_ folder: String, into copy: String) async {
         let first = store(folder)
         for number in 0..<24 { await add(number, to: first) }
-        // Everything is in the index now, and nothing is in the log.
+        // After the shutdown all entries are in the index, and the log is empty.
         await first.shutdown()
         let second = store(folder)
         for number in 24..<32 { await add(number, to: second) }
@@ -78,7 +79,7 @@ struct DamagedCache {
         let count = Int64(body.count)
         let response = StoredResponse.example(item.url, bytes: 0..<count, total: item.isPart ? count * 3 : nil)
         let id = await store.keep(response, body: body, under: StoreKey(item.url))
-        if id == nil { failures.append("\(item.url) was not kept") }
+        if id == nil { failures.append("\(item.url) was not stored") }
         items.append(item)
     }
 
@@ -87,7 +88,7 @@ struct DamagedCache {
         let url = items[number].url
         items[number].isChanged = true
         guard let entry = await store.find(StoreKey(url)).found.first else {
-            return failures.append("\(url) is not there before anything happened")
+            return failures.append("\(url) is missing before any damage")
         }
         let body = body()
         if items[number].isPart {
@@ -259,19 +260,19 @@ struct DamagedCache {
                 let isRight =
                     allowance.isOld && item.isChanged
                     ? item.versions.contains(body) : body == item.newest && !item.isRemoved
-                if !isRight { failures.append("\(item.url) is served with \(body.count) bytes that are not its own") }
+                if !isRight { failures.append("\(item.url) is served with \(body.count) wrong bytes") }
             }
             if round == 0 {
                 there = seen
                 check(seen, allowance)
             } else if !there.isSubset(of: seen) {
-                failures.append("\(there.subtracting(seen).sorted()) were found once, and then not")
+                failures.append("\(there.subtracting(seen).sorted()) were found in the first round only")
             }
             let new = Bytes("new \(round)")
             let id = await store.keep(.example("http://new", body: new), body: new, under: StoreKey("http://new"))
             let isBack = await store.find(StoreKey("http://new")).body?.bytes == new
             // A folder of random files belongs to another program, and the cache leaves it alone.
-            if kind != .everything, id == nil || !isBack { failures.append("nothing new is kept") }
+            if kind != .everything, id == nil || !isBack { failures.append("a new entry cannot be stored") }
             await store.shutdown()
         }
     }
@@ -282,7 +283,7 @@ struct DamagedCache {
         let others = lost.subtracting(allowance.bodies)
         if !allowance.all, others.count > allowance.others {
             failures.append(
-                "\(others.count) bodies are lost that could be kept (\(others.sorted())), \(allowance.others) may be")
+                "\(others.count) undamaged bodies are lost (\(others.sorted())), \(allowance.others) are allowed")
         }
     }
 }

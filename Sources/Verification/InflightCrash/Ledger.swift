@@ -28,7 +28,7 @@ struct Ledger {
             case ("E", 2):
                 if let id = Int64(words[1]) { evicted.insert(id) }
                 evictions += 1
-            default: failures.append("a victim said: \(line)")
+            default: failures.append("a victim reported: \(line)")
             }
         }
     }
@@ -42,9 +42,9 @@ struct Ledger {
             let (found, body) = await store.find(StoreKey(url))
             if found.contains(where: { $0.id.rawValue == id }) {
                 let right = CrashBody.bytes(seed: entry.seed, number: entry.number, size: entry.size)
-                if body?.bytes != right { failures.append("\(url) has other bytes than were written") }
+                if body?.bytes != right { failures.append("\(url) has wrong bytes") }
             } else if !evicted.contains(id) {
-                failures.append("\(url) was acknowledged as \(id), and is neither there nor evicted")
+                failures.append("\(url) was acknowledged as \(id), but is neither stored nor evicted")
             }
         }
         // An evicted entry is gone, or its eviction was not committed and it may still be removed.

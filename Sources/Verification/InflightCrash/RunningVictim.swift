@@ -8,7 +8,7 @@ final class RunningVictim {
     private let probe: SharedProbe
     private var unread: [UInt8] = []
 
-    /// `F_SETPIPE_SZ`, which the C library's module does not show.
+    /// `F_SETPIPE_SZ`, which the Glibc module does not declare.
     private static let setPipeSize: Int32 = 1031
 
     /// Starts this program again as a victim.
@@ -20,7 +20,7 @@ final class RunningVictim {
         let child = Child(
             ["victim", folder, probePath, String(seed), String(limit), waitsForDisk ? "disk" : "process"], descriptor: 3
         )
-        // The pipe holds everything that a victim reports in its life, so that it never waits for its parent.
+        // The pipe is large enough for all reports of a victim, so that the victim never blocks on its parent.
         _ = fcntl(child.pipe, Self.setPipeSize, 1 << 20)
         _ = fcntl(child.pipe, F_SETFL, O_NONBLOCK)
         (pid, pipe) = (child.pid, child.pipe)
@@ -54,7 +54,7 @@ final class RunningVictim {
         return (probe.isInside, lines())
     }
 
-    /// Returns the whole lines that it has reported since the last call.
+    /// Returns the complete lines that the victim has reported since the last call.
     func lines() -> [String] {
         var chunk = [UInt8](repeating: 0, count: 65536)
         while true {

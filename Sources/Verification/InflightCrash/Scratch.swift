@@ -1,7 +1,7 @@
 import Glibc
 import InflightDisk
 
-/// The program's own folders and files, read and written whole.
+/// The program's own folders and files.
 enum Scratch {
     /// Creates a new folder.
     static func make(in place: String = "/tmp") -> String {
@@ -17,7 +17,7 @@ enum Scratch {
         unsafe Glibc.remove(path)
     }
 
-    /// Returns the names in a folder; none if it is not a folder. A link to a folder is not one.
+    /// Returns the names in a folder; none if the path is not a folder. A symbolic link does not count as a folder.
     static func names(_ folder: String) -> [String] {
         var status = stat()
         guard unsafe lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return [] }

@@ -7,9 +7,9 @@ import Glibc
 
     init(path: String) {
         let file = unsafe open(path, O_RDWR | O_CREAT, 0o600)
-        precondition(file >= 0 && ftruncate(file, 4096) == 0, "the probe \(path) cannot be made")
+        precondition(file >= 0 && ftruncate(file, 4096) == 0, "cannot create the probe \(path)")
         let memory = unsafe mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
-        precondition(unsafe memory != MAP_FAILED, "the probe \(path) cannot be mapped")
+        precondition(unsafe memory != MAP_FAILED, "cannot map the probe \(path)")
         close(file)
         unsafe word = memory.unsafelyUnwrapped.bindMemory(to: UInt32.self, capacity: 1)
     }

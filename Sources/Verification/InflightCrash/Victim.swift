@@ -4,8 +4,8 @@ import InflightCore
 import InflightDisk
 import InflightTestSupport
 
-/// A writer that fills a cache without pause until it is killed, while two readers check it. Over a pipe it reports
-/// acknowledgements and imminent evictions to its parent, each before anything else can happen to the entry.
+/// A process that writes into a cache without pause until it is killed, while two readers check it. It reports
+/// acknowledgements and imminent evictions to its parent over a pipe, before anything else can happen to the entry.
 final class Victim: Sendable {
     private let store: DiskStore
     private let pipe: Int32
@@ -46,7 +46,7 @@ final class Victim: Sendable {
     private static func tell(_ pipe: Int32, _ text: String) {
         let line = Array((text + "\n").utf8)
         let count = unsafe write(pipe, line, line.count)
-        // The parent is gone, so nothing is left to do.
+        // The parent has exited.
         if count != line.count { exit(0) }
     }
 
@@ -80,7 +80,7 @@ final class Victim: Sendable {
         }
     }
 
-    /// Writes the first half, then the second. A partial body may be lost, but it counts towards the limit.
+    /// Writes the first half of a body, then the second. A partial body may be lost, but counts towards the limit.
     private func writePart(_ url: String, _ body: Bytes) {
         let half = body.count / 2
         let response = StoredResponse.example(url, bytes: 0..<Int64(half), total: Int64(body.count) + 1)

@@ -6,9 +6,9 @@ import InflightDisk
 //     inflight-crash [--count N | --seconds N] [--processes N] [--seed SEED]
 //     inflight-crash --damage N [--seed SEED]
 //
-// Several processes share one folder, and everything is compared at the end. With `--damage` nothing is killed.
-// Instead, N caches are damaged, each as its seed determines. No damaged entry may be served, nothing may crash or
-// hang, and no entry may be lost that could be kept.
+// With several processes in one folder, all entries are checked at the end only. With `--damage` the program kills
+// nothing, but damages N caches, each as its seed determines. The cache must not serve damaged entries, crash, hang, or
+// lose undamaged entries.
 
 func fail(_ message: String) -> Never {
     print("inflight-crash: \(message)")
@@ -18,7 +18,7 @@ func fail(_ message: String) -> Never {
 if CommandLine.arguments.count > 1, CommandLine.arguments[1] == "victim" {
     let words = Array(CommandLine.arguments[2...])
     guard words.count == 5, let seed = UInt64(words[2]), let limit = Int64(words[3]) else {
-        fail("a victim is started by this program itself")
+        fail("only this program starts victims")
     }
     Victim(
         VictimOptions(
@@ -29,7 +29,7 @@ if CommandLine.arguments.count > 1, CommandLine.arguments[1] == "victim" {
 }
 
 if CommandLine.arguments.count == 3, CommandLine.arguments[1] == "damaged" {
-    guard let seed = UInt64(CommandLine.arguments[2]) else { fail("a damaged cache has a seed") }
+    guard let seed = UInt64(CommandLine.arguments[2]) else { fail("damaged needs a seed") }
     alarm(DamageRun.patience)
     var cache = DamagedCache(seed: seed)
     await cache.run()
@@ -55,14 +55,14 @@ while let argument = arguments.popFirst() {
     case "--damage": damages = number(argument)
     case "--processes": run.processes = number(argument)
     case "--seed": run.seed = number(argument)
-    default: fail("\(argument) is no option; there are --count, --seconds, --damage, --processes, --seed")
+    default: fail("Unknown option '\(argument)'. Options: --count, --seconds, --damage, --processes, --seed")
     }
 }
 
 if let damages {
     let failures = DamageRun(count: damages, seed: run.seed).run()
     for failure in failures.prefix(20) { print("broken: \(failure)") }
-    print("\(damages) damaged caches, \(failures.count) of them treated wrongly")
+    print("\(damages) damaged caches, \(failures.count) failures")
     exit(failures.isEmpty ? 0 : 1)
 }
 
@@ -72,5 +72,5 @@ print(
     "\(summary.kills) kills, \(summary.inCommit) inside a commit (\(share) %), \(summary.acknowledgements) entries "
         + "acknowledged, \(summary.evictions) evicted; the longest open took \(summary.longestOpen)")
 for failure in summary.failures.prefix(20) { print("broken: \(failure)") }
-if share < 30 { print("broken: too few kills fell inside a commit to say anything") }
+if share < 30 { print("broken: too few kills happened inside a commit") }
 exit(summary.failures.isEmpty && share >= 30 ? 0 : 1)

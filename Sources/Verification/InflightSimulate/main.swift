@@ -4,8 +4,8 @@ import InflightTestSupport
 // Runs schedules of the simulator on all cores: `make simulate N=1000000`.
 //
 //     inflight-simulate [--count N] [--from SEED] [--threads N] [--standstill SECONDS]
-//                                              run schedules until one breaks a rule or stands still for that long
-//     inflight-simulate --seed SEED [--shrink] print the events of one schedule, or of its shortest form
+//                                              run schedules until one breaks a rule or makes no progress for SECONDS
+//     inflight-simulate --seed SEED [--shrink] print the events of one schedule, or of its shortest failing form
 
 var run = SimulationRun()
 var seed: UInt64?
@@ -33,7 +33,7 @@ while let argument = arguments.popFirst() {
         run.standstill = .seconds(seconds)
     case "--seed": seed = number(argument)
     case "--shrink": shrinks = true
-    default: fail("\(argument) is no option; there are --count, --from, --threads, --standstill, --seed, --shrink")
+    default: fail("Unknown option '\(argument)'. Options: --count, --from, --threads, --standstill, --seed, --shrink")
     }
 }
 

@@ -9,15 +9,15 @@ import InflightTestSupport
 struct StressRun: Sendable {
     var seed: UInt64 = 1
     var threads = 16
-    /// The total number of operations; if nil, limited by time only.
+    /// The total number of operations. If nil, only the duration limits the run.
     var operations: Int?
-    /// The time during which operations are begun; if nil, until all were begun.
+    /// The time during which callers start operations. If nil, they start all of ``operations``.
     var duration: Duration?
     /// The number of operations after which a pipeline is replaced.
     var opsPerGeneration = 2_000
     /// Whether to use libcurl and real sockets instead of a transport in memory.
     var overSockets = false
-    /// The time without any ending after which a run counts as standing still, which breaks the contract too.
+    /// The time without any load ending after which the run counts as stalled, which also violates the contract.
     var patience = Duration.seconds(60)
     /// Called about every ten seconds.
     var onTick: (@Sendable (Report) -> Void)?
@@ -70,28 +70,28 @@ struct StressRun: Sendable {
             return report
         }
         /// Returns whether the run makes progress. Otherwise it records a violation.
-        func continues(_ what: String) -> Bool {
+        func goesOn(_ what: String) -> Bool {
             let now = report()
             let closed = callers.reduce(0) { $0 + $1.closedCount }
             if watch.moves(closed, { onTick?(now) }) { return true }
             let open = callers.flatMap(\.openRecords).prefix(3).map { "\($0)" }
-            world.ledger.violation(3, "nothing has come to its end for \(patience) while \(what) \(open)")
+            world.ledger.violation(3, "no load has ended for \(patience) while \(what) \(open)")
             return false
         }
 
         while ended.wait(timeout: .now() + .seconds(1)) == .timedOut {
             if let duration, clock.now() - began >= duration { world.stop() }
-            // Threads that stand still cannot be joined.
-            if !continues("callers were calling:") { return report() }
+            // Stalled threads cannot be joined.
+            if !goesOn("callers were running:") { return report() }
         }
         for body in bodies { body.join() }
         world.stop()
-        // Loads in flight end now. Only the callers' queues have to be run for that.
+        // The loads in flight still have to end. For that, the callers' queues must be run.
         while callers.contains(where: { $0.openCount > 0 }), !world.ledger.isBroken {
             world.resumeAll()
             for caller in callers { caller.manual.manual?.runAll() }
             _ = ended.wait(timeout: .now() + .milliseconds(1))
-            if !continues("these had not ended:") { return report() }
+            if !goesOn("these were pending:") { return report() }
         }
         if !world.endAll(within: patience) { world.ledger.violation(10, "a shutdown did not return for \(patience)") }
         return report()
@@ -114,7 +114,7 @@ struct StressRun: Sendable {
 
         mutating func moves(_ closed: Int, _ tick: () -> Void) -> Bool {
             let now = clock.now()
-            // Callers that wait in vain keep cancelling and requesting, so only endings are a sign of life.
+            // Stalled callers keep cancelling and requesting, so only ended loads count as progress.
             if closed != self.closed { lastMove = now }
             self.closed = closed
             if now - lastTick >= .seconds(10) {
@@ -132,9 +132,9 @@ extension StressRun.Report: CustomStringConvertible {
         let words = Tally.Entry.allCases.map { "\($0) \(tally[$0])" }
         let seconds = Double(duration.saturatedNanoseconds) / 1e9
         return """
-            \(operations) operations in \((seconds * 10).rounded() / 10) s: \(Int(rate)) a second, \(pipelines) pipelines
-              did: \(words.prefix(12).joined(separator: ", "))
-              heard: \(words.dropFirst(12).joined(separator: ", "))
+            \(operations) operations in \((seconds * 10).rounded() / 10) s: \(Int(rate)) per second, \(pipelines) pipelines
+              operations: \(words.prefix(12).joined(separator: ", "))
+              results: \(words.dropFirst(12).joined(separator: ", "))
             """
     }
 }

@@ -37,7 +37,7 @@ final class World: Sendable {
     var generation: Generation { current.withLock { $0 } }
     var generationCount: Int { generations.load(ordering: .relaxed) }
 
-    /// Whether nothing new is begun because the run is over or a rule is broken.
+    /// Whether callers start no new operations, because the run is over or a rule is broken.
     var isOver: Bool { isStopped.load(ordering: .relaxed) || ledger.isBroken }
 
     func stop() { isStopped.store(true, ordering: .relaxed) }
@@ -45,7 +45,7 @@ final class World: Sendable {
     /// Replaces the pipeline with a new one. The old one is shut down while its loads are in flight.
     func replaceGeneration(_ random: inout SeededGenerator) {
         guard let next = try? Generation(supply, ledger) else {
-            return ledger.violation(10, "no new pipeline was made")
+            return ledger.violation(10, "creating a new pipeline failed")
         }
         let old = current.withLock { current in
             defer { current = next }

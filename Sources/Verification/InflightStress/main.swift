@@ -16,7 +16,7 @@ func fail(_ message: String) -> Never {
 @MainActor
 func number<Number: FixedWidthInteger>(_ name: String) -> Number {
     guard let text = arguments.popFirst(), let value = Number(text), value > 0 else {
-        fail("\(name) needs a number above zero")
+        fail("\(name) needs a positive number")
     }
     return value
 }
@@ -31,7 +31,7 @@ while let argument = arguments.popFirst() {
     case "--threads": run.threads = number(argument)
     case "--sockets": run.overSockets = true
     default:
-        fail("\(argument) is no option; there are --minutes, --operations, --seed, --threads, --sockets")
+        fail("Unknown option '\(argument)'. Options: --minutes, --operations, --seed, --threads, --sockets")
     }
 }
 if run.duration == nil, run.operations == nil { run.operations = 1_000_000 }
@@ -41,7 +41,7 @@ let report = try await run.run()
 print(report)
 for violation in report.violations { print("broken: \(violation)") }
 if !report.violations.isEmpty {
-    print("Again: SEED=\(report.seed), though threads never meet twice in the same way.")
+    print("Repeat with SEED=\(report.seed). The threads' timing differs in each run.")
     exit(1)
 }
 print("every rule holds")

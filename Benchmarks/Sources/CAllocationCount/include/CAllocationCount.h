@@ -1,11 +1,11 @@
-// Counts what a program allocates: malloc and its relatives of glibc, called by whomever, on whatever thread.
+// Counts the calls of glibc's malloc, calloc, realloc and aligned allocation, by all libraries and on all threads.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// Whether allocations are counted from now on. Not counted they cost a load and a branch more than otherwise.
+// Starts or stops counting. While stopped, an allocation costs one load and one branch more than in glibc.
 void inflight_count_allocations(bool counts);
 
-// How many were counted since the program began.
+// Returns the number of allocations counted since the program started.
 uint64_t inflight_allocations(void);

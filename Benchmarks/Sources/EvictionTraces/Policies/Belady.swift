@@ -1,8 +1,8 @@
-/// What could be had with knowledge of the future.
+/// The hits that are possible with knowledge of all future requests.
 ///
-/// With equal costs this is Belady's optimum: out goes what is asked for again latest, the newcomer included. With
-/// unequal costs the optimum is out of reach (NP-hard), and two approximations take its place: the same rule, which
-/// favours bytes, and distance times cost, which favours objects. The table shows the better one for each ratio.
+/// With equal costs this is Belady's optimum: it evicts the key whose next request is farthest away, which may be the
+/// new one. With unequal costs the optimum is NP-hard. Two approximations take its place: the same rule, which favours
+/// bytes, and distance times cost, which favours objects. The table shows the better one for each ratio.
 struct Belady {
     let weighsCost: Bool
 

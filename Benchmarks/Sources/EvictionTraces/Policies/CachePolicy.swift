@@ -1,14 +1,14 @@
-/// A cache that is told of requests and says which of them it could have answered.
+/// A simulated cache, which reports whether each request is a hit.
 ///
-/// Keys are small whole numbers, so that a policy can use arrays where a real cache has a table.
+/// Keys are small integers, so that a policy can use arrays in place of a hash table.
 protocol CachePolicy {
     init(limit: Int, keyCount: Int)
 
-    /// Whether `key` was in the cache; afterwards it is, unless the policy did not want it.
+    /// Returns whether `key` is in the cache. If not, inserts it, unless the policy rejects it.
     mutating func request(_ key: Int, cost: Int) -> Bool
 }
 
-/// A queue of keys: constant time at both ends and in the middle.
+/// A doubly linked queue of keys. All operations take constant time.
 struct KeyQueue {
     static let none = -1
 
@@ -28,7 +28,7 @@ struct KeyQueue {
 
     func contains(_ key: Int) -> Bool { costs[key] > 0 }
     func cost(of key: Int) -> Int { costs[key] }
-    /// The neighbour of `key` on the side of the newest.
+    /// Returns the next newer key.
     func newer(than key: Int) -> Int { newer[key] }
 
     mutating func prepend(_ key: Int, cost: Int) {
@@ -41,7 +41,7 @@ struct KeyQueue {
         count += 1
     }
 
-    /// Takes `key` out and tells what it cost.
+    /// Removes `key` and returns its cost.
     @discardableResult
     mutating func remove(_ key: Int) -> Int {
         let (before, after, cost) = (newer[key], older[key], costs[key])

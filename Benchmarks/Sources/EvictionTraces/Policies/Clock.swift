@@ -1,4 +1,4 @@
-/// First in, first out, but what was asked for since it came to its turn goes round once more.
+/// CLOCK: first in, first out, but a key that was requested since it was last examined moves back to the front.
 struct Clock: CachePolicy {
     private let limit: Int
     private var queue: KeyQueue

@@ -1,4 +1,4 @@
-/// The least recently used goes first.
+/// LRU: evicts the least recently used key.
 struct LRU: CachePolicy {
     private let limit: Int
     private var queue: KeyQueue

@@ -1,5 +1,5 @@
-/// S3-FIFO (Yang and others, SOSP 2023): a small queue for newcomers, a main queue for what was asked for again, and a
-/// queue of ghosts, which remembers what left the small one. Shares are of bytes.
+/// S3-FIFO (Yang and others, SOSP 2023): a small queue for new keys, a main queue for keys that were requested again,
+/// and a ghost queue, which remembers the keys evicted from the small one. Queue limits are in bytes.
 struct S3FIFO: CachePolicy {
     private let limit: Int
     private let smallLimit: Int

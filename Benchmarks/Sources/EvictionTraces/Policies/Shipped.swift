@@ -1,6 +1,6 @@
 import InflightCore
 
-/// The cache that Inflight ships, from the outside.
+/// Inflight's own `MemoryCache`.
 struct Shipped: CachePolicy {
     private let cache: MemoryCache<Int, Void>
 

@@ -1,5 +1,5 @@
-/// SIEVE (Zhang and others, NSDI 2024): a queue in which nothing moves, and a hand that goes from the oldest to the
-/// newest, spares what was asked for since it last came by, and takes the first that was not.
+/// SIEVE (Zhang and others, NSDI 2024): keys never move in the queue. A hand moves from the oldest to the newest key,
+/// skips keys that were requested since its last visit, and evicts the first that was not.
 struct Sieve: CachePolicy {
     private let limit: Int
     private var queue: KeyQueue

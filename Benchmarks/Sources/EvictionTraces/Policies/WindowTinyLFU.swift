@@ -1,8 +1,8 @@
-/// W-TinyLFU (Einziger, Friedman and Manes, 2017): an LRU window for newcomers; whoever leaves it gets into the main,
-/// segmented LRU only if a sketch of past requests says that it is asked for more often than those it would displace.
+/// W-TinyLFU (Einziger, Friedman and Manes, 2017): an LRU window for new keys. A key that leaves the window enters the
+/// main segmented LRU only if, according to a sketch of past requests, it is requested more often than its victims.
 ///
-/// Sizes are treated as in the same authors' later work: a candidate is weighed against the sum of its victims. The
-/// window's share begins at a hundredth and is found by hill climbing.
+/// Sizes are treated as in the same authors' later work: the candidate's frequency is compared with the sum of its
+/// victims' frequencies. The window starts at 1 % of the limit and is adjusted by hill climbing.
 struct WindowTinyLFU: CachePolicy {
     private let limit: Int
     private var windowLimit: Int
@@ -62,7 +62,7 @@ struct WindowTinyLFU: CachePolicy {
         }
     }
 
-    /// Moves the window's oldest to the main part, or out of the cache.
+    /// Moves the window's oldest key to the main part, or evicts it.
     private mutating func admit() {
         let candidate = window.last
         let cost = window.remove(candidate)
@@ -84,7 +84,7 @@ struct WindowTinyLFU: CachePolicy {
     }
 }
 
-/// A count-min sketch of four rows; all counts are halved after ten requests for each entry.
+/// A count-min sketch of four rows. All counts are halved after ten requests per entry.
 struct FrequencySketch {
     private static let width = 1 << 16
     private var counts = [UInt8](repeating: 0, count: 4 << 16)
@@ -114,7 +114,7 @@ struct FrequencySketch {
     }
 }
 
-/// Moves the window's share in the direction that last made the hit ratio better, by ever smaller steps.
+/// Moves the window's limit in the direction that last improved the hit ratio, by decreasing steps.
 struct HillClimber {
     private let limit: Int
     private var step: Double
@@ -127,7 +127,7 @@ struct HillClimber {
         step = Double(limit) * 0.0625
     }
 
-    /// The limit that the window has after this request.
+    /// Returns the window's limit after this request.
     mutating func record(hit: Bool, entries: Int, windowLimit: Int) -> Int {
         requests += 1
         if hit { hits += 1 }

@@ -9,18 +9,19 @@ extension Target {
         var failure: ContentCodingError?
     }
 
-    /// A content coding. The first byte says in what pieces the rest comes: however it does, it decodes to the same.
+    /// A content coding. The first byte is the size of the pieces, less one, in which the rest is decoded. The result
+    /// must not depend on it.
     static func coding(_ name: String) -> Target {
         Target(name: name) { bytes in
             guard let first = bytes.first else { return }
             let rest = Array(bytes.dropFirst())
             guard let whole = decode(rest, pieces: rest.count, name),
                 let inPieces = decode(rest, pieces: Int(first) + 1, name)
-            else { return require(false, "there is memory for a decoder") }
-            require(whole.bytes.count <= limit, "no more comes than is wanted")
-            // What came before damage was found depends on the pieces; so does which limit was met first.
-            require((whole.failure == nil) == (inPieces.failure == nil), "whole or not, in whatever pieces")
-            if whole.failure == nil { require(whole == inPieces, "the same, in whatever pieces") }
+            else { return require(false, "a decoder can be created") }
+            require(whole.bytes.count <= limit, "the output is within the limit")
+            // The output before an error depends on the pieces, and so does the limit that is reached first.
+            require((whole.failure == nil) == (inPieces.failure == nil), "success does not depend on the pieces")
+            if whole.failure == nil { require(whole == inPieces, "the output does not depend on the pieces") }
         }
     }
 

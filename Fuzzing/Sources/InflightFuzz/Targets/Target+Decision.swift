@@ -1,8 +1,8 @@
 @testable import InflightCore
 
 extension Target {
-    /// The whole of the rules: a request, the head of a stored answer, and the head of the answer that comes, with
-    /// empty lines between them. The first byte says how old the stored one is.
+    /// All cache rules: the fields of a request, of a stored response and of a new response, separated by `|`. The
+    /// first byte sets the stored response's age and whether its status is 200 or 206.
     static let decision = Target(name: "decision") { bytes in
         let parts = bytes.dropFirst().split(
             separator: UInt8(ascii: "|"), maxSplits: 2, omittingEmptySubsequences: false
@@ -33,7 +33,7 @@ extension Target {
                 requestTime: now, responseTime: now)
             if case .serve(let answer, _) = outcome { check(.serve(answer), found, request) }
             if case .exchangeAgain(let again, _) = outcome {
-                require(again.offered.isEmpty, "what is asked again is asked without the cache's own conditions")
+                require(again.offered.isEmpty, "a repeated exchange has none of the cache's own conditions")
             }
         }
     }
@@ -47,14 +47,14 @@ extension Target {
                     bytes.lowerBound >= 0 && bytes.upperBound <= Int64(stored.bodyRange.count),
                     "only stored bytes are served")
             }
-            require(SelectingFields.match(stored, request.fields), "what is served was chosen for such a request")
-            require(answer.head.fields.contains("age"), "what is served says its age")
+            require(SelectingFields.match(stored, request.fields), "a served response matches the request by Vary")
+            require(answer.head.fields.contains("age"), "a served response has an Age")
         case .resume(let resumption):
-            require(resumption.stored.hasStrongValidator, "only a strong validator joins two parts")
+            require(resumption.stored.hasStrongValidator, "parts are combined only by a strong validator")
         case .exchange(let exchange):
-            require(exchange.offered.allSatisfy { found.indices.contains($0) }, "only what was found is asked about")
+            require(exchange.offered.allSatisfy { found.indices.contains($0) }, "only stored responses are revalidated")
         case .fail(let head):
-            require(head.status == 504, "what may not be asked for is a 504")
+            require(head.status == 504, "only-if-cached without a match is a 504")
         }
     }
 }

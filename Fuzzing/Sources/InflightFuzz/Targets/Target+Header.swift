@@ -3,7 +3,7 @@ import InflightConcurrency
 @testable import InflightCore
 
 extension Target {
-    /// The header and the structure of a format whose pixels the worker decodes.
+    /// The header and the structure of a format that decoder processes decode.
     static func header(_ name: String) -> Target {
         let format = ImageFormat(rawValue: name)
         return Target(name: name) { array in
@@ -14,19 +14,19 @@ extension Target {
                 do throws(LoadError) {
                     switch try IsolatedFormats.probe(part, format: format, isComplete: false) {
                     case .needsMoreBytes(let count):
-                        require(count > length, "more bytes are asked for than there are")
+                        require(count > length, "the probe needs more bytes than it has")
                     case .info(let early):
                         guard let info else { continue }
                         let isSame = early.storedWidth == info.storedWidth && early.storedHeight == info.storedHeight
-                        require(isSame && early.hasAlpha == info.hasAlpha, "a part tells what the whole does")
+                        require(isSame && early.hasAlpha == info.hasAlpha, "a prefix has the header of the whole")
                     }
                 } catch {
-                    require(info == nil, "what is broken in part is broken as a whole")
+                    require(info == nil, "if a prefix is damaged, the whole is damaged")
                 }
             }
             do throws(LoadError) {
                 try IsolatedFormats.validate(bytes, format: format)
-                require(info != nil, "what is whole has a header")
+                require(info != nil, "a valid file has a header")
             } catch {
                 check(error)
             }
@@ -36,13 +36,13 @@ extension Target {
     private static func probe(_ bytes: Bytes, _ format: ImageFormat, isComplete: Bool) -> ImageInfo? {
         do throws(LoadError) {
             guard case .info(let info) = try IsolatedFormats.probe(bytes, format: format, isComplete: isComplete) else {
-                require(!isComplete, "no more is asked for than there is")
+                require(!isComplete, "a probe of a complete file needs no more bytes")
                 return nil
             }
-            require(info.storedWidth > 0 && info.storedHeight > 0, "what has a header has a size")
-            require(info.frameCount > 0 && info.bitsPerComponent > 0, "and a frame, of some depth")
-            require(info.profileName.map { $0.count <= 128 } ?? true, "a profile's name is short")
-            require(info.format == format, "and the format that was named")
+            require(info.storedWidth > 0 && info.storedHeight > 0, "a header has a size")
+            require(info.frameCount > 0 && info.bitsPerComponent > 0, "a header has a frame and a bit depth")
+            require(info.profileName.map { $0.count <= 128 } ?? true, "a profile name is short")
+            require(info.format == format, "a header has the requested format")
             return info
         } catch {
             check(error)
@@ -51,7 +51,7 @@ extension Target {
     }
 
     private static func check(_ error: LoadError) {
-        require([.damaged, .unsupportedFormat].contains(error.code), "\(error.code) is an error of headers")
-        require(error.stage == .decode && !error.message.isEmpty, "an error says where it happened")
+        require([.damaged, .unsupportedFormat].contains(error.code), "\(error.code) is an expected error")
+        require(error.stage == .decode && !error.message.isEmpty, "an error has a stage and a message")
     }
 }

@@ -5,25 +5,27 @@ import InflightConcurrency
 extension Target {
     private static let codecs = CodecRegistry(Codecs.standard)
 
-    /// A format's files: header, structure and pixels.
+    /// Files of one format: header, structure, metadata, pixels and animation.
     static func picture(_ format: ImageFormat) -> Target {
         Target(name: format.rawValue) { array in
             let bytes = Bytes(array)
-            // Whatever it begins with, this format's codec reads it.
+            // Use this format's codec, whatever the input's signature.
             guard let codec = Codecs.standard.first(where: { $0.decodableFormats.contains(format) }) else {
-                return require(false, "the format is read")
+                return require(false, "a codec decodes the format")
             }
             let info = probe(codec, bytes, format)
             let half = Bytes(Array(array.prefix(array.count / 2)))
             if let part = try? codec.probe(half, format: format, isComplete: false) {
                 switch part {
-                case .needsMoreBytes(let count): require(count > half.count, "more bytes are asked for than there are")
+                case .needsMoreBytes(let count): require(count > half.count, "the probe needs more bytes than it has")
                 case .info(let early):
-                    // Of an animation all is walked, so that what comes later may still make it damaged.
-                    guard let info else { return require(early.mayHaveMoreFrames, "a part has no more than the whole") }
+                    // A probe of an animation reads all frames, so later bytes may still make it damaged.
+                    guard let info else {
+                        return require(early.mayHaveMoreFrames, "if only the prefix is valid, it is an animation")
+                    }
                     require(
                         early.storedWidth == info.storedWidth && early.storedHeight == info.storedHeight,
-                        "a part tells the size that the whole has")
+                        "a prefix has the size of the whole")
                 }
             }
             if let metadata = try? codec.metadata(bytes, format: format) { look(metadata) }
@@ -38,22 +40,22 @@ extension Target {
         }
     }
 
-    /// What there is of a file that is not whole, or damaged.
+    /// Decodes as much as possible of a truncated or damaged file.
     private static func decodePart(_ codec: any ImageCodec, _ bytes: Bytes, _ format: ImageFormat, _ resize: Resize?) {
         var options = DecodeOptions(resize: resize)
         options.maximumPixels = 100_000
         do throws(LoadError) {
             guard case .info(let info)? = try? codec.probe(bytes, format: format, isComplete: false) else { return }
             let needed = codec.memoryNeeded(bytes, format: format, info: info, options: options)
-            require(needed >= 0, "what is needed can be counted")
+            require(needed >= 0, "the memory estimate is not negative")
             guard
                 let part = try codec.decodePart(
                     bytes, format: format, options: options, beyond: 0, cancellation: CancellationFlag())
             else { return }
             let plan = (resize ?? Resize()).plan(sourceWidth: info.width, sourceHeight: info.height)
-            require(part.pixels.width == plan.width && part.pixels.height == plan.height, "a part has the whole's size")
-            require(part.detail > 0, "a part has something")
-            require(part.coversAll || part.pixels.format.alpha != .opaque, "what is missing is transparent")
+            require(part.pixels.width == plan.width && part.pixels.height == plan.height, "a part has the full size")
+            require(part.detail > 0, "a partial image has some detail")
+            require(part.coversAll || part.pixels.format.alpha != .opaque, "missing pixels are transparent")
             _ = part.pixels.bytes.array.reduce(0) { $0 &+ Int($1) }
         } catch {
             let known: [LoadError.Code] = [.damaged, .unsupportedFormat, .tooManyPixels]
@@ -61,7 +63,7 @@ extension Target {
         }
     }
 
-    /// Frames of an animation, on their canvas, backwards and forwards.
+    /// Composes the first, the last and the second frame of an animation, in this order.
     private static func animate(_ codec: any ImageCodec, _ bytes: Bytes, _ format: ImageFormat) {
         var options = DecodeOptions(resize: Resize(width: 11))
         options.maximumPixels = 20_000
@@ -69,38 +71,38 @@ extension Target {
         options.maximumAnimationPixels = 200_000
         do throws(LoadError) {
             guard let source = try codec.animation(bytes, format: format, options: options) else { return }
-            require(!source.frames.isEmpty && source.frames.count <= 40, "an animation has frames, and not too many")
-            require(source.loopCount.map { $0 > 0 } ?? true, "it is shown once or more often")
+            require(!source.frames.isEmpty && source.frames.count <= 40, "an animation has 1 to 40 frames")
+            require(source.loopCount.map { $0 > 0 } ?? true, "an animation plays at least once")
             let composer = try FrameComposer(source, options: options)
             let plan = Resize(width: 11).plan(sourceWidth: source.info.width, sourceHeight: source.info.height)
             for index in [0, source.frames.count - 1, min(1, source.frames.count - 1)] {
-                require(source.frames[index].duration >= .milliseconds(11), "every frame is shown for a while")
+                require(source.frames[index].duration >= .milliseconds(11), "a frame is shown for at least 11 ms")
                 let pixels = try composer.frame(at: index, cancellation: CancellationFlag())
                 let isPlanned = pixels.width == plan.width && pixels.height == plan.height
-                require(isPlanned, "a frame has the size that was planned")
+                require(isPlanned, "a frame has the planned size")
                 _ = pixels.bytes.array.reduce(0) { $0 &+ Int($1) }
             }
         } catch {
             let known: [LoadError.Code] = [.damaged, .unsupportedFormat, .tooManyPixels, .tooManyFrames]
-            require(known.contains(error.code), "\(error.code) is an error of animations")
+            require(known.contains(error.code), "\(error.code) is an expected error")
         }
     }
 
     private static func look(_ metadata: ImageMetadata) {
         _ = metadata.xmp
         guard let exif = metadata.exif else { return }
-        require(exif.fields.count <= 1000, "a record has no more fields than are read")
-        require(exif.fields.allSatisfy { $0.value.description.utf8.count <= 20_000 }, "and none without end")
+        require(exif.fields.count <= 1000, "EXIF has at most 1,000 fields")
+        require(exif.fields.allSatisfy { $0.value.description.utf8.count <= 20_000 }, "EXIF values are bounded")
         if let place = exif.location {
-            require(abs(place.latitude) <= 90 && abs(place.longitude) <= 180, "a place is on Earth")
+            require(abs(place.latitude) <= 90 && abs(place.longitude) <= 180, "latitude and longitude are in range")
         }
     }
 
     private static func probe(_ codec: any ImageCodec, _ bytes: Bytes, _ format: ImageFormat) -> ImageInfo? {
         guard case .info(let info)? = try? codec.probe(bytes, format: format, isComplete: true) else { return nil }
-        require(info.storedWidth > 0 && info.storedHeight > 0, "what has a header has a size")
-        require(info.frameCount > 0, "and a frame")
-        require(info.profileName.map { $0.count <= 128 } ?? true, "a profile's name is short")
+        require(info.storedWidth > 0 && info.storedHeight > 0, "a header has a size")
+        require(info.frameCount > 0, "a header has a frame")
+        require(info.profileName.map { $0.count <= 128 } ?? true, "a profile name is short")
         return info
     }
 
@@ -111,32 +113,32 @@ extension Target {
         options.maximumPixels = 100_000
         do throws(LoadError) {
             let pixels = try codec.decode(bytes, format: format, options: options, cancellation: CancellationFlag())
-            guard let info else { return require(false, "what is decoded has a header") }
+            guard let info else { return require(false, "a decoded image has a header") }
             let plan = (resize ?? Resize()).plan(sourceWidth: info.width, sourceHeight: info.height)
             let isPlanned = pixels.width == plan.width && pixels.height == plan.height
-            require(isPlanned, "the pixels have the size that was planned")
-            require(info.storedWidth * info.storedHeight <= 100_000, "no more pixels than are allowed")
-            // All of them are there.
+            require(isPlanned, "the pixels have the planned size")
+            require(info.storedWidth * info.storedHeight <= 100_000, "the image is within the pixel limit")
+            // Read every byte, so that the address sanitizer checks the buffer.
             _ = pixels.bytes.array.reduce(0) { $0 &+ Int($1) }
         } catch {
             let known: [LoadError.Code] = [.damaged, .unsupportedFormat, .tooManyPixels]
             require(known.contains(error.code), "\(error.code) is an error of decoders")
-            require(error.stage == .decode && !error.message.isEmpty, "an error says where it happened")
+            require(error.stage == .decode && !error.message.isEmpty, "an error has a stage and a message")
         }
     }
 
-    /// BlurHash and ThumbHash, as servers send them.
+    /// BlurHash and ThumbHash strings.
     static let placeholder = Target(name: "placeholder") { bytes in
         if let hash = try? BlurHash(String(decoding: bytes, as: UTF8.self)) {
-            require(hash.text.utf8.count == 4 + 2 * hash.horizontal * hash.vertical, "it is as long as it says")
-            require(hash.pixels(width: 5, height: 4).width == 5, "it has pixels")
+            require(hash.text.utf8.count == 4 + 2 * hash.horizontal * hash.vertical, "a BlurHash has the right length")
+            require(hash.pixels(width: 5, height: 4).width == 5, "a BlurHash has pixels")
             _ = hash.averageColor
         }
         for hash in [try? ThumbHash(bytes), try? ThumbHash(String(decoding: bytes, as: UTF8.self))] {
             guard let hash else { continue }
             let pixels = hash.pixels(longestSide: 6)
-            require(max(pixels.width, pixels.height) == 6, "it has pixels")
-            require(hash.aspectRatio > 0 && hash.aspectRatio < 8, "it has a shape")
+            require(max(pixels.width, pixels.height) == 6, "a ThumbHash has pixels")
+            require(hash.aspectRatio > 0 && hash.aspectRatio < 8, "an aspect ratio is between 0 and 8")
             _ = hash.averageColor
         }
     }

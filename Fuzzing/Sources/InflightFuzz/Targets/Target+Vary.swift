@@ -1,7 +1,7 @@
 @testable import InflightCore
 
 extension Target {
-    /// `Vary` in the first line, then two requests with an empty line between them.
+    /// `Vary` in the first line, then two requests separated by an empty line.
     static let vary = Target(name: "vary") { bytes in
         let lines = bytes.lines
         let rest = lines.dropFirst()
@@ -10,17 +10,16 @@ extension Target {
         let second = HTTPFields(lines: rest[empty...])
         let head = ResponseHead(status: 200, fields: HTTPFields("Vary", lines.prefix(1)))
         guard let ofFirst = stored(head, first), let ofSecond = stored(head, second) else {
-            return require(SelectingFields.names(of: head) == nil, "only an asterisk fits no request")
+            return require(SelectingFields.names(of: head) == nil, "only `Vary: *` matches no request")
         }
-        require(SelectingFields.match(ofFirst, first), "an answer fits the request that it was chosen for")
+        require(SelectingFields.match(ofFirst, first), "a response matches the request that selected it")
         require(
             SelectingFields.match(ofFirst, second) == SelectingFields.match(ofSecond, first),
-            "two requests are the same in both directions")
+            "matching two requests is symmetric")
         let secrets = ["authorization", "cookie", "proxy-authorization", ":credentials"]
         for name in secrets {
             for value in ofFirst.selectingFields.values(name) {
-                require(
-                    value.hasPrefix("hmac-sha256:") && value.utf8.count == 109, "of what is secret a digest is kept")
+                require(value.hasPrefix("hmac-sha256:") && value.utf8.count == 109, "credentials are stored as digests")
             }
         }
     }

@@ -14,11 +14,11 @@ struct ContactSheetCommand {
             !name.hasPrefix(".") && folder + "/" + name != output && Self.isPicture(name)
         }
         let pictures = try await load(names)
-        guard !pictures.isEmpty else { throw Usage("There is no picture in \(folder) to make a sheet of.") }
+        guard !pictures.isEmpty else { throw Usage("No images in \(folder).") }
         let sheet = Self.arranged(pictures)
         let bytes = try CodecRegistry.standard.encode(sheet, options: EncodeOptions(format: .png))
         try TextFile.write(bytes, to: output)
-        print("\(pictures.count) pictures on \(output)")
+        print("\(pictures.count) images on \(output)")
     }
 
     private static func isPicture(_ name: String) -> Bool {

@@ -1,6 +1,6 @@
 import Inflight
 
-/// Encodes still images as GIF, with up to 256 colours chosen for the image: the library itself only reads GIF.
+/// Encodes still images as GIF, with up to 256 colours chosen for the image. The library itself only decodes GIF.
 struct GIFEncoder {
     private let pixels: PixelBuffer
     private var bytes: [UInt8] = []
@@ -131,7 +131,7 @@ private struct ColorTable {
         while colors.count < 256 { colors.append(.zero) }
     }
 
-    /// Returns each pixel's colour, with the error passed on to its neighbours (Floyd and Steinberg).
+    /// Returns each pixel's index into the table, with error diffusion (Floyd and Steinberg).
     func indices(of pixels: PixelBuffer) -> [UInt8] {
         var table = self
         var result: [UInt8] = []

@@ -25,7 +25,7 @@ struct Gallery {
     static func painted() throws -> Gallery {
         let plans = Self.plans
         let results = Guarded([Result<Item, LoadError>?](repeating: nil, count: plans.count))
-        // The largest first, so that no processor is left with one of them at the end.
+        // Start with the largest, so that none of them is still running alone at the end.
         let order = plans.indices.sorted { plans[$0].width * plans[$0].height > plans[$1].width * plans[$1].height }
         DispatchQueue.concurrentPerform(iterations: plans.count) { turn in
             let index = order[turn]
@@ -53,7 +53,7 @@ struct Gallery {
         ]
         let formats: [ImageFormat] = [.jpeg, .jpeg, .webp, .jpeg, .png, .jpeg, .gif, .jpeg]
         let scenes = Scene.allCases
-        // With the redirected one there are sixty, which fill a sheet.
+        // With the redirected one these are sixty images, which fill a sheet.
         return (0..<59).map { index in
             // Neighbours in the list show different scenes.
             let scene = scenes[(index * 7 + index / scenes.count * 3) % scenes.count]

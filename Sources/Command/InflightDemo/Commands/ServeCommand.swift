@@ -12,9 +12,9 @@ struct ServeCommand {
         let server = try LoopbackServer()
         defer { server.stop() }
         let urls = serve(gallery, server)
-        let lines = ["# What `inflight get -i` reads: one URL a line.", ""] + urls
+        let lines = ["# For `inflight get -i`: one URL per line.", ""] + urls
         try TextFile.write(lines.joined(separator: "\n") + "\n", to: list)
-        print("\(gallery.items.count) pictures at \(server.url("/")), \(urls.count) lines in \(list)")
+        print("\(gallery.items.count) images at \(server.url("/")), \(urls.count) URLs in \(list)")
         fflush(nil)
         var byte: UInt8 = 0
         while unsafe read(0, &byte, 1) > 0 {}
@@ -30,7 +30,7 @@ struct ServeCommand {
             server.serve("/\(item.name)", response)
         }
         var paths = items.map(\.name)
-        // These are requested again and again, but only one request each is sent.
+        // List these several times. Only one request is sent for each.
         for round in 0..<8 {
             for favourite in [2, 9, 23, 31, 47] { paths.insert(items[favourite].name, at: 12 + round * 8) }
         }

@@ -1,11 +1,11 @@
 import Glibc
 import Inflight
 
-/// The demo's few file operations, by calls of the system.
+/// The demo's few file operations, without Foundation.
 enum TextFile {
     static func write(_ text: String, to path: String) throws { try write(Bytes(text), to: path) }
 
-    /// Writes a file beside it and renames that, so that no reader sees a partial file.
+    /// Writes a temporary file and renames it, so that no reader sees a partial file.
     static func write(_ bytes: Bytes, to path: String) throws {
         let hidden = path + ".part"
         guard let file = unsafe fopen(hidden, "w") else { throw Usage("\(path) cannot be written: errno \(errno).") }
@@ -32,7 +32,7 @@ enum TextFile {
     }
 
     static func absolute(_ path: String) throws -> String {
-        guard let resolved = unsafe realpath(path, nil) else { throw Usage("\(path) is not there.") }
+        guard let resolved = unsafe realpath(path, nil) else { throw Usage("\(path) does not exist.") }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)
     }

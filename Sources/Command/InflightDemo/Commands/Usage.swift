@@ -8,9 +8,9 @@ struct Usage: Error, CustomStringConvertible {
 
     static let text = """
         usage: inflight-demo serve --list FILE
-                 paints pictures, serves them on loopback, lists their URLs in FILE,
-                 and goes on until standard input ends
+                 paint images, serve them on loopback until standard input ends,
+                 and write their URLs to FILE
                inflight-demo contact-sheet DIR -o FILE.png
-                 puts all pictures of DIR on one sheet
+                 arrange all images of DIR on one sheet
         """
 }

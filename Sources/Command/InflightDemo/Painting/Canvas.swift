@@ -17,7 +17,7 @@ struct Canvas {
     /// The size of a pixel.
     var pixel: Float { 1 / Float(height) }
 
-    /// Paints each pixel with the result of `shade` for its position and its present colour.
+    /// Paints each pixel with the result of `shade` for its position and its current colour.
     @inline(__always)
     mutating func paint(rows: Range<Int>? = nil, _ shade: (_ u: Float, _ v: Float, _ below: Color) -> Color) {
         let size = pixel

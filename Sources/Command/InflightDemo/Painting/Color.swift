@@ -4,7 +4,7 @@ import InflightTestSupport
 typealias Color = SIMD4<Float>
 
 extension SIMD4<Float> {
-    /// Creates a colour from its notation on the web: `Color(0xFF8800)`.
+    /// Creates a colour from hexadecimal RGB, as in `Color(0xFF8800)`.
     init(_ hex: UInt32) {
         self.init(Float(hex >> 16 & 255) / 255, Float(hex >> 8 & 255) / 255, Float(hex & 255) / 255, 0)
     }
@@ -40,7 +40,7 @@ struct Dice {
     private var numbers: SeededGenerator
 
     init(seed: UInt64) {
-        // Spread, so that neighbouring seeds do not give neighbouring sequences.
+        // Multiply the seed, so that adjacent seeds yield unrelated sequences.
         numbers = SeededGenerator(seed: seed &* 0x9E37_79B9_7F4A_7C15 &+ 0x1234_5678_9ABC_DEF1)
     }
 

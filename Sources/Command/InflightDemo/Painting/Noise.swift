@@ -10,7 +10,7 @@ enum Noise {
 
     @inline(__always)
     static func plane(_ x: Float, _ y: Float, _ seed: UInt32) -> Float {
-        // Like `rounded(.down)`, but without a call on every processor that lacks the instruction.
+        // Like `rounded(.down)`, which calls a function on processors without that instruction.
         let ix = Int32(x) - (x < 0 ? 1 : 0)
         let iy = Int32(y) - (y < 0 ? 1 : 0)
         let tx = x - Float(ix)

@@ -53,7 +53,7 @@ extension Caller {
         switch record.mood & 15 {
         case 0:
             record.cancel(task)
-            if isEnding, task?.isCancelled == true { record.violation(3, "a cancel inside the ending counted") }
+            if isEnding, task?.isCancelled == true { record.violation(3, "a cancel inside the completion took effect") }
             did(.cancel)
         case 1 where !isEnding && record.place != nil:
             record.cancelOnOwnQueue(task)
@@ -62,7 +62,7 @@ extension Caller {
             record.setPriority(record.mood & 16 == 0 ? .veryHigh : .veryLow)
             did(.priority)
         case 3 where record.place != nil && hasRoom && !world.isOver:
-            // Subscribes to its own job, or begins it anew.
+            // Subscribes to its own job, or starts a new one.
             let next = Record(.callback, record.wish, world.generation, place: record.place, caller: self)
             _ = begin(next, wantsPicture: true, priority: .normal)
         case 4: lookUp(record.generation, record.wish)
@@ -130,12 +130,12 @@ extension Caller {
         operation.priority = random.priority()
         let ticket = Ticket(record)
         operation.completionBlock = {
-            // Cancelled by its queue, which another caller has emptied, or by its caller.
+            // Cancelled by its caller, or by another caller that cancelled all operations of the queue.
             if operation.isCancelled { ticket.record.wasCancelledByOthers() }
             if let result = operation.result, operation.isFinished {
                 ticket.record.ended(nil, outcome(result))
             } else {
-                ticket.record.violation(3, "an operation has finished without a result")
+                ticket.record.violation(3, "an operation finished without a result")
             }
         }
         let reference = WeakReference(operation)
@@ -147,7 +147,7 @@ extension Caller {
                     let wasExecuting = operation.isExecuting
                     operation.cancel()
                     if wasExecuting, !operation.isFinished {
-                        record?.violation(3, "an operation that executed goes on after its cancel")
+                        record?.violation(3, "an executing operation was not finished by its cancel")
                     }
                 }
             })
@@ -180,7 +180,7 @@ extension Record.Outcome {
                 let info = try await pipeline.info(for: request).info
                 self =
                     info.storedWidth == 2
-                    ? .right : .failure(LoadError(.damaged, stage: .decode, message: "A header of another picture."))
+                    ? .right : .failure(LoadError(.damaged, stage: .decode, message: "The header of another image."))
             }
         } catch {
             self = .failure(error)

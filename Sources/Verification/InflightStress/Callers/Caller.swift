@@ -85,8 +85,8 @@ final class Caller: Sendable {
         hands.letGo()
     }
 
-    /// Sometimes cancels a load or empties the queue, and then waits for an ending. Nothing happens because of elapsed
-    /// time: on a slow machine every load would then be cancelled, and none would end by itself.
+    /// Sometimes cancels a load or empties the queue, and then waits for a load to end. Never cancels because of
+    /// elapsed time: on a slow machine that would cancel every load, and none would end by itself.
     private func makeRoom(_ hands: inout Hands) {
         switch hands.random.below(8) {
         case 0, 1:
@@ -154,7 +154,7 @@ final class Caller: Sendable {
         if let image = generation.pipeline.cache[wish.request(generation.supply)] {
             count(.fromMemory)
             if let complaint = wish.complaint(about: image.pixels) {
-                ledger.violation(7, "the memory cache gave " + complaint)
+                ledger.violation(7, "the memory cache returned " + complaint)
             }
         }
         _ = generation.pipeline.statistics

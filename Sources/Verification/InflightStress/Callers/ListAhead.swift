@@ -24,11 +24,11 @@ final class ListAhead: Sendable {
             for (wish, request) in zip(wishes, requests) {
                 guard let response = prefetcher.takeResponse(for: request) else { continue }
                 if let complaint = wish.complaint(about: response.body) {
-                    ledger.violation(8, "a prefetcher gave " + complaint)
+                    ledger.violation(8, "a prefetcher returned " + complaint)
                 }
             }
         }
-        if prefetcher.statistics.inFlight > 3 { ledger.violation(11, "a prefetcher has more under way than its limit") }
+        if prefetcher.statistics.underWay > 3 { ledger.violation(11, "a prefetcher has more loads than its limit") }
         if prefetcher.statistics.keptBytes > 400 { ledger.violation(11, "a prefetcher keeps more than its limit") }
     }
 }

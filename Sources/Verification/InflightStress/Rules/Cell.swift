@@ -63,9 +63,9 @@ final class Cell: Sendable {
     private func changed(_ loader: ImageLoader) {
         if !place.queue.isCurrent { violation(1, "a loader's handler ran on \(CallbackQueue.currentName)") }
         state.withLock { state in
-            if state.isSilent { violation(4, "a loader told of something after it was stopped") }
+            if state.isSilent { violation(4, "a loader called its handler after it was stopped") }
             guard case .loading(let progress?) = loader.state else { return }
-            if progress.receivedBytes <= state.lastBytes { violation(5, "a loader's progress went back") }
+            if progress.receivedBytes <= state.lastBytes { violation(5, "a loader's progress went backwards") }
             state.lastBytes = progress.receivedBytes
         }
         look(at: loader)
@@ -76,7 +76,7 @@ final class Cell: Sendable {
         switch loader.state {
         case .idle, .loading: break
         case .loaded(let image):
-            guard let wish else { return violation(4, "a loader without a request shows a picture") }
+            guard let wish else { return violation(4, "a loader without a request shows an image") }
             if let complaint = wish.complaint(about: image.pixels) { violation(7, "a loader shows " + complaint) }
             caller.count(.success)
         case .failed(let error):

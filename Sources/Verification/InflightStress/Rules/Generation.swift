@@ -40,25 +40,25 @@ final class Generation: Sendable {
         mode.withLock { mode in mode == .cancel || (mode == .finish && !wasTaken) }
     }
 
-    /// Shuts the pipeline down, and checks whether anything is left.
+    /// Shuts the pipeline down, and checks that no work is left.
     func end(_ mode: ImagePipeline.ShutdownMode) async {
         self.mode.withLock { $0 = mode }
         await pipeline.shutdown(mode)
         let statistics = pipeline.statistics
-        if statistics.jobsInFlight != 0 || statistics.tasksInFlight != 0 {
-            ledger.violation(10, "after its shutdown (\(mode)) a pipeline has work under way: \(statistics)")
+        if statistics.jobsUnderWay != 0 || statistics.tasksUnderWay != 0 {
+            ledger.violation(10, "after its shutdown (\(mode)) a pipeline has work in flight: \(statistics)")
         }
         if meter.maximum > Self.decodeConcurrency {
-            ledger.violation(11, "\(meter.maximum) decodes at once, and \(Self.decodeConcurrency) were allowed")
+            ledger.violation(11, "\(meter.maximum) concurrent decodes; the limit is \(Self.decodeConcurrency)")
         }
         for transport in transports {
             if transport.liveCount != 0 { ledger.violation(10, "an exchange is live after the shutdown") }
             if transport.maximumLiveCount > Self.maximumConcurrentFetches {
                 ledger.violation(
-                    11, "\(transport.maximumLiveCount) exchanges at once, \(Self.maximumConcurrentFetches) were allowed"
+                    11, "\(transport.maximumLiveCount) concurrent exchanges; limit \(Self.maximumConcurrentFetches)"
                 )
             }
-            for text in transport.violations { ledger.violation(7, "against the transport's contract: \(text)") }
+            for text in transport.violations { ledger.violation(7, "violation of the transport's contract: \(text)") }
         }
     }
 }

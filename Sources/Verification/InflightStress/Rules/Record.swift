@@ -115,8 +115,8 @@ final class Record: Sendable {
     func progressed(_ task: ImageTask?, _ progress: ImageTask.Progress) {
         enters(task)
         state.withLock { state in
-            if state.endings > 0 { violation(5, "progress came after the ending") }
-            if progress.receivedBytes <= state.lastBytes { violation(5, "progress went back to \(progress)") }
+            if state.endings > 0 { violation(5, "progress was delivered after the completion") }
+            if progress.receivedBytes <= state.lastBytes { violation(5, "progress went backwards to \(progress)") }
             state.lastBytes = progress.receivedBytes
         }
         caller.count(.progress)
@@ -128,8 +128,8 @@ final class Record: Sendable {
     func wasShownStale(_ image: LoadedImage) {
         enters(nil)
         let endings = state.withLock { $0.endings }
-        if endings > 0 { violation(5, "what is stale came after the ending") }
-        if !image.isStale { violation(7, "what is told to be stale is fresh") }
+        if endings > 0 { violation(5, "a stale image was delivered after the completion") }
+        if !image.isStale { violation(7, "an image delivered as stale is fresh") }
         if let complaint = wish.complaint(about: image.pixels) { violation(7, complaint) }
         caller.count(.stale)
         leaves()
@@ -139,11 +139,11 @@ final class Record: Sendable {
         enters(task)
         let (wasToldToCancel, wasTaken, endings) = state.withLock { state in
             state.endings += 1
-            if form == .callback, state.isCancelled { violation(3, "its ending came after isCancelled was true") }
+            if form == .callback, state.isCancelled { violation(3, "it completed after isCancelled was true") }
             return (state.wasToldToCancel, state.wasTaken, state.endings)
         }
-        if endings > 1 { violation(3, "it ended twice") }
-        if form == .callback, task?.isCancelled == true { violation(3, "isCancelled is true inside the ending") }
+        if endings > 1 { violation(3, "it completed twice") }
+        if form == .callback, task?.isCancelled == true { violation(3, "isCancelled is true inside the completion") }
         judge(outcome, wasToldToCancel: wasToldToCancel, wasTaken: wasTaken)
         caller.react(to: self, task, isEnding: true)
         leaves()
@@ -154,11 +154,11 @@ final class Record: Sendable {
             violation(1, "a callback ran on \(CallbackQueue.currentName) in place of \(place.queue.name)")
         }
         if let task, form == .callback, task.request.url != url {
-            violation(2, "a callback was handed another's task")
+            violation(2, "a callback received another load's task")
         }
         state.withLock { state in
             if let asking = state.asking, pthread_equal(asking, pthread_self()) != 0 {
-                violation(2, "a callback ran inside the call that asked for it")
+                violation(2, "a callback ran inside the call that requested the load")
             }
             if state.isSilent { violation(4, "a callback started after a cancel on its own serial queue") }
             state.callbacksUnderWay += 1
@@ -179,11 +179,11 @@ final class Record: Sendable {
             caller.count(.success)
         case .failure(let error):
             if error.code == .cancelled {
-                if form == .callback || !wasToldToCancel { violation(3, "it was told to be cancelled, by nobody") }
+                if form == .callback || !wasToldToCancel { violation(3, "it ended as cancelled, without a cancel") }
                 caller.count(.cancelled)
             } else if error.code == .shutDown {
                 if !generation.mayShutDown(takenBefore: wasTaken) {
-                    violation(10, "it was shut down, though its pipeline was not, or was to finish: \(error)")
+                    violation(10, "it was shut down, but its pipeline was running or finishing: \(error)")
                 }
                 caller.count(.shutDown)
             } else {
@@ -201,14 +201,14 @@ final class Record: Sendable {
             let isInside = threads.contains { pthread_equal($0, pthread_self()) != 0 }
             return (state.endings, state.isCancelled, state.wasToldToCancel, isInside)
         }
-        if form == .callback, endings > 0, isCancelled { violation(3, "isCancelled is true after the ending") }
+        if form == .callback, endings > 0, isCancelled { violation(3, "isCancelled is true after the completion") }
         if endings == 0 {
             if form != .callback, form != .stream { violation(3, "it never ended") }
             if form == .callback, !wasToldToCancel {
                 if place?.drops == true {
                     caller.count(.dropped)
                 } else if !isCancelled {
-                    violation(3, "nobody cancelled it, and its closures were let go of without an ending")
+                    violation(3, "it was not cancelled, and its closures were released without a completion")
                 }
             }
             if wasToldToCancel { caller.count(.cancelled) }

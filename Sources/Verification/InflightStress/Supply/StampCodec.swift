@@ -44,7 +44,7 @@ struct StampCodec: ImageCodec {
     }
 
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-        throw LoadError(.cannotEncode, stage: .encode, message: "This codec writes nothing.")
+        throw LoadError(.cannotEncode, stage: .encode, message: "This codec does not encode.")
     }
 }
 

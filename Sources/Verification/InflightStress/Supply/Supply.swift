@@ -7,7 +7,7 @@ enum Supply: Sendable {
     case memory
     case sockets(LoopbackServer)
 
-    /// The schemes, one thread each. A redirect may lead only to the first two.
+    /// The schemes, with one thread each. A redirect may lead only to the first two.
     private static let schemes = ["http", "https", "third", "fourth"]
 
     static func loopback() throws -> Supply {
@@ -28,7 +28,7 @@ enum Supply: Sendable {
         }
     }
 
-    /// Returns new transports, which the pipeline owns, and those of them that record what they saw.
+    /// Returns new transports, which the pipeline owns, and those of them that check their contract.
     func makeTransports() -> ([ImagePipeline.Configuration.TransportSource], [ScriptedTransport]) {
         switch self {
         case .memory:
@@ -84,7 +84,7 @@ extension Item {
         }
     }
 
-    /// The directives, by which a third is not stored, a third is stale at once, and a third is fresh for a while.
+    /// The directives. One third of the items has none, one third is stale at once, one third is fresh for a second.
     private var cacheControl: String? {
         switch number % 3 {
         case 0: nil

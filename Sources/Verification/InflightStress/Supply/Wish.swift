@@ -53,19 +53,19 @@ struct Wish: Sendable {
 
     /// Returns what is wrong with these bytes; nil if they are the right ones.
     func complaint(about body: Bytes) -> String? {
-        guard let given else { return "bytes came for \(self), which cannot be loaded" }
+        guard let given else { return "bytes were delivered for \(self), which cannot be loaded" }
         if body == given.body(theme: givenTheme) { return nil }
         return "wrong bytes for \(self): \(body.array.prefix(16))…"
     }
 
     /// Returns what is wrong with this image; nil if it is the right one.
     func complaint(about pixels: PixelBuffer) -> String? {
-        guard let given else { return "a picture came for \(self), which cannot be loaded" }
+        guard let given else { return "an image was delivered for \(self), which cannot be loaded" }
         let seen = Stamp(pixels)
         let wanted = Stamp(
             number: UInt8(given.number), view: UInt8(givenTheme * 16 + size), marks: marks.reduce(0) { $0 * 4 + $1 })
         if seen == wanted, pixels.width == (size == 0 ? 2 : size) { return nil }
-        return "a wrong picture for \(self): \(seen) in place of \(wanted)"
+        return "a wrong image for \(self): \(seen) in place of \(wanted)"
     }
 
     /// Returns whether the load may fail with this code without a cancellation or a shutdown.
