@@ -3,8 +3,8 @@
 #
 #     Scripts/test-report.sh FLAGS-OF-SWIFT-BUILD…
 #
-# A Swift test writes pages of synthetic runs and their expected content. The tests in Tests/Report open these pages, and
-# pages of real runs of the command. `REPORT_TESTS` selects tests, as in REPORT_TESTS=test_page.Zooming.
+# A Swift test writes pages of synthetic runs and their expected content. The tests in Tests/Report open these pages and
+# those of real runs. `REPORT_TESTS` selects tests, as in REPORT_TESTS=test_page.Zooming.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 swift=${SWIFT:-swift}
