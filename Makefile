@@ -97,8 +97,8 @@ lint: deps ## check format, files, imports, names and mutants; build without war
 	@$(SWIFT) build --build-tests $(STRICT_FLAGS)
 
 # Each sanitizer runs the tests in which it can find faults: the thread sanitizer those of concurrent code, the address
-# sanitizer those of code that calls C or accesses memory directly. The kit, the verification programs and text layout
-# are pure Swift.
+# sanitizer those of code that calls C or accesses memory directly. It skips the kit, the verification programs and text
+# layout, which are pure Swift.
 THREAD_TESTS = --filter '^Inflight(Concurrency|Images|Core|Curl|Disk|Foundation|Stress|TestSupport|Worker)?Tests\.' \
 	--filter '^InflightCLITests\.(Ending|Network|Storing|Unavailable)Tests/'
 ADDRESS_TESTS = --skip '^Inflight(Concurrency|Demo|Lab|Stress|TestSupport)Tests\.' \
@@ -119,7 +119,7 @@ lab-tsan: deps ## check that the thread sanitizer finds the race of inflight lab
 	@echo "==> inflight lab race under the thread sanitizer"
 	@Scripts/lab-tsan.sh
 
-# An optimised build moves releases as the shipped one does, and runs more operations in the same time.
+# An optimised build releases objects as early as the shipped one, and runs more operations in the same time.
 STRESS_BUILD = $(SWIFT) build -c release --sanitize thread --product inflight-stress --scratch-path $(SCRATCH)/stress
 STRESS = $(SCRATCH)/stress/release/inflight-stress --seed $(SEED)
 MINUTES ?= 5

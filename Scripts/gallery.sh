@@ -40,6 +40,6 @@ mkfifo "$folder/ready" "$folder/hold"
 server=$!
 exec 8>"$folder/hold"
 read -r _ <"$folder/ready" || { echo "gallery: the server did not start." >&2; exit 1; }
-# Repeats the list 100 times with distinct URLs: the server ignores the query.
+# Ten thousand rows of sixty images: the list, repeated with distinct queries, which the server ignores.
 for round in $(seq 100); do sed -n "s/^http.*/&?$round/p" "$folder/list.txt"; done >"$folder/rows.txt"
 "$gallery" "$folder/rows.txt"

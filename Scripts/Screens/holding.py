@@ -5,8 +5,8 @@ import threading
 
 
 class Holding:
-    """Serves files by name until its `with` statement ends. Responses to `held` paths are sent only then. Of responses to
-    `halved` paths, the first two fifths are sent at once, the rest only then. Unknown names get a 404."""
+    """Serves files by name until its `with` statement ends. Responses to `held` paths are sent only then. Responses to
+    `halved` paths are sent to two fifths at once, and completed only then. Unknown names get a 404."""
 
     def __init__(self, files):
         self.files = files
