@@ -1,9 +1,9 @@
 #!/bin/bash
-# Builds the benchmarks and their peers, starts nginx on loopback, and measures.
+# Builds the benchmarks and their peers, starts nginx on loopback, and runs the benchmarks.
 #
 #     Scripts/bench.sh [--quick] [PART…]
 #
-# Benchmarks/README.md says which parts there are. The release of `inflight` must have been built (`make build`).
+# Benchmarks/README.md lists the parts. Requires the release build of `inflight` (`make build`).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PATH:/usr/sbin:/sbin"
@@ -12,12 +12,12 @@ say() { printf 'bench: %s\n' "$*" >&2; }
 
 swift=${SWIFT:-swift}
 cc=$(command -v cc || command -v clang) || { say "no C compiler: install clang"; exit 1; }
-nginx=$(command -v nginx) || { say "no nginx: Scripts/deps.sh bench installs it"; exit 1; }
-# Pillow belongs to the system's Python, which need not be the first in the path.
+nginx=$(command -v nginx) || { say "nginx is not installed; run Scripts/deps.sh bench"; exit 1; }
+# Pillow is installed for the system's Python, which may not be the first in PATH.
 for python in /usr/bin/python3 python3 none; do
     "$python" -c 'import PIL' 2>/dev/null && break
 done
-[ "$python" != none ] || { say "no Pillow: Scripts/deps.sh bench installs it"; exit 1; }
+[ "$python" != none ] || { say "Pillow is not installed; run Scripts/deps.sh bench"; exit 1; }
 
 say "building the peers"
 peers=Benchmarks/.build/peers
@@ -27,21 +27,21 @@ read -ra vips <<<"$(pkg-config --cflags --libs vips)"
 peer http_multi -lcurl
 peer decode_vips "${vips[@]}" -lpthread
 peer process_vips "${vips[@]}"
-# The header is written for clang, which knows what may be null.
+# The header uses clang's nullability annotations, which other compilers lack.
 peer disk_peer -D_Nonnull= -D_Nullable= -ISources/BackEnds/CInflightSQLite/include Sources/BackEnds/CInflightSQLite/checksum.c -lsqlite3
 peer decode_floor -ljpeg -lpthread
 peer quality -ljpeg -lpthread -lm
 
 say "building the benchmarks"
 flags=(--package-path Benchmarks -c release)
-# The package manager looks for new files of the package beside it only when a manifest is newer than its plan.
+# SwiftPM looks for new files of the package beside it only if a manifest is newer than its build plan.
 touch Package.swift Benchmarks/Package.swift
 "$swift" build "${flags[@]}" >&2
 binaries=$("$swift" build "${flags[@]}" --show-bin-path)
 inflight=$("$swift" build -c release --static-swift-stdlib --scratch-path "${SCRATCH:-.build}" --show-bin-path)/inflight
-[ -x "$inflight" ] || { say "no release of inflight: make build"; exit 1; }
+[ -x "$inflight" ] || { say "no release build of inflight; run make build"; exit 1; }
 
-# In memory where there is room: a disk's file system would be most of what `get` measures.
+# Uses memory if it has space, because a disk's file system would dominate the times of `get`.
 space=$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1 || true)
 if [ "${space:-0}" -gt 400000 ] && [ -w /dev/shm ]; then
     folder=$(mktemp -d -p /dev/shm)
@@ -60,7 +60,7 @@ trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# nginx's worker may be another user.
+# nginx's worker may run as another user.
 chmod 755 "$folder"
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 \
     -keyout "$folder/key.pem" -out "$folder/certificate.pem" 2>/dev/null

@@ -1,14 +1,15 @@
 #!/bin/bash
-# Builds the examples, runs each, compares its output with what it says at its end that it prints, and checks that the
-# one that uses only the core links no library but the language's and the system's own:
-# Scripts/check-examples.sh FLAGS-OF-SWIFT-BUILD…
+# Builds and runs the examples, compares their output with the comment at the end of each, and checks that `core-only`
+# links only Swift's and the system's own libraries.
+#
+#     Scripts/check-examples.sh FLAGS-OF-SWIFT-BUILD…
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 swift=${SWIFT:-swift}
 flags=(--package-path Examples "$@")
 
-# The package manager goes by the last plan of a folder, whichever package that was for, until a manifest is newer.
+# SwiftPM reuses the last build plan of a folder, even another package's, until a manifest is newer.
 touch Package.swift Examples/Package.swift GTK/Package.swift
 "$swift" build "${flags[@]}"
 bin=$("$swift" build "${flags[@]}" --show-bin-path)
@@ -19,7 +20,7 @@ check() {
     local name=$1 expected=$2 printed status=0
     printed=$(timeout 60 "$bin/$name" "${@:3}") || status=$?
     if [ "$status" != 0 ] || [ "$printed" != "$expected" ]; then
-        printf 'example %s ended with status %s and printed:\n%s\ninstead of:\n%s\n' \
+        printf 'example %s ended with status %s. Output:\n%s\nExpected:\n%s\n' \
             "$name" "$status" "$printed" "$expected" >&2
         failed=1
     fi
@@ -30,11 +31,11 @@ for source in Examples/{Sources,Patterns}/*/main.swift; do
     if grep -q '^// Prints:$' "$source"; then
         check "$name" "$(sed '1,/^\/\/ Prints:$/d; s,^// \{0\,1\},,' "$source")"
     elif [ "$name" != first-picture ]; then
-        printf 'example %s does not say at its end what it prints\n' "$name" >&2
+        printf 'example %s has no comment "// Prints:" with its output at its end\n' "$name" >&2
         failed=1
     fi
 done
-# The README shows this one, and its output names its argument: a GIF of two by two pixels.
+# The README shows this example. Its output contains its argument, a GIF of 2 × 2 pixels.
 gif='data:image/gif;base64,R0lGODlhAgACAIAAAP8AAAAA/ywAAAAAAgACAAACAwQABQA7'
 check first-picture "2 × 2 pixels from $gif" "$gif"
 [ "$failed" = 0 ] || exit 1
@@ -43,6 +44,6 @@ ours='^(linux-vdso|ld-linux.*|libc|libm|libgcc_s|libstdc\+\+|libpthread|libdl|li
 swifts='^(libswift.*|libdispatch|libBlocksRuntime|libFoundationEssentials|lib_FoundationCShims|lib_FoundationCollections)\.so'
 foreign=$(ldd "$bin/core-only" | awk '{ n = split($1, path, "/"); print path[n] }' | grep -vE "$ours|$swifts" || true)
 if [ -n "$foreign" ]; then
-    printf 'core-only links what it must not:\n%s\n' "$foreign" >&2
+    printf 'core-only links unexpected libraries:\n%s\n' "$foreign" >&2
     exit 1
 fi

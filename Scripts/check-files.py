@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks what holds for every file of the project.
+"""Checks rules for every file of the project.
 
     Scripts/check-files.py [ROOT]
 
-Text only, nobody's home folder, no package registry, tidy ends of lines, comments and prose of at most 120 columns; and
-in Swift each `@unchecked Sendable` and `nonisolated(unsafe)` has its reason in a comment: in its line, the one above, or
-the first one inside; and what waits for a callback waits by the bridges of `InflightConcurrency`, which the thread
-sanitizer understands.
+Every file is UTF-8 text of at most 512 KiB, without tabs, trailing white space, paths into home folders, or names of
+package registries. Comments and prose are at most 120 columns wide. In Swift, every `@unchecked Sendable` and
+`nonisolated(unsafe)` states its reason in a comment: on its line, on the line above, or on the first line inside. Swift
+code waits for callbacks with the bridges of `InflightConcurrency`, which the thread sanitizer understands.
 """
 
 import pathlib
@@ -16,7 +16,7 @@ import sys
 
 LARGEST = 512 * 1024
 
-# In pieces, so that this file passes its own check.
+# Split into pieces, so that this file passes its own check.
 HOME = re.compile(r"(?<![\w.])/(?:" + "|".join(["ho" + r"me/\w", "ro" + r"ot/\w", "Us" + r"ers/\w"]) + ")")
 REGISTRY = re.compile(
     r"\b(?:"
@@ -39,18 +39,18 @@ REGISTRY = re.compile(
 )
 UNSAFE = re.compile(r"@unchecked\s+Sendable|nonisolated\(unsafe\)")
 CONTINUATION = re.compile(r"\bwith(?:Checked|Unsafe)(?:Throwing)?Continuation\b")
-# Examples show what the language has. The bridge itself is made of one.
+# Examples show the language's own means. The bridge uses a continuation itself.
 CONTINUATIONS_ARE_FINE = re.compile(r"Examples/|Sources/Kit/InflightConcurrency/Bridges/Bridge\.swift$")
 TABS_ARE_FINE = {"Makefile", ".gitmodules"}
 WIDTH = 120
 COMMENT = re.compile(r"\s*(?://|# |\* )")
-# Tables, code and headings of Markdown stand on one line, as does the output that an example states.
+# Markdown's tables, indented code, headings and fences cannot be wrapped, nor can the expected output of an example.
 UNWRAPPED = re.compile(r"\||    |#|```")
 WIDE_IS_FINE = re.compile(r"Examples/.*\.swift$")
 
 
 def files(root):
-    """Those that belong to the project: what git knows or would take in; without git, what is not built."""
+    """The project's files: tracked or not ignored by git; without git, all but build products."""
     try:
         listed = subprocess.run(
             ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -64,31 +64,31 @@ def files(root):
 
 
 def problems_in(name, content):
-    """What is wrong with one file, each with its line."""
+    """The problems of one file, each with its line number."""
     if len(content) > LARGEST:
         yield 1, f"larger than {LARGEST} bytes"
     if b"\0" in content:
-        yield 1, "binary: only what people wrote belongs here"
+        yield 1, "binary file: only text belongs in the project"
         return
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
-        yield 1, "no valid UTF-8"
+        yield 1, "invalid UTF-8"
         return
     if text and not text.endswith("\n"):
-        yield text.count("\n") + 1, "the last line does not end"
+        yield text.count("\n") + 1, "no line feed at the end of the file"
     if text.endswith("\n\n"):
-        yield text.count("\n"), "empty lines at the end"
+        yield text.count("\n"), "empty lines at the end of the file"
     lines = text.split("\n")
     for number, line in enumerate(lines, start=1):
         if line.endswith((" ", "\t", "\r")):
             yield number, "white space at the end of the line"
         if "\t" in line and pathlib.PurePath(name).name not in TABS_ARE_FINE:
-            yield number, "a tab: four spaces, or \\t in a string"
+            yield number, "a tab: use four spaces, or \\t in a string"
         if HOME.search(line):
-            yield number, "a path into somebody's home folder"
+            yield number, "a path into a home folder"
         if REGISTRY.search(line):
-            yield number, "a package registry is named"
+            yield number, "the name of a package registry"
     if not WIDE_IS_FINE.match(name):
         yield from wide(name, lines)
     if name.endswith(".swift"):
@@ -98,7 +98,7 @@ def problems_in(name, content):
 
 
 def wide(name, lines):
-    """Comments and prose that are too wide. Of code, the formatter judges."""
+    """Comments and prose that are too wide. The formatter checks code."""
     is_prose, in_code = name.endswith(".md"), False
     for number, line in enumerate(lines, start=1):
         in_code ^= is_prose and line.lstrip().startswith("```")
@@ -116,13 +116,13 @@ def unexplained(lines):
         if code.rstrip().endswith("{"):
             near.append(lines[number])
         if not remark.strip("/ ") and not any(re.match(r"\s*//(?!/)\s*\S", line) for line in near):
-            yield number, "no reason given: say in a // comment, here, in the line above or below, why this is safe"
+            yield number, "no reason given: state why this is safe in a // comment, here, above or below"
 
 
 def continuations(lines):
     for number, line in enumerate(lines, start=1):
         if CONTINUATION.search(line.partition("//")[0]):
-            yield number, "a continuation looks like a race to the thread sanitizer: wait by a Bridge or a ValueBridge"
+            yield number, "the thread sanitizer reports a continuation as a race: use a Bridge or a ValueBridge"
 
 
 def main(root):

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Checks that every target imports only what it may.
+"""Checks that every target imports only modules that it is allowed to.
 
     Scripts/check-imports.py [ROOT]
 
-The arrows between targets never point back, each C library is reached through one C target that one Swift target
-imports, and no C type can stand in a public signature because no C target is imported publicly.
+Targets import only lower layers. Each C library has one C target, imported by one Swift target. No C target is imported
+publicly, so that no public signature contains a C type.
 """
 
 import pathlib
 import re
 import sys
 
-# The system's C library and what comes with the language. Foundation is not among them: it is large, and slow to load.
+# The system's C library and the modules of the language, without Foundation, which is large and slow to load.
 PLATFORM = {"Darwin", "Dispatch", "FoundationEssentials", "Glibc", "Musl", "Synchronization"}
 IMAGES = {"InflightConcurrency", "InflightImages"}
 ENGINE = IMAGES | {"InflightCore"}
-# What `import Inflight` gives. The command needs no more, so that it shows what a user of the package can do.
+# The modules behind `import Inflight`. The command uses no others, so that it shows what the package offers to users.
 ASSEMBLY = {"Inflight", "InflightCurl", "InflightDisk", "InflightWorker", *ENGINE}
 
 ALLOWED = {
@@ -38,7 +38,7 @@ ALLOWED = {
     "InflightCLI": PLATFORM | ASSEMBLY | {"InflightLab", "CInflightReport"},
     "InflightLab": PLATFORM | ASSEMBLY | {"CInflightLab", "Foundation"},
     "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},
-    # The contract as a model knows what a user knows: the core's public names. The manifest denies it the others.
+    # The contract model sees only the core's public names, as a user does. The manifest hides `package` ones.
     "InflightContract": PLATFORM | {"InflightCore"},
     "InflightTestSupport": PLATFORM | ENGINE | {"CInflightTLS", "CInflightConcurrency", "InflightContract"},
     "InflightSimulate": PLATFORM | {"InflightTestSupport"},
@@ -54,15 +54,15 @@ IMPORT = re.compile(
 
 
 def stands_in(text, position):
-    """Whether Foundation is imported only where its small part does not exist by itself."""
+    """Whether Foundation is imported only as a fallback for FoundationEssentials."""
     return bool(re.search(r"#if canImport\(FoundationEssentials\)[^#]*#else\s*$", text[:position]))
 
 
 def problems_in(target, text):
-    """What is wrong with the imports of one file, each with its line."""
+    """The problems with the imports of one file, each with its line number."""
     allowed = ALLOWED.get(target)
     if allowed is None:
-        yield 1, f"target {target} is not in the table of this check: add what it may import"
+        yield 1, f"target {target} is not in this check's table: add its allowed imports"
         return
     for found in IMPORT.finditer(text):
         line = text.count("\n", 0, found.start("module")) + 1
@@ -70,7 +70,7 @@ def problems_in(target, text):
         if module not in allowed and not (module == "Foundation" and stands_in(text, found.start())):
             yield line, f"{target} may not import {module}"
         if module.startswith("CInflight") and re.search(r"public|package|@_exported", found["before"]):
-            yield line, f"{module} is imported publicly: a C type could stand in a public signature"
+            yield line, f"{module} is imported publicly: public signatures could contain C types"
 
 
 def main(root):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Type-checks the Swift blocks of Documentation/GettingStarted.md: Scripts/check-snippets.py FLAGS-OF-SWIFT-BUILD…
 
-The modules must have been built with the same flags. A block of declarations stands for itself. A block of statements
-becomes the body of a function, after declarations of what the article assumes. Blocks of a manifest are skipped.
+The modules must have been built with the same flags. A block of declarations is compiled as it is. A block of
+statements becomes the body of a function, with the declarations that the article assumes. Blocks of a manifest are
+skipped.
 """
 
 import importlib.util
@@ -25,21 +26,21 @@ func requests(of rows: Range<Int>) -> [ImageRequest] { [] }
 enum Issue { static func record(_ message: String) {} }
 extension Cell { func draw(_ pixels: PixelBuffer?) {} }
 """
-# Each may be declared again by a block.
+# A block may redeclare each of them.
 VARIABLES = """var request: ImageRequest = "", image: LoadedImage! = nil, task: ImageTask! = nil
 let url = "", token = "", png = Bytes([]), bar = ProgressBar(), pipeline = ImagePipeline.shared
 """
 
 
 def blocks(text):
-    """The Swift blocks of an article, each with the line of its first line."""
+    """The Swift blocks of an article, each with the number of its first line."""
     for found in re.finditer(r"^```swift\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         if not found[1].startswith("."):
             yield text.count("\n", 0, found.start(1)) + 1, found[1]
 
 
 def program(line, block, name=ARTICLE):
-    """A file of Swift that compiles if the block does. The compiler reports the article's lines."""
+    """A Swift file that compiles if the block does. The compiler reports line numbers of the article."""
     code = block.splitlines(keepends=True)
     imports = [each for each in code if each.startswith("import ")]
     body = "".join("\n" if each in imports else each for each in code)

@@ -1,4 +1,4 @@
-"""What the compiler counts of a run: for `simulator-coverage.py` and `request-path.py`."""
+"""Code coverage of a run, for `simulator-coverage.py` and `request-path.py`."""
 
 import collections
 import json
@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SWIFT = os.environ.get("SWIFT", "swift")
-# The toolchain's own: another version does not read what this compiler writes.
+# The toolchain's LLVM tools: other versions cannot read this compiler's profiles.
 TOOLS = pathlib.Path(os.path.realpath(shutil.which(SWIFT) or SWIFT)).parent
 
 
@@ -23,7 +23,7 @@ def run(command, **options):
 
 
 def build(scratch, product, package=ROOT):
-    """The program, built so that it counts what it runs through."""
+    """Builds the program with coverage instrumentation. Returns its path."""
     flags = ["-Xswiftc", "-profile-generate", "-Xswiftc", "-profile-coverage-mapping", "--scratch-path", str(scratch)]
     command = [SWIFT, "build", "--package-path", str(package), "--product", product, *flags]
     run(command)
@@ -31,7 +31,7 @@ def build(scratch, product, package=ROOT):
 
 
 def measure(scratch, program, arguments, paths):
-    """What llvm-cov says of the sources at `paths` after a run of the program."""
+    """Runs the program. Returns llvm-cov's data on the sources at `paths`."""
     raw, merged = scratch / "run.profraw", scratch / "run.profdata"
     run([program, *arguments], env={**os.environ, "LLVM_PROFILE_FILE": str(raw)})
     run([TOOLS / "llvm-profdata", "merge", raw, "-o", merged])
@@ -39,7 +39,7 @@ def measure(scratch, program, arguments, paths):
 
 
 def counted(data, is_wanted):
-    """By file and place of each function: how often it was entered, and how often each of its regions was."""
+    """The entry count of each function and of each of its regions, by the function's file and position."""
     functions = collections.defaultdict(lambda: [0, collections.Counter()])
     for function in data["functions"]:
         name = function["filenames"][0]
@@ -54,7 +54,7 @@ def counted(data, is_wanted):
 
 
 def title(lines, line):
-    """The declaration that a function's region belongs to."""
+    """The name of the declaration that contains a function's region."""
     for number in range(line, max(0, line - 6), -1):
         found = re.search(r"\b(?:func (\w+)|(init|deinit)\b|var (\w+))", lines[number - 1])
         if found:

@@ -1,53 +1,53 @@
 #!/bin/bash
-# Finds which system packages are missing and installs just those.
+# Installs the system packages that are missing, and no others.
 #
 #     Scripts/deps.sh GROUP…        GROUP: build, test, report, gtk, screenshots, bench
 #
-# This table is the one place that lists them. Columns: group; Debian's package; how it is recognised where there is no
-# dpkg (a C header, or a command); what it is called elsewhere; what it is for.
+# The table is the only list of them. Columns: group; Debian package; probe for systems without dpkg (a C header, a
+# command, a file or a Python module); name on other systems; purpose.
 set -euo pipefail
 
 table() {
     cat <<'TABLE'
-build|libcurl4-openssl-dev|curl/curl.h|libcurl 7.84 or later|HTTP: every transfer
-build|libc-ares-dev|ares.h|c-ares|names are looked up without a thread for each
-build|libidn2-dev|idn2.h|libidn2|host names in other scripts than Latin
+build|libcurl4-openssl-dev|curl/curl.h|libcurl 7.84 or later|HTTP transfers
+build|libc-ares-dev|ares.h|c-ares|name resolution without a thread per lookup
+build|libidn2-dev|idn2.h|libidn2|internationalised host names
 build|libjpeg-dev|jpeglib.h|libjpeg-turbo|JPEG
 build|libpng-dev|png.h|libpng 1.6|PNG
-build|zlib1g-dev|zlib.h|zlib|the compressed parts of PNG; gzip and deflate
-build|libbrotli-dev|brotli/decode.h|Brotli|bodies that are coded with Brotli
-build|libzstd-dev|zstd.h|Zstandard|bodies that are coded with Zstandard
+build|zlib1g-dev|zlib.h|zlib|PNG; bodies in gzip and deflate
+build|libbrotli-dev|brotli/decode.h|Brotli|bodies in Brotli
+build|libzstd-dev|zstd.h|Zstandard|bodies in Zstandard
 build|libwebp-dev|webp/decode.h|libwebp|WebP
-build|libsqlite3-dev|sqlite3.h|SQLite 3.35 or later|the index of the disk cache
+build|libsqlite3-dev|sqlite3.h|SQLite 3.35 or later|index of the disk cache
 build|libgif-dev|gif_lib.h|giflib 5|GIF
 build|liblcms2-dev|lcms2.h|Little CMS 2|colour profiles
-build|libseccomp-dev|seccomp.h|libseccomp 2.5 or later|what a decoder's process may ask of the system
-build|libvips-dev|vips/version.h|libvips 8.14 or later|AVIF, HEIC, TIFF and SVG, in the worker
-build|libtiff-dev|tiffio.h|libtiff 4|TIFF that libvips refuses, in the worker
-build|libjxl-dev|jxl/decode.h|libjxl 0.7 or later|JPEG XL, in the worker
-build|pkg-config|pkg-config|pkg-config|where the headers of GLib lie, which libvips needs
+build|libseccomp-dev|seccomp.h|libseccomp 2.5 or later|system call filter of decoder processes
+build|libvips-dev|vips/version.h|libvips 8.14 or later|AVIF, HEIC, TIFF and SVG, in the decoder process
+build|libtiff-dev|tiffio.h|libtiff 4|TIFF that libvips refuses, in the decoder process
+build|libjxl-dev|jxl/decode.h|libjxl 0.7 or later|JPEG XL, in the decoder process
+build|pkg-config|pkg-config|pkg-config|finds GLib's headers for libvips
 build|libssl-dev|openssl/ssl.h|OpenSSL 3|TLS of the test kit's server
 test|nginx-light|nginx|nginx|tests over HTTP/2 against a real server
-test|openssl|openssl|OpenSSL's command|the certificate of that server
-test|tmux|tmux|tmux 3.1 or later|pictures in a real terminal, read back from it
-test|mandoc|mandoc|mandoc|the man pages, checked and rendered
-test|zsh|zsh|zsh|the completions, in that shell
-test|fish|fish|fish 3.4 or later|the completions, in that shell
-gtk|libgtk-4-dev|gtk-4.0/gdk/gdkkeysyms.h|GTK 4.8 or later|the views, and inflight-gallery
-gtk|adwaita-icon-theme|/usr/share/icons/Adwaita/index.theme|GNOME's icons|the symbols in them
-gtk|fonts-dejavu-core|/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf|a font|the texts in them
-gtk|xvfb|Xvfb|Xvfb|a display without a screen, for their tests
-gtk|xauth|xauth|xauth|who may use that display
-gtk|libxtst-dev|X11/extensions/XTest.h|libXtst|keys, wheel and pointer for the gallery, in its proof
+test|openssl|openssl|the openssl command|certificate of that server
+test|tmux|tmux|tmux 3.1 or later|tests of inflight show in a real terminal
+test|mandoc|mandoc|mandoc|tests of the man pages
+test|zsh|zsh|zsh|tests of its completions
+test|fish|fish|fish 3.4 or later|tests of its completions
+gtk|libgtk-4-dev|gtk-4.0/gdk/gdkkeysyms.h|GTK 4.8 or later|the views and inflight-gallery
+gtk|adwaita-icon-theme|/usr/share/icons/Adwaita/index.theme|Adwaita's icons|symbols in the views
+gtk|fonts-dejavu-core|/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf|the DejaVu font|text in the views
+gtk|xvfb|Xvfb|Xvfb|virtual display for tests of the views
+gtk|xauth|xauth|xauth|access to that display
+gtk|libxtst-dev|X11/extensions/XTest.h|libXtst|keyboard, wheel and pointer in tests of the gallery
 report|chromium|chromium|Chromium|tests of the page of --report in a browser
-screenshots|xdotool|xdotool|xdotool|keys that are pressed for the screenshots
-screenshots|xterm|xterm|xterm|a terminal in a window
-bench|nginx-light|nginx|nginx|the server that both sides are measured against
-bench|pkg-config|pkg-config|pkg-config|how the peer on libvips is built
-bench|openssl|openssl|OpenSSL's command|the certificate of that server
-bench|curl|curl|curl|a peer: many files to disk, and starting
+screenshots|xdotool|xdotool|xdotool|keyboard input for screenshots
+screenshots|xterm|xterm|xterm|terminal window for screenshots
+bench|nginx-light|nginx|nginx|server for benchmarks
+bench|pkg-config|pkg-config|pkg-config|builds the libvips peers
+bench|openssl|openssl|the openssl command|certificate of that server
+bench|curl|curl|curl|a peer: many files to disk, and startup
 bench|libvips-dev|vips/version.h|libvips 8.14 or later|a peer: resizing
-bench|libvips-tools|vipsthumbnail|libvips's commands|a peer: from URLs to thumbnails, behind curl; AVIF to measure
+bench|libvips-tools|vipsthumbnail|libvips's commands|a peer: from URLs to thumbnails, after curl; AVIF inputs
 bench|python3-pil|pil|Pillow|a peer: thumbnails
 bench|python3-aiohttp|aiohttp|aiohttp|a peer: from URLs to thumbnails, with Pillow
 TABLE
@@ -55,7 +55,7 @@ TABLE
 
 say() { printf 'deps: %s\n' "$*"; }
 
-# Whether a header or a command is there; for systems without dpkg.
+# Succeeds if a probe finds its header, command, file or Python module; for systems without dpkg.
 is_found() {
     case $1 in
         *.h) "$compiler" -fsyntax-only -x c - 2>/dev/null <<<"#include <stddef.h>
@@ -68,7 +68,7 @@ is_found() {
     esac
 }
 
-[ $# -gt 0 ] || { say "which group? build, test, report, gtk, screenshots, bench" >&2; exit 64; }
+[ $# -gt 0 ] || { say "no group given. Groups: build, test, report, gtk, screenshots, bench" >&2; exit 64; }
 wanted=" $* "
 rows=()
 while IFS= read -r row; do
@@ -83,9 +83,9 @@ if command -v dpkg-query >/dev/null; then
         grep -qxF "$package" <<<"$installed" || missing+=("$row")
     done
 else
-    # Swift brings clang, but not always under that name into the path.
+    # Swift includes clang, but PATH may not have it under that name.
     compiler=$(command -v clang || command -v cc || true)
-    [ -n "$compiler" ] || { say "no C compiler: install clang, which Swift's tools need too" >&2; exit 1; }
+    [ -n "$compiler" ] || { say "no C compiler: install clang, which Swift needs too" >&2; exit 1; }
     for row in "${rows[@]}"; do
         IFS='|' read -r _ _ probe _ <<<"$row"
         is_found "$probe" || missing+=("$row")
@@ -93,7 +93,7 @@ else
 fi
 
 if [ ${#missing[@]} -eq 0 ]; then
-    say "all there ($*)"
+    say "nothing to install ($*)"
     exit 0
 fi
 
@@ -109,24 +109,24 @@ for row in "${missing[@]}"; do
 done
 
 if ! command -v apt-get >/dev/null; then
-    say "this system has no apt-get: install these with its own package manager, then try again" >&2
+    say "this system has no apt-get: install these with its package manager, then try again" >&2
     exit 1
 fi
 
 as_root=(env)
 if [ "$(id -u)" -ne 0 ]; then
     command -v sudo >/dev/null || {
-        say "needs root, and there is no sudo: run as root: apt-get install ${packages[*]}" >&2
+        say "installing needs root, and sudo is not available; run as root: apt-get install ${packages[*]}" >&2
         exit 1
     }
     as_root=(sudo env)
 fi
 as_root+=(DEBIAN_FRONTEND=noninteractive)
 
-# A fresh container has no lists, and stale ones name versions that the mirror no longer has.
+# A fresh container has no package lists, and stale lists name versions that the mirror lacks.
 can_install() { apt-get install --simulate --no-install-recommends "${packages[@]}" >/dev/null 2>&1; }
 update() {
-    say "updating the list of packages"
+    say "updating the package lists"
     "${as_root[@]}" apt-get update -qq
 }
 install() {
@@ -139,7 +139,7 @@ fail() {
     exit 1
 }
 
-# A package that brings a service must not start it on this machine: only its program is wanted.
+# Keeps packages from starting their services: only the programs are needed.
 policy=/usr/sbin/policy-rc.d
 if [[ " ${packages[*]} " == *" nginx-light "* && ! -e $policy ]]; then
     trap '"${as_root[@]}" rm -f "$policy"' EXIT

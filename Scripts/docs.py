@@ -33,7 +33,7 @@ MODULES = [
 ]
 # The targets that depend on all others. InflightGTK is in a package of its own.
 TARGETS = ["Inflight", "InflightTestSupport", "InflightSandbox", "InflightVips"]
-# A comment may describe some of the parameters and leave out those whose name and type say all.
+# A comment may omit parameters that need no description beyond name and type.
 TOLERATED = re.compile(r"^Parameter '\w+' is missing documentation$")
 # The site's front page leads to that of `Inflight`. DocC's pages also ask for theme-settings.json.
 FRONT_PAGE = '<!doctype html><title>Inflight</title><meta http-equiv="refresh" content="0; url=documentation/inflight/">'
@@ -172,7 +172,7 @@ def assemble(module, catalog, modules):
 
 
 def complaints(diagnostics):
-    """What `docc` found wrong, as lines; see `TOLERATED`."""
+    """The errors and warnings of `docc`, one per line, without those in `TOLERATED`."""
     for found in json.loads(diagnostics)["diagnostics"]:
         if found["severity"] in {"error", "warning"} and not TOLERATED.match(found["summary"]):
             place = pathlib.Path(found.get("source", "").removeprefix("file://"))
@@ -184,7 +184,7 @@ def complaints(diagnostics):
 
 
 def convert(docc, module, folder, dependencies):
-    """Converts a catalog and its symbol graphs. Returns the archive, and what is wrong."""
+    """Converts a catalog and its symbol graphs. Returns the archive and the problems found."""
     archive, diagnostics = folder / f"{module}.doccarchive", folder / f"{module}.json"
     done = subprocess.run(
         [docc, "convert", folder / f"{module}.docc", "--additional-symbol-graph-dir", folder / module,

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Has libFuzzer throw bytes at whatever reads them from strangers: `make fuzz`.
+"""Fuzzes the parsers of untrusted input with libFuzzer: `make fuzz`.
 
     Scripts/fuzz.py SCRATCH SECONDS [--keep] [TARGET…]
 
-Each file in Fuzzing/Seeds is a target's corpus: an input on each line, in ASCII, with \\n, \\r, \\t, \\\\ and \\xHH for the
-rest. The program of Fuzzing/ is built with the address sanitizer, and each target runs for SECONDS of processor time, on
-what earlier runs have found too (SCRATCH/corpus). Prints a table, with the edges of the program's code that were
-reached. Where a target crashes, hangs or finds a property broken, the input is printed as a line for its seeds, and the
-run fails.
+Each file in Fuzzing/Seeds is the corpus of one target: one input per line, in ASCII, with the escapes \\n, \\r, \\t,
+\\\\ and \\xHH. Builds the program in Fuzzing/ with the address sanitizer, and runs each target for SECONDS of
+processor time, also on the inputs that earlier runs found (SCRATCH/corpus). Prints a table with the covered edges. If a
+target crashes, hangs or violates a property, the script prints the input as a line for its seeds, and fails.
 
-With --keep what was found, as far as it is short and reaches what no other input does, becomes a line of the seeds.
+With --keep, adds new inputs to the seeds if they are short and cover code that no other input covers.
 """
 
 import os
@@ -24,9 +23,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SEEDS = ROOT / "Fuzzing" / "Seeds"
 SWIFT = os.environ.get("SWIFT", "swift")
-# An input takes microseconds; one that takes so long, or so much, is a fault.
+# Inputs take microseconds, so exceeding the time or memory limit is a fault.
 LIMITS = ["-timeout=10", "-rss_limit_mb=1024", "-malloc_limit_mb=256", "-max_len=2048"]
-# What libFuzzer ends with after a SIGINT.
+# The exit status of libFuzzer after a SIGINT.
 INTERRUPTED = 72
 KEPT_INPUTS = 48
 KEPT_BYTES = 160
@@ -34,15 +33,15 @@ ESCAPES = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t", ord("\\"): "\\\
 
 
 def line_of(data):
-    """Bytes as a line of a file of seeds."""
+    """Encodes bytes as a line of a file of seeds."""
     text = "".join(ESCAPES.get(byte) or (chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}") for byte in data)
-    # No white space at the ends, which editors take away.
+    # Editors strip white space at the ends of lines.
     text = re.sub(r"^ ", r"\\x20", text)
     return re.sub(r" $", r"\\x20", text)
 
 
 def bytes_of(line):
-    """What a line of a file of seeds stands for."""
+    """Decodes a line of a file of seeds."""
     return re.sub(
         r"\\(x[0-9a-fA-F]{2}|.)", lambda found: chr(int(found[1][1:], 16)) if found[1][0] == "x"
         else {"n": "\n", "r": "\r", "t": "\t"}.get(found[1], found[1]), line,
@@ -54,7 +53,7 @@ def seeds_of(path):
 
 
 def build(scratch):
-    # SwiftPM's own option says that libFuzzer has `main`; the compiler's says what to build with, both at once.
+    # SwiftPM's option leaves `main` to libFuzzer. Only the compiler's option can combine two sanitizers.
     command = [
         SWIFT, "build", "--package-path", str(ROOT / "Fuzzing"), "--scratch-path", str(scratch / "build"),
         "-c", "release", "--product", "InflightFuzz", "-Xswiftc", "-enable-testing", "--sanitize", "fuzzer",
@@ -62,18 +61,18 @@ def build(scratch):
     ]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        sys.exit(f"the fuzzing program does not build:\n{done.stdout}{done.stderr}")
+        sys.exit(f"building the fuzzing program failed:\n{done.stdout}{done.stderr}")
     shown = subprocess.run([*command, "--show-bin-path"], capture_output=True, text=True, check=True)
     return pathlib.Path(shown.stdout.strip()) / "InflightFuzz"
 
 
 def environment(target):
-    # Swift's own report of a crash would take minutes, and libFuzzer makes one.
+    # libFuzzer reports crashes; Swift's backtrace would take minutes.
     return {**os.environ, "INFLIGHT_FUZZ": target, "SWIFT_BACKTRACE": "enable=no"}
 
 
 def processor_seconds(pid):
-    """What a process has used of all processors so far, which a busy machine does not change."""
+    """The processor time of a process so far, which does not depend on the load of the machine."""
     try:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()
     except OSError:
@@ -82,7 +81,7 @@ def processor_seconds(pid):
 
 
 def run_for(program, target, seconds, arguments, log):
-    """Runs a target until it has used so much processor time, or ends by itself: its status, and the time it used."""
+    """Runs a target until it ends or has used `seconds` of processor time. Returns its status and the time used."""
     used = 0.0
     with open(log, "wb") as output:
         process = subprocess.Popen(
@@ -97,7 +96,7 @@ def run_for(program, target, seconds, arguments, log):
 
 
 def lay_out_corpus(scratch, path):
-    """The folder of a target's inputs, with its seeds."""
+    """Adds a target's seeds to the folder of its inputs. Returns the folder."""
     folder = scratch / "corpus" / path.stem
     folder.mkdir(parents=True, exist_ok=True)
     for number, data in enumerate(seeds_of(path)):
@@ -106,7 +105,7 @@ def lay_out_corpus(scratch, path):
 
 
 def keep(program, path, folder):
-    """Makes the shortest inputs that reach all that is reached the target's seeds."""
+    """Adds the short inputs of a minimal set with the same coverage to a target's seeds."""
     least = folder.parent / f"{path.stem}-least"
     shutil.rmtree(least, ignore_errors=True)
     least.mkdir()
@@ -122,7 +121,7 @@ def keep(program, path, folder):
 
 
 def fuzz(program, path, scratch, seconds):
-    """A row of the table, and the inputs that break something."""
+    """Fuzzes a target. Returns its row of the table, and its failures with their inputs."""
     folder = lay_out_corpus(scratch, path)
     crashes = scratch / "crashes" / path.stem
     shutil.rmtree(crashes, ignore_errors=True)
@@ -148,7 +147,7 @@ def main(scratch, seconds, options):
     names = [option for option in options if option != "--keep"]
     paths = [path for path in sorted(SEEDS.glob("*.txt")) if not names or path.stem in names]
     if unknown := set(names) - {path.stem for path in paths}:
-        sys.exit(f"no such target: {', '.join(sorted(unknown))}")
+        sys.exit(f"unknown target: {', '.join(sorted(unknown))}")
     program = build(scratch)
     print("| target | processor time | inputs run | edges | features | corpus |\n|---|---|---|---|---|---|", flush=True)
     broken = []

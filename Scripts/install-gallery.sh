@@ -1,18 +1,19 @@
 #!/bin/bash
-# Builds inflight-gallery so that it runs without a Swift toolchain, and installs it with its icon and its entry in the
-# menus: Scripts/install-gallery.sh SCRATCH PREFIX
+# Builds inflight-gallery so that it runs without a Swift toolchain, and installs it with its icon and menu entry.
+#
+#     Scripts/install-gallery.sh SCRATCH PREFIX
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$1 prefix=$2
 
 build=("${SWIFT:-swift}" build -c release --static-swift-stdlib --package-path GTK --scratch-path "$scratch"
     --product inflight-gallery)
-# The package manager looks for new files of the package beside it only when a manifest is newer than its plan.
+# SwiftPM looks for new files of the package beside it only if a manifest is newer than its build plan.
 touch Package.swift GTK/Package.swift
 "${build[@]}"
 gallery=$("${build[@]}" --show-bin-path)/inflight-gallery
 if libraries=$(ldd "$gallery") && grep -q libswift <<<"$libraries"; then
-    echo "install-gallery: inflight-gallery needs Swift's shared libraries" >&2
+    echo "install-gallery: inflight-gallery links Swift's shared libraries" >&2
     exit 1
 fi
 install_file() {

@@ -1,22 +1,24 @@
 #!/bin/bash
-# Installs what was built: Scripts/install.sh DIRECTORY-OF-BINARIES PREFIX
+# Installs the built programs, man pages and completions.
+#
+#     Scripts/install.sh DIRECTORY-OF-BINARIES PREFIX
 set -euo pipefail
 binaries=$1 prefix=$2
 
 for name in inflight inflight-decoder inflight-decoder-vips; do
-    # A binary that needs Swift's libraries would fail on the machine that it is copied to.
+    # A binary that links Swift's shared libraries would fail on a machine without them.
     if libraries=$(ldd "$binaries/$name") && grep -q libswift <<<"$libraries"; then
-        echo "install: $name needs Swift's shared libraries: build it with --static-swift-stdlib" >&2
+        echo "install: $name links Swift's shared libraries; build it with --static-swift-stdlib" >&2
         exit 1
     fi
-    # Nobody runs decoders by hand.
+    # Only `inflight` runs the decoders.
     directory=$prefix/bin
     [[ $name == inflight ]] || directory=$prefix/libexec/inflight
     install -D -m 755 "$binaries/$name" "$directory/$name"
     echo "installed $directory/$name"
 done
 
-# The command writes its man pages and completions itself; the first page refers to those of the commands.
+# The command prints its man pages and completions. The main page refers to the pages of the subcommands.
 inflight=$prefix/bin/inflight share=$prefix/share
 scratch=$(mktemp)
 trap 'rm -f "$scratch"' EXIT

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The race of `inflight lab` under the thread sanitizer, which has to find it. Builds into SCRATCH/thread.
+# Checks that the thread sanitizer finds the race of `inflight lab`. Builds into SCRATCH/thread.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -7,7 +7,7 @@ build=("${SWIFT:-swift}" build --sanitize thread --product inflight --scratch-pa
 "${build[@]}"
 seen=$(mktemp)
 trap 'rm -f "$seen"' EXIT
-# What the sanitizer remembers of a thread by itself is too little for loops that do nothing else.
+# The sanitizer's default history per thread is too short for tight loops.
 TSAN_OPTIONS="history_size=7 ${TSAN_OPTIONS:-}" "$("${build[@]}" --show-bin-path)/inflight" lab race | tee "$seen"
 if ! grep -q "The thread sanitizer found it" "$seen"; then
     echo "lab-tsan: the thread sanitizer did not find the race." >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Proves that the suites find deliberate faults: `make mutation-test`.
+"""Checks that the suites find deliberate faults: `make mutation-test`.
 
     Scripts/mutants.py --check
     Scripts/mutants.py SCRATCH [NAME…]
@@ -8,13 +8,13 @@ The tables in Scripts/Mutants hold the mutants, by subject. A mutant has a sente
 occurs exactly once in it (`find`), and the text that replaces it (`replace`; without it, the text is removed). `also`
 lists further edits, in the same file unless they name another. Each table names the suite that must find its mutants:
 
-- `simulator`: `inflight-simulate` sees a rule of the contract broken within 10,000 schedules.
-- `rules`: of the unit tests of HTTP's rules, at least those fail that the mutant names (`tests`).
-- `views`: GTKChecks sees wrong cells under Xvfb, in its own grid and in the gallery. Needs `Scripts/deps.sh gtk`.
+- `simulator`: `inflight-simulate` finds a violation of the contract within 10,000 schedules.
+- `rules`: at least the unit tests of HTTP's rules that the mutant names (`tests`) fail.
+- `views`: GTKChecks sees wrong cells under Xvfb, in its own grid and in the gallery. Requires `Scripts/deps.sh gtk`.
 
-With --check, only checks that every text occurs exactly once. Otherwise applies one mutant after the other to a copy
-of the sources, builds it and runs the suite: all mutants, or those of these names or tables. Prints a table of what
-found them, and fails if a mutant is not found.
+With --check, only checks that every text occurs exactly once. Otherwise applies each mutant in turn to a copy of the
+sources, builds the copy and runs the suite. NAME selects mutants by name or table. Prints a table with the findings.
+Fails if a mutant is not found.
 """
 
 import os
@@ -28,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SWIFT = os.environ.get("SWIFT", "swift")
 SCHEDULES = 10_000
 BINDS = "4000"
-# The rules and their tests need no more of the project than the folders below, and build in seconds.
+# This package contains only the rules and their tests, so that it builds in seconds.
 PACKAGE_OF_RULES = """// swift-tools-version: 6.2
 import PackageDescription
 
@@ -53,7 +53,7 @@ for target in package.targets where !target.name.hasPrefix("C") {
 
 
 class Broken(Exception):
-    """A copy that does not build, or a suite that does not run to its end."""
+    """A copy that does not build, or a suite that does not finish."""
 
 
 def run(*command, **environment):
@@ -62,7 +62,7 @@ def run(*command, **environment):
 
 
 def build(*flags):
-    # Not optimised: most mutants are found within seconds, and only what a mutant changes is compiled again.
+    # A debug build: most mutants are found within seconds, and only changed files are compiled again.
     built = run(SWIFT, "build", *flags)
     if built.returncode != 0:
         raise Broken(f"the copy does not build:\n{built.stdout[-3000:]}{built.stderr[-3000:]}")
@@ -91,7 +91,7 @@ def rules(copy, mutant):
 
 
 def views(copy, mutant):
-    # Swift's package manager tells the copies apart by their contents, not by their times.
+    # SwiftPM detects changed files by their contents, not by their times.
     build("--package-path", copy / "GTK", "--scratch-path", copy / "build")
     seen = {}
     for place, part in {"grid": "no cell", "gallery": "the gallery"}.items():
@@ -124,7 +124,7 @@ def read_tables(folder=ROOT / "Scripts/Mutants"):
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         suite = table.pop("suite")
         if taken := mutants.keys() & table.keys():
-            sys.exit(f"{path.name}: another table has a mutant of this name: {', '.join(taken)}")
+            sys.exit(f"{path.name}: another table has mutants of the same names: {', '.join(taken)}")
         mutants |= {name: {**mutant, "suite": suite, "table": path.stem} for name, mutant in table.items()}
     return mutants
 
@@ -150,14 +150,14 @@ def problems_in(mutants, root=ROOT):
 
 
 def write(target, content):
-    """Leaves a file alone that has this content, so that nothing is built again for it."""
+    """Writes a file unless it has this content, so that an unchanged file is not built again."""
     if not target.exists() or target.read_bytes() != content:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
 
 
 def prepare(copy, suite):
-    """Makes the copy hold the files that the suite needs, as they are in the project, and no others."""
+    """Copies the files that the suite needs from the project, and removes all others from the copy."""
     paths = [ROOT / name for name in SUITES[suite][1]]
     files = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file()]
     contents = {copy / file.relative_to(ROOT): file.read_bytes() for file in files}
@@ -175,7 +175,7 @@ def main(scratch, names):
     mutants = read_tables()
     known = mutants.keys() | {mutant["table"] for mutant in mutants.values()}
     if unknown := set(names) - known:
-        sys.exit(f"no such mutant or table: {', '.join(sorted(unknown))}")
+        sys.exit(f"unknown mutant or table: {', '.join(sorted(unknown))}")
     missed = []
     print("| mutant | suite | found by |\n|---|---|---|")
     for suite, (look, _) in SUITES.items():
@@ -187,7 +187,7 @@ def main(scratch, names):
         prepare(copy, suite)
         found, told = look(copy, None)
         if found:
-            sys.exit(f"the suite {suite} finds a fault without any mutant: {told}")
+            sys.exit(f"the suite {suite} reports a fault in the unchanged sources: {told}")
         for name, mutant in chosen.items():
             texts = mutated(mutant, copy)
             before = {file: (copy / file).read_bytes() for file in texts}
@@ -197,7 +197,7 @@ def main(scratch, names):
                 found, told = look(copy, mutant)
             except Broken as broken:
                 print(f"{name}: {broken}", file=sys.stderr)
-                found, told = False, "nothing: the copy does not build, or its suite does not run"
+                found, told = False, "nothing: the copy does not build, or its suite does not finish"
             finally:
                 for file, content in before.items():
                     (copy / file).write_bytes(content)
@@ -216,4 +216,4 @@ if __name__ == "__main__":
     try:
         main(sys.argv[1], sys.argv[2:])
     except Broken as broken:
-        sys.exit(f"without any mutant, {broken}")
+        sys.exit(f"without a mutant, {broken}")

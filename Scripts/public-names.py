@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Compares the public types of the libraries with the list in Scripts/public-names.txt, so that a change is a decision.
+"""Compares the public types of the libraries with Scripts/public-names.txt, so that no change goes unnoticed.
 
     Scripts/public-names.py            print the list
     Scripts/public-names.py --check    compare it with the file, and its counts with the limits
     Scripts/public-names.py --update   write it to the file
     Scripts/public-names.py --undocumented [FOLDER…]
-                                       print the public declarations of the libraries, or of folders, without a comment
+                                       print the undocumented public declarations of the libraries, or of folders
 
-The list is read from the sources, without a build: for each library product, its public types with their nested types,
-and its public functions and variables at top level. `Inflight` has those that it exports from other modules, too.
+The script reads the sources, without a build. For each library product it lists the public types with their nested
+types, and the public functions and variables at top level. `Inflight` includes the names that it re-exports.
 """
 
 import collections
@@ -20,13 +20,13 @@ import typing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIST = "Scripts/public-names.txt"
-# At most how many types a library shows: at top level, and with nested ones.
+# The maximum number of public types of a library: at top level, and with nested ones.
 LIMITS = {"Inflight": (45, 120)}
 
 TYPES = {"struct", "class", "enum", "protocol", "actor", "typealias"}
-# Aliases that only state the types of a conformance are not listed.
+# Aliases that only satisfy a protocol's associated types are not listed.
 WITNESSES = {"Element", "Failure"}
-# Members that protocols of the standard library and of Foundation require, and document.
+# Members that protocols of the standard library and of Foundation require and document.
 INHERITED = WITNESSES | {
     "==", "<", "hash", "encode", "description", "debugDescription", "errorDescription", "failureReason",
     "recoverySuggestion", "makeAsyncIterator", "AsyncIterator", "makeIterator", "next", "allCases", "rawValue", "id",
@@ -45,7 +45,7 @@ EXPORT = re.compile(
 
 
 def skeleton(text):
-    """The text without comments and without the contents of strings, on the same lines: its braces are those of the code."""
+    """The text without comments and string contents, on the same lines, so that all braces are code."""
     kept, position = [], 0
     while found := OPENING.search(text, position):
         kept.append(text[position : found.start()])
@@ -94,16 +94,16 @@ def past_string(text, opening):
 
 
 class Declaration(typing.NamedTuple):
-    # The names of the types around it, and the kind of the innermost, or None.
+    # The names of the enclosing types, and the kind of the innermost or None.
     owners: tuple
     owner_kind: str | None
     kind: str
     name: str
     is_public: bool
     line: int
-    # The types after the colon, of a type or an extension.
+    # The types after the colon of a type or an extension.
     inherited: frozenset
-    # Whether a documentation comment stands above.
+    # Whether it has a documentation comment.
     is_documented: bool
 
     @property
@@ -112,7 +112,7 @@ class Declaration(typing.NamedTuple):
 
 
 def declarations(text):
-    """The declarations in a file that are not in a function's body. A requirement or a case is as public as its type."""
+    """The declarations in a file, without function bodies. A requirement or a case is as public as its type."""
     # The type of each open brace; None for a function's body and the like.
     scopes, pending = [], None
     code, lines = skeleton(text), text.splitlines()
@@ -141,14 +141,14 @@ def declarations(text):
 
 
 def public_names(text):
-    """The names of the public types in a file, with those of their owners, and of the functions and variables at top level."""
+    """The names of a file's public types, with their owners' names, and of its functions and variables at top level."""
     for found in declarations(text):
         if found.is_public and (found.kind in TYPES or not found.owners and found.kind != "extension"):
             yield found.path, found.kind
 
 
 def names_by_module(root, folders):
-    """For each module, its public names with their kinds. Names in a type that is not public are left out."""
+    """The public names of each module with their kinds, without members of types that are not public."""
     found = {
         module: dict(
             pair for path in sorted(folder.rglob("*.swift")) for pair in public_names(path.read_text(encoding="utf-8")))
@@ -172,7 +172,7 @@ def names_by_module(root, folders):
 
 
 def with_exports(names, text):
-    """The names of `Inflight` with those that it exports."""
+    """The names of `Inflight`, including those that it re-exports."""
     own = dict(names["Inflight"])
     for export in EXPORT.finditer(text):
         for name, kind in names[export["module"]].items():

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Shows the functions that one load goes through: `make path`.
+"""Lists the functions that one load calls: `make path`.
 
     Scripts/request-path.py SCRATCH
 
-Has the example `first-picture` load one image that nothing has cached, from a server on this machine, and prints what was
-entered of the engine's stages, in their order. Accessors and closures are not counted, nor are values, parsers and codecs.
+Runs the example `first-picture`, which loads one uncached image from a local server, and lists the functions called in
+each stage of the engine, in order. Omits accessors, closures, value types, parsers and codecs.
 """
 
 import http.server
@@ -18,7 +18,7 @@ import zlib
 from coverage import ROOT, build, counted, measure
 
 CORE = ROOT / "Sources" / "Engine" / "InflightCore"
-# A stage, and its files. What is no file here is a value, a parser, or no part of such a load.
+# The stages and their files. Other files hold value types or parsers, or take no part in such a load.
 STAGES = [
     ("planning", [
         "Pipeline/ImagePipeline*.swift", "Tasks/TaskDriver.swift", "Request/RequestPlan*.swift",
@@ -55,7 +55,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def declaration(lines, line):
-    """The line and name of the function that the place at `line` belongs to; `None` in an accessor."""
+    """The line and name of the function that contains `line`, or `None` for an accessor."""
     for number in range(line, max(0, line - 40), -1):
         found = re.search(r"\b(?:func (\w+)|(init|deinit)\b(?=[(<?! ])|(?:var|subscript) ?\w*.*\{)", lines[number - 1])
         if found:
@@ -83,7 +83,7 @@ def main(scratch):
         if count and found:
             length = max(region[2] for region in regions) - found[0] + 1
             known = entered.setdefault(stages[name], {})
-            # Closures inside of it are found by the same declaration, and are shorter.
+            # Closures inside the function map to the same declaration and are shorter.
             place = (pathlib.Path(name).name, *found)
             known[place] = max(length, known.get(place, 0))
     total, files, long = 0, set(), []

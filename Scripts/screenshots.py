@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Takes pictures of everything that Inflight shows: `make screenshots`.
+"""Captures screenshots of all user interfaces: `make screenshots`.
 
     Scripts/screenshots.py BIN GALLERY OUT
 
-BIN is the folder of the release's programs, GALLERY is inflight-gallery. Each state of the gallery, of `inflight show` in a
-terminal and of the page of `--report` is brought about on a display without a screen, and left in OUT as a PNG file; the
-sheets of them in Documentation are made anew.
+BIN is the folder of the release's programs, GALLERY is inflight-gallery. Runs the gallery and `inflight show` on a
+virtual display, and opens the page of `--report` in headless Chromium. Writes each state as a PNG file into OUT, and
+regenerates the sheets in Documentation.
 """
 
 import base64
@@ -34,7 +34,7 @@ class Studio:
         return subprocess.run([self.inflight, *map(str, arguments)], check=True, **options)
 
     def painted(self):
-        """The demo's pictures, by name, as JPEGs that can be shown coarsely first."""
+        """The demo's images by name, as progressive JPEGs."""
         paths = self.out / "painted"
         server = subprocess.Popen(
             [self.demo, "serve", "--list", self.out / "list.txt"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -60,7 +60,7 @@ class Studio:
         return path
 
     def jpeg(self, path, width):
-        """A small JPEG of a screenshot, as Inflight makes it."""
+        """A screenshot scaled to a width, as a JPEG encoded by Inflight."""
         small = path.with_suffix(".jpg")
         with open(small, "wb") as file:
             self.command(
@@ -69,7 +69,7 @@ class Studio:
         return small.read_bytes()
 
     def sheet(self, name, shots, columns, width):
-        """Screenshots with what they show below them, in one SVG file that needs no other."""
+        """Writes screenshots with their captions into one self-contained SVG file."""
         parts, x, y, high = [], 0, 0, 0
         for number, (path, caption) in enumerate(shots):
             if number % columns == 0 and number:
@@ -90,7 +90,7 @@ class Studio:
 
 
 def size_of_jpeg(data):
-    """Width and height, of the frame header (ITU-T T.81, B.2.2)."""
+    """Width and height from the frame header (ITU-T T.81, B.2.2)."""
     place = 2
     while True:
         marker, length = data[place + 1], int.from_bytes(data[place + 2:place + 4], "big")
@@ -119,35 +119,35 @@ def gallery_shots(studio, files):
             return display.start([studio.gallery, *map(str, arguments)], **data)
 
         gallery = start(everything, "--size", "192")
-        shot("Ten thousand rows; those that are seen are loaded", "grid", display.settled())
+        shot("Ten thousand rows; only visible ones are loaded", "grid", display.settled())
         display.keys("ctrl+d")
-        shot("What the engine is doing (Ctrl-D)", "overlay", display.settled(lambda shown: shown[2][400:]))
+        shot("The state of the engine (Ctrl-D)", "overlay", display.settled(lambda shown: shown[2][400:]))
         display.keys("ctrl+d", "ctrl+l")
-        shot("Dark (Ctrl-L)", "dark", display.settled())
+        shot("Dark appearance (Ctrl-L)", "dark", display.settled())
         display.keys("ctrl+l", "ctrl+f")
         display.type("lake")
-        shot("Searched", "search", display.settled())
+        shot("Search", "search", display.settled())
         display.stop(gallery)
 
         server.held = lambda path: sum(path.encode()) % 3 == 0
         gallery = start(everything, "--size", "192")
-        # The rings of what is under way turn: what is above and beside them rests.
-        shot("While it loads: a ring after 400 ms", "loading", display.settled(
+        # The rings of loads in flight rotate, so only the area beside them settles.
+        shot("Loading: a ring appears after 400 ms", "loading", display.settled(
             lambda shown: [row[:60] for row in shown[2]]))
         display.stop(gallery)
         server.held = lambda path: False
 
         gallery = start(some, "--size", "192")
-        shot("Failures say why, in the cell; a click tries again", "failures", display.settled())
+        shot("Failures with their reason in the cell; a click retries", "failures", display.settled())
         display.stop(gallery)
 
         gallery = start(everything, "--size", "192")
         display.settled()
         display.keys("Home", "Return")
-        shot("One large", "large", display.settled())
+        shot("One image enlarged", "large", display.settled())
         server.halved = lambda path: True
         display.keys("Right")
-        shot("A preview from the first two fifths of its bytes", "preview", display.settled(
+        shot("A preview from the first two fifths of the bytes", "preview", display.settled(
             lambda shown: [row[:300] for row in shown[2][:500]]))
         display.stop(gallery)
     return shots
@@ -159,9 +159,9 @@ def terminal_shots(studio, files):
     shots = []
     with Display(1000, 620) as display:
         for caption, name, arguments, colors in [
-            ("One picture, in 24-bit colour", "terminal", [names[5]], "truecolor"),
-            ("Several", "terminal-grid", names[:6], "truecolor"),
-            ("In 256 colours", "terminal-256", names[:6], ""),
+            ("One image in 24-bit colour", "terminal", [names[5]], "truecolor"),
+            ("Several images", "terminal-grid", names[:6], "truecolor"),
+            ("256 colours", "terminal-256", names[:6], ""),
         ]:
             line = " ".join(f"'{folder / each}'" for each in arguments)
             program = display.start(
@@ -187,7 +187,7 @@ def report_shots(studio, files):
     with Chromium() as browser:
         page = Page(browser, 1200, 900)
         for caption, name, scheme in [
-            ("The page of --report", "report", "light"), ("In the dark", "report-dark", "dark"),
+            ("The page of --report", "report", "light"), ("Dark appearance", "report-dark", "dark"),
         ]:
             page.media(prefers_color_scheme=scheme)
             page.open(page_file)

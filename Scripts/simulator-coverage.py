@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Shows which transitions of the engine the simulator reaches: `make simulator-coverage`.
+"""Shows which code of the engine the simulator reaches: `make simulator-coverage`.
 
     Scripts/simulator-coverage.py SCRATCH [SCHEDULES]
 
-Builds the simulator so that it counts what it runs through, runs schedules, and prints a table of the machine's events
-and of the functions that carry them out, each with how often it was entered; below it every place that was not reached.
-Nothing in the sources helps with that: the compiler does the counting.
+Builds the simulator with the compiler's coverage instrumentation, runs schedules (default 2,000), and prints a table of
+the functions that handle and perform the engine's events, with their entry counts. Lists every region that was not
+reached below the table.
 """
 
 import pathlib
@@ -30,7 +30,7 @@ def main(scratch, schedules):
     functions = counted(data, lambda name: any(name.endswith(file) for file in FILES))
     missed = []
     reached = total = 0
-    print(f"{schedules} schedules\n\n| file | what happens | times | places reached |\n|---|---|---|---|")
+    print(f"{schedules} schedules\n\n| file | function | calls | regions reached |\n|---|---|---|---|")
     order = {name: index for index, name in enumerate(FILES)}
     def key(place):
         return next(order[file] for file in FILES if place[0].endswith(file)), place[1], place[2]
@@ -45,7 +45,7 @@ def main(scratch, schedules):
         for region, count in sorted(regions.items()):
             if not count:
                 missed.append(f"{file}:{region[0]}: in {name}: {lines[region[0] - 1].strip()}")
-    print(f"\n{reached} of {total} places were reached. Not reached:\n")
+    print(f"\n{reached} of {total} regions were reached. Not reached:\n")
     for line in dict.fromkeys(missed):
         print("- " + line)
 

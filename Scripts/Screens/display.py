@@ -1,4 +1,4 @@
-"""A display without a screen whose pixels can be read, and programs on it that are told keys."""
+"""A virtual display with readable pixels, and keyboard input for the programs on it."""
 
 import os
 import pathlib
@@ -8,14 +8,14 @@ import tempfile
 import time
 import zlib
 
-# For what hangs, not for what is slow.
+# A timeout in seconds for hung programs, generous for slow ones.
 PATIENCE = 60
-# A picture that stands so long has come to rest; what turns or fades is drawn anew in each frame.
+# Seconds without a change after which a display is settled. Animations redraw in every frame.
 STILL = 0.7
 
 
 class Display:
-    """One Xvfb, ended with the `with` statement that it is made by. It leaves its framebuffer in a file."""
+    """An Xvfb server that ends with its `with` statement. Its framebuffer is a memory-mapped file."""
 
     def __init__(self, width, height):
         self.folder = tempfile.TemporaryDirectory(prefix="inflight-screens-")
@@ -30,7 +30,7 @@ class Display:
         if self.name == ":":
             raise OSError("Xvfb did not start")
         self.programs = []
-        # Out of the picture.
+        # Moves the pointer out of sight.
         self.xdotool("mousemove", str(width), str(height))
 
     def __enter__(self):
@@ -43,7 +43,7 @@ class Display:
         self.folder.cleanup()
 
     def start(self, command, **environment):
-        """Starts a program on the display, which ends with it."""
+        """Starts a program on the display. It ends with the display."""
         drawn = {"DISPLAY": self.name, "GSK_RENDERER": "cairo", "NO_AT_BRIDGE": "1", "LC_ALL": "C.UTF-8"}
         program = subprocess.Popen(
             command, env={**os.environ, **drawn, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -56,7 +56,7 @@ class Display:
         end(program)
 
     def keys(self, *keys):
-        """Presses keys, by their names of X."""
+        """Presses keys, given by their X names."""
         self.xdotool("key", "--clearmodifiers", *keys)
 
     def type(self, text):
@@ -66,7 +66,7 @@ class Display:
         subprocess.run(["xdotool", *arguments], env={**os.environ, "DISPLAY": self.name}, check=True)
 
     def pixels(self):
-        """Width, height, and what is seen now, as rows of RGB."""
+        """The width, the height and the current pixels as rows of RGB."""
         data = (pathlib.Path(self.folder.name) / "Xvfb_screen0").read_bytes()
         # XWDFileHeader of X11/XWDFile.h: 25 numbers, then the window's name, then the colours.
         header = struct.unpack(">25I", data[:100])
@@ -80,7 +80,7 @@ class Display:
         return width, height, rows
 
     def wait(self, holds, what):
-        """Waits until something holds of the rows of pixels."""
+        """Waits until `holds` returns true for the pixels, and returns them."""
         limit = time.monotonic() + PATIENCE
         while True:
             shown = self.pixels()
@@ -91,7 +91,7 @@ class Display:
             time.sleep(0.02)
 
     def settled(self, but=lambda shown: shown[2]):
-        """Waits until something is drawn and stands still; `but` takes away what moves."""
+        """Waits until something is drawn and stays unchanged. `but` selects the pixels that do not animate."""
         last, since = None, time.monotonic()
 
         def holds(shown):
@@ -101,7 +101,7 @@ class Display:
                 last, since = seen, time.monotonic()
             return time.monotonic() - since > STILL and len(set(shown[2])) > 4
 
-        return self.wait(holds, "something that stands still")
+        return self.wait(holds, "a settled display")
 
 
 def end(program):
@@ -114,7 +114,7 @@ def end(program):
 
 
 def png(shown):
-    """A picture as a PNG file (ISO/IEC 15948), eight bits of RGB."""
+    """Encodes pixels as a PNG file (ISO/IEC 15948), in 8-bit RGB."""
     width, height, rows = shown
 
     def chunk(kind, data):
@@ -126,7 +126,7 @@ def png(shown):
 
 
 def cropped(shown):
-    """Without the black around a window that is smaller than the display."""
+    """The pixels without the black margins around a window smaller than the display."""
     width, height, rows = shown
     filled = [number for number, row in enumerate(rows) if any(row)]
     if not filled:

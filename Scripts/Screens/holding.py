@@ -1,12 +1,12 @@
-"""A server on loopback that answers as a screenshot needs it: at once, half, late, or not well."""
+"""A server on loopback with responses that screenshots need: immediate, half, delayed or failing."""
 
 import http.server
 import threading
 
 
 class Holding:
-    """Serves files by name. What is held waits until the end; what is halved has its second half held; names that are not
-    there are not found."""
+    """Serves files by name until its `with` statement ends. Responses to `held` paths are sent only then. Responses to
+    `halved` paths are sent to two fifths at once, and completed only then. Unknown names get a 404."""
 
     def __init__(self, files):
         self.files = files
@@ -28,7 +28,7 @@ class Holding:
             request_queue_size = 128
 
             def handle_error(self, *_):
-                # Whoever has been shown leaves.
+                # Programs disconnect when their screenshot is done.
                 pass
 
         self.server = Server(("127.0.0.1", 0), Handler)

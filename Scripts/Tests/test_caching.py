@@ -1,4 +1,4 @@
-"""What Documentation/Caching.md says is tested is tested, and each test can fail."""
+"""The tests listed in Documentation/Caching.md exist, and a mutant makes each of them fail."""
 
 import pathlib
 import re

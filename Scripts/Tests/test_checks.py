@@ -1,4 +1,4 @@
-"""The checks of `make lint` find what they are for, and nothing else."""
+"""The checks of `make lint` report violations, and nothing else."""
 
 import importlib.util
 import pathlib

@@ -1,4 +1,4 @@
-"""`Scripts/deps.sh` on machines of several kinds, played by commands that only write down how they were called."""
+"""`Scripts/deps.sh` on several kinds of machines, simulated by commands that only log their arguments."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 DEPS = pathlib.Path(__file__).resolve().parent.parent / "deps.sh"
-# What a bare system has.
+# The commands of a minimal system.
 TOOLS = ["bash", "cat", "sed", "grep", "env", "sh"]
 
 

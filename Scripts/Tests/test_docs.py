@@ -1,4 +1,4 @@
-"""The documentation site: links are completed, what DocC finds fails the build, and dead links are found."""
+"""The documentation site: completed links, DocC diagnostics that fail the build, and dead links."""
 
 import importlib.util
 import json

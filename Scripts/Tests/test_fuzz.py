@@ -1,4 +1,4 @@
-"""The corpora of `make fuzz` are text that stands for bytes, and each target has one."""
+"""The corpora of `make fuzz`: bytes encoded as text, one corpus per target."""
 
 import pathlib
 import re

@@ -1,6 +1,6 @@
-"""The man pages and completions that the built command prints, each read by the program that it is for.
+"""The man pages and completions of the built command, each read by mandoc or the shell that it is for.
 
-`make test` names the command in INFLIGHT; otherwise it is the newest one in .build.
+`make test` sets INFLIGHT to the path of the command. If unset, the newest debug build in .build is used.
 """
 
 import os
@@ -30,7 +30,7 @@ def commands():
 
 
 def options(command):
-    """The options in the help of a command: the lines that begin with one, and the last, which has two."""
+    """The options in the help of a command: from lines that begin with one, and `--version` from the last line."""
     listed = re.findall(r"^  (--?[a-z-]+)", inflight(command, "--help").stdout, re.MULTILINE)
     return sorted(listed + ["--version"])
 
@@ -54,7 +54,7 @@ class Pages(Manual):
             file.write_text(page, encoding="ascii")
             lint = subprocess.run(
                 ["mandoc", "-Tlint", "-Wstyle", file.name], cwd=self.folder, capture_output=True, text=True, timeout=60)
-            # mandoc looks for other pages on this machine, where they need not be installed.
+            # The other pages need not be installed on this machine.
             problems = [line for line in lint.stdout.splitlines() if "referenced manual not found" not in line]
             self.assertEqual(problems, [], name)
             self.assertLessEqual(set(re.findall(r"^\.(?:It )?Xr (\S+)", page, re.MULTILINE)), set(pages))
@@ -98,7 +98,7 @@ class Installation(Manual):
         binaries, prefix = self.folder / "bin", self.folder / "prefix"
         binaries.mkdir()
         for name in ("inflight", "inflight-decoder", "inflight-decoder-vips"):
-            # A script, since install.sh refuses what links Swift's shared libraries, as debug builds do.
+            # A script, because install.sh refuses binaries that link Swift's shared libraries, as debug builds do.
             (binaries / name).write_text(f'#!/bin/sh\nexec "{INFLIGHT}" "$@"\n')
         subprocess.run([ROOT / "Scripts" / "install.sh", binaries, prefix], check=True, capture_output=True, timeout=60)
         share = prefix / "share"
@@ -116,7 +116,7 @@ class Installation(Manual):
 
 
 class Completions:
-    """What every shell has to suggest. A subclass returns the sorted suggestions for the last word of a line."""
+    """The expected suggestions in every shell. A subclass returns those for the last word of a line, sorted."""
 
     def setUp(self):
         super().setUp()
@@ -169,7 +169,7 @@ class Completions:
 
 
 class InTerminal(Completions):
-    """A shell in a terminal whose Tab inserts all suggestions; Return then calls a function that prints them."""
+    """A shell in a terminal. Tab inserts all suggestions, and Return then calls a function that prints them."""
 
     def setUp(self):
         super().setUp()
@@ -178,7 +178,7 @@ class InTerminal(Completions):
             os.chdir(self.folder)
             os.execvpe(self.command[0], self.command, ENVIRONMENT | {"PS1": "READY> ", "HOME": str(self.folder)})
         self.addCleanup(os.waitpid, child, 0)
-        # The shell ends when its terminal is gone.
+        # The shell ends when its terminal is closed.
         self.addCleanup(os.close, self.terminal)
         self.read_until("READY> ")
         for line in [*self.preparation, """inflight() { printf '\\n<%s>' "$@"; printf '\\n'; }"""]:
@@ -188,7 +188,7 @@ class InTerminal(Completions):
         seen = ""
         while not seen.endswith(text):
             if not select.select([self.terminal], [], [], 60)[0]:
-                self.fail(f"the shell does not answer: {seen!r}")
+                self.fail(f"the shell does not respond: {seen!r}")
             seen += os.read(self.terminal, 4096).decode()
         return seen
 

@@ -1,4 +1,4 @@
-"""The list of public names holds what a user of the libraries sees."""
+"""The list of public names contains exactly the names that users of the libraries can see."""
 
 import importlib.util
 import pathlib

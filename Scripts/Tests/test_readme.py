@@ -1,4 +1,4 @@
-"""What the documents say is so."""
+"""The documents agree with the code: examples, error codes, make targets and links."""
 
 import pathlib
 import re

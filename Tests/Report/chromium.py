@@ -1,4 +1,4 @@
-"""Chromium without a window, driven over the DevTools protocol by two pipes: messages of JSON, each ended by NUL."""
+"""Headless Chromium, driven over the DevTools protocol on two pipes with NUL-terminated JSON messages."""
 
 import base64
 import fcntl
@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-# For what hangs, not for what is slow.
+# A timeout in seconds for a hung browser, generous for a slow one.
 PATIENCE = 60
 
 
@@ -19,16 +19,16 @@ class ProtocolError(Exception):
 
 
 class Chromium:
-    """One browser process, ended with the `with` statement that it is made by."""
+    """A browser process that ends with its `with` statement."""
 
     def __init__(self):
         program = shutil.which("chromium") or shutil.which("chromium-browser")
         if program is None:
-            raise FileNotFoundError("there is no chromium: Scripts/deps.sh report installs it")
+            raise FileNotFoundError("Chromium is not installed; run Scripts/deps.sh report")
         self.folder = tempfile.mkdtemp(prefix="inflight-report-")
         to_read, self.to = os.pipe()
         self.come, to_write = os.pipe()
-        # Out of the way of 3 and 4, which the browser takes.
+        # Keeps descriptors 3 and 4 free, which the browser uses.
         to_read, to_write = (fcntl.fcntl(end, fcntl.F_DUPFD, 20) for end in (to_read, to_write))
 
         def as_the_browser_wants_them():
@@ -41,7 +41,7 @@ class Chromium:
             "--disable-default-apps", "--disable-sync", "--mute-audio", "--disable-frame-rate-limit",
             "--disable-gpu-vsync", "--disable-dev-shm-usage",
         ]
-        # Its own sandbox cannot be made by root, which is who runs in containers.
+        # Chromium's sandbox does not work as root, the usual user in containers.
         if os.geteuid() == 0:
             options.append("--no-sandbox")
         self.process = subprocess.Popen(
@@ -92,7 +92,7 @@ class Chromium:
         while b"\0" not in self.rest:
             ready, _, _ = select.select([self.come], [], [], PATIENCE)
             if not ready:
-                raise ProtocolError(f"nothing came from the browser for {PATIENCE} s")
+                raise ProtocolError(f"the browser sent nothing for {PATIENCE} s")
             chunk = os.read(self.come, 1 << 20)
             if not chunk:
                 raise ProtocolError("the browser has ended")
@@ -102,7 +102,7 @@ class Chromium:
 
 
 class Page:
-    """One page in a browser, with all that it complained of and asked for."""
+    """A page in a browser, with its messages and requests."""
 
     def __init__(self, browser, width=1440, height=900):
         self.browser = browser
@@ -128,19 +128,19 @@ class Page:
             features=[{"name": name.replace("_", "-"), "value": value} for name, value in features.items()])
 
     def open(self, path):
-        """Opens a file or a URL, and waits until it has drawn itself. Gives the seconds that it took."""
+        """Opens a file or a URL, and waits until it is drawn. Returns the seconds until its load event."""
         self.browser.events = [event for event in self.browser.events if event.get("sessionId") != self.session]
         started = time.monotonic()
         url = str(path) if "://" in str(path) else "file://" + os.path.abspath(path)
         self.call("Page.navigate", url=url)
-        # The script of the page has run by then: it stands in the page itself.
+        # The page's inline script has run by then.
         self.wait("Page.loadEventFired")
         took = time.monotonic() - started
         self.frames()
         return took
 
     def wait(self, method):
-        """Waits for an event, which may have come already."""
+        """Waits for an event, which may have arrived already."""
         while not any(
             event["method"] == method and event.get("sessionId") == self.session for event in self.browser.events
         ):
@@ -156,11 +156,11 @@ class Page:
         return result["result"].get("value")
 
     def frames(self):
-        """Waits until what was asked for is drawn."""
+        """Waits until pending changes are drawn."""
         self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
 
     def complaints(self):
-        """Errors, warnings, exceptions and messages."""
+        """The page's exceptions, console and log messages, dialogs and web sockets."""
         self.value("0")
         found = []
         for event in self.browser.events:
@@ -179,7 +179,7 @@ class Page:
         return found
 
     def requests(self):
-        """The URLs of everything that was asked for, pictures that are written out in the page itself left aside."""
+        """The URLs of all requests, without `data:` URLs."""
         self.value("0")
         urls = [
             event["params"]["request"]["url"] for event in self.browser.events

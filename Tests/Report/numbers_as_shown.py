@@ -1,4 +1,4 @@
-"""Numbers as the page shows them, made a second time: what is shown is held against the exact value beside it."""
+"""A second implementation of the page's number formats, to compare shown texts with their exact values."""
 
 import math
 from decimal import ROUND_HALF_UP, Decimal

@@ -1,4 +1,4 @@
-"""What a page shows, read from its elements; and what it should show, from lines of JSON."""
+"""The content that a page shows, from its elements, and the expected content, from lines of JSON."""
 
 import json
 import pathlib
@@ -6,13 +6,13 @@ import re
 
 from numbers_as_shown import SHOWN
 
-# Every number of the page with its name, its exact value, its unit and what is shown.
+# Every number of the page with its name, exact value, unit and shown text.
 FIGURES = """[...document.querySelectorAll("data")].map((element) => ({
     name: element.dataset.name, value: Number(element.value), unit: element.dataset.unit, text: element.textContent,
     load: element.closest("[data-load]")?.dataset.load ?? null,
 }))"""
 
-# All rows of the list as it is now, from the first to the last, by scrolling through it. Numbers by their values.
+# All rows of the list in order, read by scrolling through it. Numbers are exact values.
 ROWS = """(async () => {
     const grid = document.getElementById("grid");
     const frames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
@@ -41,7 +41,7 @@ ROWS = """(async () => {
     return [...rows].sort((one, other) => one[0] - other[0]).map((row) => row[1]);
 })()"""
 
-# What is told of the load that is chosen.
+# The details of the selected load.
 DETAILS = """(() => {
     const box = document.getElementById("details");
     const facts = {};
@@ -63,22 +63,22 @@ DETAILS = """(() => {
 })()"""
 
 
-# Every picture of the page: where it stands, what it says it is, what it is made of, and its box.
+# Every image of the page with its load, attributes, container and size.
 PICTURES = """[...document.querySelectorAll("img")].map((image) => ({
     load: image.closest("[data-load], tr")?.dataset.load ?? null, alt: image.alt, src: image.src,
     loading: image.loading, decoding: image.decoding, box: image.parentElement.className,
     width: image.clientWidth, height: image.clientHeight,
 }))"""
 
-# What a small picture may be: bytes of an encoder of this program, written out.
+# The only source allowed for a thumbnail: a `data:` URL of an image that Inflight encoded.
 OWN_PICTURE = re.compile(r"data:image/(webp|jpeg|png);base64,[A-Za-z0-9+/]+={0,2}")
 
-# The policy of the page.
+# The page's content security policy.
 POLICY = """document.querySelector('meta[http-equiv="Content-Security-Policy"]').content"""
 
 
 def upper_bound(value):
-    """What a histogram says of a value: the end of its range, of which 32 share each power of two."""
+    """The upper bound of a value's histogram bucket. There are 32 buckets per power of two."""
     if value < 32:
         return value
     shift = value.bit_length() - 6
@@ -86,7 +86,7 @@ def upper_bound(value):
 
 
 def percentiles(values):
-    """Those that the page tells of these values, and how many there are; nearest ranks."""
+    """The count and the percentiles of values as the page shows them, by the nearest-rank method."""
     ordered = sorted(values)
     told = {"count": len(ordered)}
     for percent in (50, 90, 95, 99):
@@ -96,12 +96,12 @@ def percentiles(values):
 
 
 def lines(path):
-    """The lines of a file of JSON, each as an object. Only line feeds end them: texts may hold other ends."""
+    """The objects in a file of JSON lines. Only line feeds end a line, because strings may contain others."""
     return [json.loads(line) for line in pathlib.Path(path).read_text(encoding="utf-8").split("\n") if line]
 
 
 def wrongly_shown(figures):
-    """Numbers of which the shown text is not what the exact value comes to."""
+    """The numbers whose shown text does not match their exact value."""
     return [each for each in figures if SHOWN[each["unit"]](each["value"]) != each["text"]]
 
 
@@ -114,7 +114,7 @@ def counted(values):
 
 
 def reasons(loads):
-    """How often each code, with the status where that is the reason, made a load fail."""
+    """The count of failed loads by error code, and by status for `badStatus`."""
     failed = [load for load in loads if load.get("error")]
     return counted(
         (load["error"]["code"], load.get("status") if load["error"]["code"] == "badStatus" else None) for load in failed)

@@ -1,4 +1,4 @@
-"""A server on loopback for the command: pictures, what is none, and what is not there."""
+"""A server on loopback for the command, with images, an HTML page, redirects and errors."""
 
 import http.server
 import struct
@@ -51,11 +51,11 @@ class QuietServer(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_):
-        """Whoever has heard enough hangs up."""
+        """Clients may close connections early."""
 
 
 class Server:
-    """Serves until the `with` statement ends. Whoever asks for `/held` waits for `released`."""
+    """Serves until the `with` statement ends. Requests for `/held` wait for `released`, at most 60 s."""
 
     def __enter__(self):
         self.server = QuietServer(("127.0.0.1", 0), Pictures)

@@ -1,4 +1,4 @@
-"""`inflight get --report` from the command line to the browser: the page says what `--json` of the same run says."""
+"""`inflight get --report` from the command line to the browser: the page agrees with `--json` of the same run."""
 
 import json
 import os
@@ -84,9 +84,9 @@ class Command(unittest.TestCase):
             self.assertEqual(row["status"], line.get("status", ""))
             self.assertEqual(row["from"], line.get("from", ""))
             self.assertEqual(row["bytes"], line.get("bytes", ""))
-            # Both are cut to what they count in.
+            # Both are truncated to their units.
             self.assertEqual(row["time"] // 1000, line["ms"], line["url"])
-        # Histograms are of the same numbers.
+        # Histograms summarise the same numbers.
         names = page.value('[...document.querySelectorAll(".histogram")].map((figure) => figure.dataset.name)')
         timed = [row["time"] for row, line in zip(rows, told) if line["outcome"] in ("ok", "failed")]
         for name, values in [("total", timed), ("bodies", [line["bytes"] for line in told if "bytes" in line])]:
@@ -106,14 +106,14 @@ class Command(unittest.TestCase):
             self.assertEqual(facts.get("Picture"), [line["width"], line["height"]] if "width" in line else None)
             page.key("ArrowDown")
         self.assertNotIn("password", (self.folder / "report.html").read_text(encoding="utf-8"))
-        # Every picture that came is shown small, and nothing else is.
+        # The page has a thumbnail of every loaded image, and no others.
         shown = page.value('[...document.querySelectorAll("#pictures button[data-load]")].map((e) => Number(e.dataset.load))')
         self.assertEqual(shown, [row["id"] for row, line in zip(rows, told) if "width" in line])
         for picture in page.value(PICTURES):
             self.assertRegex(picture["src"], OWN_PICTURE)
 
     def small_pictures(self, *arguments):
-        """How many loads of a run have a small picture, and the size of the first of those."""
+        """The number of loads with a thumbnail in a run, and the size of the first thumbnail."""
         urls = [f"{self.server.url}/picture-{number}.png" for number in (20, 21, 20)]
         result, told = self.run_command(urls, *arguments, "--json", "--report", "report.html")
         self.assertEqual(result.returncode, 0, result.stderr.decode())
@@ -125,14 +125,14 @@ class Command(unittest.TestCase):
         })()""")
 
     def test_small_pictures_are_made_of_whatever_the_run_had(self):
-        # 80 × 56 pixels.
+        # The images have 80 × 56 pixels.
         for arguments in [
             ("-o", "kept"), ("-o", "kept", "--skip-existing"), ("-o", "verified", "--verify"), ("--discard",),
             ("-o", "small", "--size", "60x60"),
         ]:
             with self.subTest(arguments):
                 self.assertEqual(self.small_pictures(*arguments), [3, 48, 34])
-        # Anything may be in these: nobody looks.
+        # `--any` checks no bodies, so there are no thumbnails.
         self.assertEqual(self.small_pictures("-o", "any", "--any")[0], 0)
 
     def test_of_a_long_run_totals_are_those_of_all_and_it_says_what_is_left_out(self):

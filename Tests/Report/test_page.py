@@ -1,6 +1,6 @@
-"""The page of `inflight get --report` in Chromium: what it shows is what is known, and it can be used.
+"""The page of `inflight get --report` in Chromium: correct content, and usable controls.
 
-`make test-report` runs this on pages that Swift's tests have written into the folder `INFLIGHT_REPORT_PAGES`.
+`make test-report` runs these tests on pages that a Swift test has written into the folder `INFLIGHT_REPORT_PAGES`.
 """
 
 import json
@@ -14,13 +14,13 @@ from reading import (
     DETAILS, FIGURES, OWN_PICTURE, PICTURES, POLICY, ROWS, counted, lines, reasons, wrongly_shown,
 )
 
-# The button at the head of a column.
+# The sort button in a column header.
 HEAD = '[role=columnheader][data-sort="{}"] button'
 PAGES = pathlib.Path(os.environ.get("INFLIGHT_REPORT_PAGES", "."))
 
 
 class PageCase(unittest.TestCase):
-    """A page in a browser that all tests of a class share; each test opens it anew."""
+    """A page in a browser. The tests of a class share the browser; each test opens the page again."""
 
     name = "ordinary"
 
@@ -188,7 +188,7 @@ class Numbers(PageCase):
             self.assertEqual((picture["loading"], picture["decoding"]), ("lazy", "async"))
             self.assertEqual(picture["box"], "thumbnail")
             self.assertIn((picture["width"], picture["height"]), [(26, 22), (50, 50)])
-        # Those of loads without one are as large: what is beside them stands in one line.
+        # Placeholders have the same size, so the texts beside them are aligned.
         left = self.page.value("""[...document.querySelectorAll(".rows .cell.url .host")]
             .map((element) => Math.round(element.getBoundingClientRect().left))""")
         self.assertEqual(len(set(left)), 1)
@@ -204,10 +204,10 @@ class Numbers(PageCase):
 class Lists(PageCase):
     @staticmethod
     def sorted_ids(loads, key, descending):
-        """Those that have none of it come last; equals stay as they were asked for."""
+        """Loads without a value come last. Equal loads stay in request order."""
         have = [load for load in loads if key(load) not in (None, "")]
         without = [load for load in loads if key(load) in (None, "")]
-        # Python keeps equals in their order whichever the direction is, and so does the page.
+        # Python's sort is stable in both directions, as is the page's.
         have.sort(key=key, reverse=descending)
         return [load["id"] for load in have + without]
 
@@ -219,7 +219,7 @@ class Lists(PageCase):
             "bytes": lambda load: load.get("bytes"), "start": lambda load: load["start"],
             "time": lambda load: load["time"], "id": lambda load: load["id"],
         }
-        # As many as are read in a short time.
+        # Few enough rows to read quickly.
         self.search("IMG_100")
         some = [load for load in self.loads if "IMG_100" in load["url"]]
         for name, key in keys.items():
@@ -317,7 +317,7 @@ class Zooming(PageCase):
         start, end = self.window()
         whole = self.run_facts["duration"]
         self.assertLess(end - start, whole / 2)
-        # What was under the pointer is there still.
+        # The time under the pointer stays there.
         self.assertAlmostEqual(start + (end - start) / 4, whole / 4, delta=whole / 100)
 
     def drag(self, box, start, end):
@@ -438,7 +438,7 @@ class Keyboard(PageCase):
 
 
 class Looks(PageCase):
-    # Of WCAG 2: relative luminance, and the contrast that texts need.
+    # Relative luminance and contrast by WCAG 2.
     CONTRAST = """(() => {
         const style = getComputedStyle(document.documentElement);
         const probe = document.body.appendChild(document.createElement("i"));
@@ -517,7 +517,7 @@ class Hostile(PageCase):
         strange = self.page.value(
             'document.querySelectorAll("iframe, object, embed, form, base, link[href^=http]").length')
         self.assertEqual(strange, 0)
-        # The one that a load has, in its row and below; what other loads call pictures is not shown.
+        # Only one load has a valid thumbnail, which the page shows in two places.
         pictures = self.page.value(PICTURES)
         self.assertEqual(len(pictures), 2)
         for picture in pictures:
@@ -529,7 +529,7 @@ class Hostile(PageCase):
 
     def test_what_cannot_be_seen_is_written_out(self):
         shown = self.page.value("document.body.innerText")
-        # Short in what is said where it fails: the page is long.
+        # A bare `assertNotIn` would print the whole page on failure.
         for character in "\u202e\u2028\u2029\0\x07\x1b\ufeff\u200b\U000e0041":
             self.assertFalse(character in shown, repr(character))
         for written in ("\\u{202e}gnp", "nul\\u{0}bell\\u{7}", "\\u{feff}\\u{200b}invisible"):

@@ -1,4 +1,4 @@
-"""The documentation site in Chromium: pages draw themselves at two widths, light and dark, without errors.
+"""The documentation site in Chromium: pages are drawn at two widths, light and dark, without errors.
 
 `make test-docs` runs this on the site in the folder `INFLIGHT_SITE`. Screenshots go to the folder `INFLIGHT_SITE_SHOTS`,
 if it is set.
@@ -18,7 +18,7 @@ from chromium import Chromium, Page  # noqa: E402
 
 SITE = os.environ.get("INFLIGHT_SITE", ".build/docs")
 SHOTS = os.environ.get("INFLIGHT_SITE_SHOTS")
-# Each page with its heading, and something that it has to show.
+# Each page with its heading and a text that it must contain.
 PAGES = {
     "inflight": ("Inflight", "Loading images"),
     "inflight/gettingstarted": ("Getting started", "A custom transport"),
@@ -27,12 +27,12 @@ PAGES = {
     "inflightconcurrency/gate": ("Gate", "Instance Methods"),
 }
 WIDTHS = {"narrow": 390, "wide": 1280}
-# DocC draws a page after it has fetched its data.
+# DocC draws a page after fetching its data.
 DRAWN = """new Promise((done) => {
     const look = () => document.querySelector("main h1") ? done(true) : requestAnimationFrame(look);
     look();
 })"""
-# The sidebar, which has the width for it, lists the module's declarations.
+# On wide pages, the sidebar lists the module's declarations.
 LISTED = """new Promise((done) => {
     const look = () => document.querySelector(".navigator a.leaf-link") ? done(true) : requestAnimationFrame(look);
     look();

@@ -130,14 +130,14 @@ final class RunningCommand {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Reads what the terminal shows, up to a text or to the end.
+    /// Reads the terminal's output up to a text or to its end.
     func readTerminal(until text: String? = nil) -> String {
         let bytes = readTerminal { seen in text.map { String(decoding: seen, as: UTF8.self).contains($0) } ?? false }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Reads the terminal's output to its end and types what `answer` returns. `answer` is called after every piece,
-    /// with all output so far.
+    /// Reads the terminal's output to its end and types the texts that `answer` returns. `answer` is called after every
+    /// piece, with all output so far.
     func converse(_ answer: ([UInt8]) -> String?) -> [UInt8] {
         readTerminal { seen in
             answer(seen).map(typeOnTerminal)

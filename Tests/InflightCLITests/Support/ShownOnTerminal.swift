@@ -36,7 +36,7 @@ struct ShownOnTerminal {
 
     /// Runs the command until it ends.
     ///
-    /// - Parameter answer: returns what the terminal replies, or the user types, given the output so far.
+    /// - Parameter answer: returns the terminal's reply or the user's input, given the output so far.
     func run(
         _ arguments: [String], in place: TemporaryDirectory, prefix: String = "",
         answer: (RunningCommand, [UInt8]) -> String? = { _, _ in nil }

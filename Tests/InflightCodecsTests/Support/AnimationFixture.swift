@@ -2,11 +2,11 @@ import InflightPictures
 
 import Testing
 
-/// Small animations written by another program, as base64, with a formula for what they show.
+/// Small animations written by another program, as base64, with a formula for their pixels.
 ///
 /// Pillow 13.0 (with libwebp 1.6) saved each from four drawings with `save_all`, `duration=[120, 0, 10, 70]`,
 /// `lossless` and `exact` for all WebP but the lossy one, and `loop` and `disposal` as stated below. A drawing is 24 ×
-/// 16 pixels of one colour with a rectangle; Pillow writes what changes from one to the next.
+/// 16 pixels of one colour with a rectangle; Pillow writes only the differences between frames.
 struct AnimationFixture: Sendable, CustomTestStringConvertible {
     var name: String
     var bytes: [UInt8]

@@ -76,7 +76,7 @@ extension Fixtures {
         Base64.bytes("AAABAAEAEAwAAAEACAAYBQAAFgAAACgAAAAQAAAAGAAAAAEACAAAAAAAwAAAAAAAAAAAAAAAAAEAAAABAAA=")
         + palette + [UInt8](repeating: 0, count: 256) + indices + [UInt8](repeating: 0, count: 48)
 
-    /// The pixels, blue first, each followed by the bytes that `alpha` makes of its fourth channel.
+    /// The pixels, blue first, each followed by the bytes that `alpha` returns for its fourth channel.
     private static func pixels(topDown: Bool = false, alpha: (UInt8) -> [UInt8] = { _ in [] }) -> [UInt8] {
         (0..<Scene.width * Scene.height).flatMap { index in
             let (y, x) = index.quotientAndRemainder(dividingBy: Scene.width)

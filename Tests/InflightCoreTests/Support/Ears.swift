@@ -2,8 +2,8 @@ import InflightConcurrency
 import InflightCore
 import InflightTestSupport
 
-/// The observers of one test. Their queues retain the last events after the pipeline is gone, so `deinit` runs what is
-/// still queued.
+/// The observers of one test. Their queues retain the last events after the pipeline is gone, so `deinit` runs the
+/// queued callbacks.
 final class EarsBook: Sendable {
     private let listeners = Guarded([Ears]())
 

@@ -1,6 +1,6 @@
 import InflightConcurrency
 
-/// Runs queued decodes when the test asks for it.
+/// Runs queued decodes when the test calls ``runOne()`` or ``runAll()``.
 final class HandExecutor: WorkExecutor {
     private let work = Guarded<[@Sendable () -> Void]>([])
 

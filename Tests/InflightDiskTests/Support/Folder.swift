@@ -58,7 +58,7 @@ final class Folder: Sendable {
 
     func remove() { TemporaryDirectory.remove(path) }
 
-    /// Returns a copy of all files as they are: what a kill leaves behind if a store has the folder open.
+    /// Returns a copy of all files as they are: the state that a kill leaves behind if a store has the folder open.
     func copy() -> Folder {
         let other = Folder()
         for name in files.keys {

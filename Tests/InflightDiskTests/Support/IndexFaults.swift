@@ -25,7 +25,7 @@ import InflightDisk
     private let faults: OpaquePointer
 
     init() {
-        guard let made = unsafe disk_faults_make() else { preconditionFailure("SQLite takes no more ways to files") }
+        guard let made = unsafe disk_faults_make() else { preconditionFailure("SQLite rejected the file system") }
         unsafe faults = made
     }
 
