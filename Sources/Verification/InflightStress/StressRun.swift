@@ -70,7 +70,7 @@ struct StressRun: Sendable {
             return report
         }
         /// Returns whether the run makes progress. Otherwise it records a violation.
-        func goesOn(_ what: String) -> Bool {
+        func continues(_ what: String) -> Bool {
             let now = report()
             let closed = callers.reduce(0) { $0 + $1.closedCount }
             if watch.moves(closed, { onTick?(now) }) { return true }
@@ -82,7 +82,7 @@ struct StressRun: Sendable {
         while ended.wait(timeout: .now() + .seconds(1)) == .timedOut {
             if let duration, clock.now() - began >= duration { world.stop() }
             // Stalled threads cannot be joined.
-            if !goesOn("callers were running:") { return report() }
+            if !continues("callers were running:") { return report() }
         }
         for body in bodies { body.join() }
         world.stop()
@@ -91,7 +91,7 @@ struct StressRun: Sendable {
             world.resumeAll()
             for caller in callers { caller.manual.manual?.runAll() }
             _ = ended.wait(timeout: .now() + .milliseconds(1))
-            if !goesOn("these were pending:") { return report() }
+            if !continues("these were pending:") { return report() }
         }
         if !world.endAll(within: patience) { world.ledger.violation(10, "a shutdown did not return for \(patience)") }
         return report()

@@ -28,7 +28,7 @@ final class ListAhead: Sendable {
                 }
             }
         }
-        if prefetcher.statistics.underWay > 3 { ledger.violation(11, "a prefetcher has more loads than its limit") }
+        if prefetcher.statistics.inFlight > 3 { ledger.violation(11, "a prefetcher has more loads than its limit") }
         if prefetcher.statistics.keptBytes > 400 { ledger.violation(11, "a prefetcher keeps more than its limit") }
     }
 }

@@ -45,7 +45,7 @@ final class Generation: Sendable {
         self.mode.withLock { $0 = mode }
         await pipeline.shutdown(mode)
         let statistics = pipeline.statistics
-        if statistics.jobsUnderWay != 0 || statistics.tasksUnderWay != 0 {
+        if statistics.jobsInFlight != 0 || statistics.tasksInFlight != 0 {
             ledger.violation(10, "after its shutdown (\(mode)) a pipeline has work in flight: \(statistics)")
         }
         if meter.maximum > Self.decodeConcurrency {
