@@ -20,6 +20,8 @@ struct ResourceURLTests {
             ("https://example.org?q=a b", "https://example.org/?q=a%20b"),
             ("https://example.org/.hidden/a..b", "https://example.org/.hidden/a..b"),
             ("http://[2001:DB8::1]:8080/x", "http://[2001:db8::1]:8080/x"),
+            ("https://b%C3%BCcher.example/x", "https://bücher.example/x"),
+            ("https://EXA%6dple.org/", "https://example.org/"),
             ("file:///tmp/a b.png", "file:///tmp/a%20b.png"),
             ("file:/tmp/a.png", "file:///tmp/a.png"),
             ("file://localhost/tmp/a.png", "file:///tmp/a.png"),
@@ -38,6 +40,8 @@ struct ResourceURLTests {
             "https://example.org:99999/", "https://example.org:0/", "https://example.org:a/", "http://[::1/",
             "http://[zz]/", "https://example.org/a\nb", "https://example.org/\u{7F}", "file://other/tmp/a.png",
             "1https://example.org/", "https://a[b/",
+            "https://a%2Fb/", "https://a%3A80/", "https://a%40b/", "https://a%00b/", "https://a%25b/", "https://a%zz/",
+            "https://a%FF/", "https://%20/",
         ])
     func refused(text: String) {
         #expect {

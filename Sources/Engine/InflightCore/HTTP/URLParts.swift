@@ -61,7 +61,11 @@ struct URLParts {
             host = text[..<colon]
             portText = text[text.utf8.index(after: colon)...]
         }
-        guard !host.isEmpty, !host.utf8.contains(where: isForbiddenInHost) else { return nil }
+        // Foundation's `URL` percent-encodes letters beyond ASCII in hosts (RFC 3986 section 3.2.2).
+        guard let decoded = String(validating: PercentEncoding.decodedBytes(host), as: UTF8.self), !decoded.isEmpty,
+            !decoded.utf8.contains(where: isForbiddenInHost),
+            text.utf8.first == UInt8(ascii: "[") || !decoded.utf8.contains(UInt8(ascii: ":"))
+        else { return nil }
         var port = defaultPort ?? 0
         if let portText, !portText.isEmpty {
             guard portText.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let number = Int(portText),
@@ -69,7 +73,7 @@ struct URLParts {
             else { return nil }
             port = number
         }
-        return (PercentEncoding.decoded(host).lowercased(), port)
+        return (decoded.lowercased(), port)
     }
 
     private static func isAddressByte(_ byte: UInt8) -> Bool {
