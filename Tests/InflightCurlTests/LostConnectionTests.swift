@@ -48,7 +48,7 @@ struct LostConnectionTests {
         var count: Int { seen.withLock { $0 } }
 
         func didObserve(_ events: [ImagePipeline.Event], dropped: Int) {
-            let retries = events.count { if case .retries = $0.kind { true } else { false } }
+            let retries = events.count { if case .retryScheduled = $0.kind { true } else { false } }
             seen.withLock { $0 += retries }
         }
     }

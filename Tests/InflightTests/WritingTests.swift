@@ -68,7 +68,8 @@ struct WritingTests {
         let pipeline = try ImagePipeline(configuration: .init())
         let source = ImageRequest.Source("gradient") { .image(Pictures.gradient(width: 12, height: 8)) }
         #expect(try await pipeline.events(for: ImageRequest(source: source)).image.width == 12)
-        let error = await #expect(throws: LoadError.self) { try await pipeline.events(for: "file:///no/such/file").image }
+        let events = pipeline.events(for: "file:///no/such/file")
+        let error = await #expect(throws: LoadError.self) { try await events.image }
         #expect(error?.stage == .fetch)
         await pipeline.shutdown(.finish)
     }

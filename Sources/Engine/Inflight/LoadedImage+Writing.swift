@@ -54,8 +54,8 @@ extension LoadedImage {
 }
 
 extension ImagePipeline {
-    /// Fetches a file and writes its bytes, as received, to a local file, which is replaced atomically if it exists. The
-    /// bytes are not decoded. They are held in memory until they are written.
+    /// Fetches a file and writes its bytes, as received, to a local file, which is replaced atomically if it exists.
+    /// The bytes are not decoded. They are held in memory until they are written.
     ///
     /// ```swift
     /// try await pipeline.download("https://example.org/cat.jpg", to: URL(filePath: "cat.jpg"))

@@ -194,7 +194,7 @@ struct OverlapPolicyTests {
     }
 
     @Test("A cancelled running start is stopped, delivers nothing, and frees its slot when its work ends")
-    func cancelRunning() async {
+    func cancellingRunning() async {
         let search = makeSearch(.queue)
         let running = start(search, "a")
         _ = start(search, "b")

@@ -57,7 +57,7 @@ struct PrefetchMachineTests {
         world.end(3, .found)
         let statistics = world.machine.statistics
         #expect(
-            [statistics.asked, statistics.sent, statistics.loaded, statistics.failed, statistics.found]
+            [statistics.requested, statistics.sent, statistics.loaded, statistics.failed, statistics.found]
                 == [3, 3, 1, 1, 1])
         #expect(statistics.inFlight == 0 && statistics.waiting == 0)
     }
@@ -104,7 +104,7 @@ struct PrefetchMachineTests {
         world.start("a")
         world.endTurn()
         #expect(world.takeLog() == ["send a"])
-        #expect(world.machine.statistics.asked == 3)
+        #expect(world.machine.statistics.requested == 3)
     }
 
     @Test("A cancelled request frees its slot for the next one within the same turn")

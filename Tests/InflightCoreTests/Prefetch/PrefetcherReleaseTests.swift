@@ -96,7 +96,7 @@ struct PrefetcherReleaseTests {
         let statistics = prefetcher.statistics
         #expect(statistics.inFlight == 0 && statistics.waiting == 0)
         #expect(
-            statistics.asked == statistics.loaded + statistics.found + statistics.failed
+            statistics.requested == statistics.loaded + statistics.found + statistics.failed
                 + statistics.stopped,
             "\(statistics)")
         #expect(statistics.failed == 0)

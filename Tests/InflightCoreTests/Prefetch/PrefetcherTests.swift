@@ -1,8 +1,9 @@
 import Dispatch
-import Foundation
 import InflightConcurrency
 import InflightTestSupport
 import Testing
+
+import struct Foundation.URL
 
 @testable import InflightCore
 
@@ -103,7 +104,7 @@ struct PrefetcherTests {
         stage.finish()
         let statistics = prefetcher.statistics
         #expect(
-            [statistics.asked, statistics.sent, statistics.loaded, statistics.found] == [3, 3, 2, 1])
+            [statistics.requested, statistics.sent, statistics.loaded, statistics.found] == [3, 3, 2, 1])
         #expect(stage.transport.startCount == 2)
     }
 
@@ -239,11 +240,11 @@ struct PrefetcherTests {
         let prefetcher = Prefetcher(
             pipeline: stage.stage.pipeline, destination: .memory, turn: .queue(stage.turns.callbackQueue), limit: 4,
             priority: .high, endings: stage.stage.queue.callbackQueue)
-        let url = try #require(URL(string: url(1)))
-        prefetcher.start([url])
+        let first = try #require(URL(string: url(1)))
+        prefetcher.start([first])
         stage.turns.runAll()
-        #expect(stage.transport.events == [.started(url.absoluteString, .high)])
-        prefetcher.stop([url])
+        #expect(stage.transport.events == [.started(first.absoluteString, .high)])
+        prefetcher.stop([first])
         stage.turns.runAll()
         #expect(prefetcher.statistics.stopped == 1)
     }
@@ -252,7 +253,7 @@ struct PrefetcherTests {
     func store() async throws {
         let stage = try StoreStage()
         for number in 1...3 {
-            stage.serve(url(number), [.ok("body", fields: StoreStage.fields([("Cache-Control", "max-age=60")]))])
+            stage.serve(url(number), [.ok(Bytes("body"), fields: StoreStage.fields([("Cache-Control", "max-age=60")]))])
         }
         let prefetcher = Prefetcher(
             pipeline: stage.pipeline, destination: .store, turn: .queue(.queue(DispatchQueue(label: "turns"))))

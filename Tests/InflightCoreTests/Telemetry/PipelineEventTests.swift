@@ -103,7 +103,8 @@ struct PipelineEventTests {
         stage.load()
         stage.transport.finishAll()
         let retry = ears.events.compactMap { event -> String? in
-            if case .retries(let after, let why) = event.kind { "\(why), \(after / .milliseconds(1))" } else { nil }
+            guard case .retryScheduled(let after, let why) = event.kind else { return nil }
+            return "\(why), \(after / .milliseconds(1))"
         }
         #expect(retry == ["status 503, 500.0"])
         stage.clock.advance(by: .milliseconds(499))

@@ -8,8 +8,8 @@
 /// search.start("cat") { outcome in … }     // .finished
 /// ```
 ///
-/// Under every policy but ``OverlapPolicy/concurrent`` one piece of work runs at a time. The next begins when the last has
-/// actually ended, so cancelled work must call `end` too.
+/// Under every policy but ``OverlapPolicy/concurrent`` one piece of work runs at a time. The next begins when the last
+/// has actually ended, so cancelled work must call `end` too.
 ///
 /// - Thread: work begins on the thread that starts it, or on the one that ended the previous work, with no lock held.
 ///   If that thread is still inside the previous work, it begins after that has returned, so work should continue
