@@ -24,8 +24,8 @@ package import InflightConcurrency
 ///   interrupted, in whatever order. By default a turn ends 10 ms after its first call, which needs no queue to be
 ///   running; `.main` and `.queue(_:)` make it exact.
 /// - Order: first in, first out, ``limit`` at once. The pipeline's own limits and lanes apply to prefetches too.
-/// - Cancellation: ``stop(_:)``, ``stopAll()``, and releasing the prefetcher, on any thread. That affects the
-///   prefetcher alone: a view that loads the same image still gets it.
+/// - Cancellation: ``stop(_:)-(Sequence<ImageRequest>)``, ``stopAll()``, and releasing the prefetcher, on any thread.
+///   That affects the prefetcher alone: a view that loads the same image still gets it.
 /// - Errors: not reported, only counted. Starting the request again retries it.
 /// - Cost: a key for each request and call, about a microsecond; one lock for each call.
 public final class Prefetcher: Sendable {

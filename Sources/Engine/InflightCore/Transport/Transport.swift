@@ -102,7 +102,7 @@ public struct TransportEnding: Sendable {
     /// The result of the exchange: its summary, or its error.
     public var result: Result<TransportSummary, LoadError>
 
-    /// Creates an end, for ``tell(_:)``.
+    /// Creates an end, for ``deliver(_:)``.
     public init(receiver: any TransportReceiver, result: Result<TransportSummary, LoadError>) {
         self.receiver = receiver
         self.result = result
