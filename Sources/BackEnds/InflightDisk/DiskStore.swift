@@ -45,6 +45,7 @@ public final class DiskStore: ResponseStore {
     /// older than ``Configuration/ageLimit`` are not found.
     ///
     /// - Parameters:
+    ///   - key: The key of the entries to find.
     ///   - choose: Called on a reading thread; returns the position of the entry whose body to read, or nil for none.
     ///   - completion: Called on a thread of the store. If the body cannot be read, it gets neither the body nor its
     ///     entry.

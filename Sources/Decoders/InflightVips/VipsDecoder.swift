@@ -49,6 +49,7 @@ public struct VipsDecoder: Sendable {
     ///   - format: one of ``decodableFormats``; it selects the loader.
     ///   - info: that page's header. Before pixels are decoded, the size that the library reports is compared with it,
     ///     and `options` are checked against both.
+    ///   - options: the page, the target size, the pixel format and the limits.
     ///   - cancellation: checked between strips of rows. Formats that decode an image as a whole (AVIF, HEIC, JPEG XL)
     ///     are cancelled only before and after that.
     /// - Returns: the pixels at the size that `options` request, in sRGB, with the orientation applied.

@@ -61,7 +61,9 @@ public struct CodecRegistry: Sendable {
     /// Each call starts from the first byte. A caller that retries with as many bytes as the result requests spends
     /// time linear in the header's length, even if the header has a million parts.
     ///
-    /// - Parameter isComplete: whether `bytes` are the whole file, so that an unfinished header is damaged.
+    /// - Parameters:
+    ///   - bytes: the file from its first byte.
+    ///   - isComplete: whether `bytes` are the whole file, so that an unfinished header is damaged.
     /// - Throws: ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/damaged``.
     public func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
         if !isComplete, detect(bytes) == nil {
@@ -79,7 +81,9 @@ public struct CodecRegistry: Sendable {
 
     /// Reads the header of a complete image without examining the rest.
     ///
-    /// - Parameter page: the page of a multi-page image, from 0. Of the standard formats, only TIFF has pages.
+    /// - Parameters:
+    ///   - bytes: the whole file.
+    ///   - page: the page of a multi-page image, from 0. Of the standard formats, only TIFF has pages.
     /// - Throws: ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat``, ``LoadError/Code/damaged``;
     ///   ``LoadError/Code/invalidRequest`` if the page does not exist.
     public func info(of bytes: Bytes, page: Int = 0) throws(LoadError) -> ImageInfo {
@@ -111,7 +115,10 @@ public struct CodecRegistry: Sendable {
     ///
     /// Blocks the calling thread until the image is decoded, by a decoder process if its codec uses one.
     ///
-    /// - Parameter cancellation: when set from another thread, the call throws ``LoadError/Code/cancelled`` soon.
+    /// - Parameters:
+    ///   - bytes: the whole file.
+    ///   - options: the page, the target size, the pixel format and the limits.
+    ///   - cancellation: when set from another thread, the call throws ``LoadError/Code/cancelled`` soon.
     /// - Returns: the pixels, upright, in sRGB and as `options` request; and the header's contents.
     /// - Throws: ``LoadError/Code/tooManyPixels`` and ``LoadError/Code/tooMuchMemory`` based on the header, before
     ///   allocating memory; ``LoadError/Code/damaged``, the errors of ``info(of:page:)``, and those of decoder
@@ -135,6 +142,7 @@ public struct CodecRegistry: Sendable {
     /// Takes as long as a decode. For a baseline JPEG or a PNG, only a few rows are in memory at a time.
     ///
     /// - Parameters:
+    ///   - bytes: the whole file.
     ///   - options: the page and the limits; the size is ignored.
     ///   - cancellation: when set from another thread, the call throws ``LoadError/Code/cancelled`` soon.
     /// - Throws: the errors of ``decode(_:options:cancellation:)``.

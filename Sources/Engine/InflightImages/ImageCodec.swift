@@ -22,7 +22,10 @@ public protocol ImageCodec: Sendable {
     ///
     /// Called again with more bytes as they arrive, each time from the first byte.
     ///
-    /// - Parameter isComplete: whether `bytes` are the whole file, so that an unfinished header is damaged.
+    /// - Parameters:
+    ///   - bytes: the file from its first byte.
+    ///   - format: the detected format.
+    ///   - isComplete: whether `bytes` are the whole file, so that an unfinished header is damaged.
     /// - Throws: ``LoadError/Code/damaged`` if the header is malformed, or truncated although `bytes` are complete;
     ///   ``LoadError/Code/unsupportedFormat`` for a kind of image that the codec does not support.
     func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult
@@ -32,7 +35,10 @@ public protocol ImageCodec: Sendable {
     /// By default a codec supports images of one page: calls ``probe(_:format:isComplete:)`` for the first and throws
     /// for another.
     ///
-    /// - Parameter page: the page, from 0.
+    /// - Parameters:
+    ///   - bytes: the whole file.
+    ///   - format: the detected format.
+    ///   - page: the page, from 0.
     /// - Throws: ``LoadError/Code/invalidRequest`` for a page that does not exist, and the errors of
     ///   ``probe(_:format:isComplete:)``.
     func info(_ bytes: Bytes, format: ImageFormat, page: Int) throws(LoadError) -> ImageInfo
@@ -69,14 +75,23 @@ public protocol ImageCodec: Sendable {
     /// By default, counts all pixels of the image and of the result at four bytes each. `bytes` may be only the first
     /// part of the file.
     ///
-    /// - Parameter info: the header's contents.
+    /// - Parameters:
+    ///   - bytes: the file from its first byte.
+    ///   - format: the detected format.
+    ///   - info: the header's contents.
+    ///   - options: the page and the target size.
     func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int
 
     /// Decodes the displayable part of a truncated or damaged image.
     ///
     /// By default always returns `nil`: this codec's images are shown only when complete.
     ///
-    /// - Parameter detail: the ``PartialImage/detail`` shown so far; 0 if none.
+    /// - Parameters:
+    ///   - bytes: the bytes received so far, or a damaged file.
+    ///   - format: the detected format.
+    ///   - options: the target size, the pixel format and the limits.
+    ///   - detail: the ``PartialImage/detail`` shown so far; 0 if none.
+    ///   - cancellation: checked while decoding.
     /// - Returns: `nil` if there is no displayable part, or if its detail is at most `detail`, which is checked cheaply
     ///   where possible.
     /// - Throws: ``LoadError/Code/damaged`` if the header itself is damaged, and errors unrelated to these bytes:

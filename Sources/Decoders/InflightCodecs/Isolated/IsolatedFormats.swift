@@ -36,7 +36,10 @@ public enum IsolatedFormats {
     /// The location of that page's pixels is checked too. The list of pages is followed until it repeats a page, up to
     /// 65,536.
     ///
-    /// - Parameter page: the page, from 0.
+    /// - Parameters:
+    ///   - bytes: the whole file.
+    ///   - format: the detected format.
+    ///   - page: the page, from 0.
     /// - Throws: ``LoadError/Code/invalidRequest`` if the page does not exist, ``LoadError/Code/damaged`` if the list
     ///   repeats a page or leaves the file before that page, and the errors of ``probe(_:format:isComplete:)``.
     public static func info(_ bytes: Bytes, format: ImageFormat, page: Int) throws(LoadError) -> ImageInfo {

@@ -59,7 +59,12 @@ public final class DecoderPool: Sendable {
     ///
     /// Blocks and is cancelled as ``decode(_:format:options:cancellation:)``.
     ///
-    /// - Parameter detail: the ``PartialImage/detail`` shown so far; 0 if none.
+    /// - Parameters:
+    ///   - bytes: the bytes received so far, or a damaged file.
+    ///   - format: the detected format.
+    ///   - options: the target size, the pixel format and the limits.
+    ///   - detail: the ``PartialImage/detail`` shown so far; 0 if none.
+    ///   - cancellation: when set from another thread, the decode is stopped.
     /// - Returns: `nil` if the part has no more than `detail`.
     /// - Throws: the errors of ``decode(_:format:options:cancellation:)``.
     public func decodePart(

@@ -65,14 +65,18 @@ public protocol TransportReceiver: AnyObject, Sendable {
     /// The response's head was received. Called once, before any byte of the body, so that a body can be refused
     /// unread.
     ///
-    /// - Parameter expectedBytes: the length of the body on the wire, before content coding is decoded, if the server
-    ///   announced it.
+    /// - Parameters:
+    ///   - head: the status and the header fields.
+    ///   - expectedBytes: the length of the body on the wire, before content coding is decoded, if the server announced
+    ///     it.
     func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition
     /// Bytes of the body were received. They are valid only during the call. If the request has an `Accept-Encoding`,
     /// they are as received; a transport that can only deliver them decoded removes `Content-Encoding` from the head.
     /// If the request has none, the content coding is decoded.
     ///
-    /// - Parameter offset: the number of bytes of the body before these.
+    /// - Parameters:
+    ///   - bytes: the next bytes of the body.
+    ///   - offset: the number of bytes of the body before these.
     func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition
     /// The trailer fields after the body (RFC 9110 section 6.5) were received: at most once, between the last byte and
     /// the end. They are never part of the head. Not called if the server sends none, or the transport's library hides

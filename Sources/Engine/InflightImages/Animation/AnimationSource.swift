@@ -19,7 +19,9 @@ public protocol AnimationSource: Sendable {
     ///
     /// Checks `cancellation` while it runs.
     ///
-    /// - Parameter index: a position in ``frames``.
+    /// - Parameters:
+    ///   - index: a position in ``frames``.
+    ///   - cancellation: when set from another thread, the call throws soon.
     /// - Returns: pixels of exactly the size in the frame's plan.
     /// - Throws: ``LoadError/Code/cancelled`` soon after the flag is set, and ``LoadError/Code/damaged`` if the frame's
     ///   data are corrupt.

@@ -38,7 +38,10 @@ extension CallbackQueue {
     /// Traps, in release builds too, unless the caller runs on this queue. The message names the expected queue and the
     /// actual one.
     ///
-    /// - Parameter subject: The object that was used on the wrong queue; evaluated only then.
+    /// - Parameters:
+    ///   - subject: The object that was used on the wrong queue; evaluated only then.
+    ///   - file: The file named in the message.
+    ///   - line: The line named in the message.
     ///
     /// Any thread. Costs the same as ``isCurrent``.
     public func preconditionIsCurrent(

@@ -165,6 +165,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     /// Adds `element` to its level, behind the others or, for ``Configuration/Order/lastInFirstOut``, before them.
     ///
     /// - Parameters:
+    ///   - element: The element, returned when its turn comes.
     ///   - level: The level, from 0 to ``levelCount`` − 1. Any other traps.
     ///   - name: The group whose limit applies to the element.
     ///   - now: The current time, from which the element's wait is measured.

@@ -29,7 +29,10 @@ public struct MainCallbackQueue: Sendable {
 
     /// Traps, in release builds too, unless ``isCurrent``. See ``CallbackQueue/preconditionIsCurrent(_:file:line:)``.
     ///
-    /// - Parameter subject: The object that was used on the wrong queue; evaluated only then.
+    /// - Parameters:
+    ///   - subject: The object that was used on the wrong queue; evaluated only then.
+    ///   - file: The file named in the message.
+    ///   - line: The line named in the message.
     public func preconditionIsCurrent(
         _ subject: @autoclosure () -> String, file: StaticString = #fileID, line: UInt = #line
     ) {

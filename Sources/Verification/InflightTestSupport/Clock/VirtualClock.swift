@@ -101,7 +101,9 @@ public final class VirtualClock: EngineClock {
 
     /// Waits until at least `count` timers are scheduled, for code that schedules on its own thread.
     ///
-    /// - Parameter limit: the maximum time to wait, in real time.
+    /// - Parameters:
+    ///   - count: the number of scheduled timers.
+    ///   - limit: the maximum time to wait, in real time.
     /// - Throws: ``WaitFailure`` when `limit` has passed.
     public func waitForTimers(_ count: Int = 1, within limit: Duration = .seconds(10)) async throws(WaitFailure) {
         try await waiting.wait(for: "\(count) timers", within: limit, seen: { seen }) { self.timerCount >= count }
@@ -109,7 +111,9 @@ public final class VirtualClock: EngineClock {
 
     /// Waits until at least `count` timers are scheduled. Blocks the calling thread.
     ///
-    /// - Parameter limit: the maximum time to wait, in real time.
+    /// - Parameters:
+    ///   - count: the number of scheduled timers.
+    ///   - limit: the maximum time to wait, in real time.
     /// - Throws: ``WaitFailure`` when `limit` has passed.
     @available(*, noasync)
     public func blockForTimers(_ count: Int = 1, within limit: Duration = .seconds(10)) throws(WaitFailure) {

@@ -4,7 +4,9 @@
 extension LoopbackServer {
     /// Waits until `condition` is true. Any thread; without cost while it waits.
     ///
-    /// - Parameter limit: the maximum time to wait. Time in which all of Swift's task threads are busy does not count.
+    /// - Parameters:
+    ///   - condition: the condition, checked at once and after each event.
+    ///   - limit: the maximum time to wait. Time in which all of Swift's task threads are busy does not count.
     /// - Throws: ``WaitFailure`` when `limit` has passed or the server was stopped.
     public func wait(until condition: Condition, within limit: Duration = .seconds(10)) async throws(WaitFailure) {
         let core = core

@@ -91,7 +91,9 @@ extension LoopbackServer {
 extension LoopbackServer.Response {
     /// Returns 200 with a body.
     ///
-    /// - Parameter type: the value of `Content-Type`; if nil, the field is left out.
+    /// - Parameters:
+    ///   - body: the body.
+    ///   - type: the value of `Content-Type`; if nil, the field is left out.
     public static func ok(_ body: Bytes, type: String? = nil) -> Self {
         var response = Self(body: .bytes(body))
         if let type { response.fields.append("Content-Type", type) }

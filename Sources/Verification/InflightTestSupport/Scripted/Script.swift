@@ -68,6 +68,7 @@ extension ScriptedTransport.Script {
     /// Returns a script with 200 and a body.
     ///
     /// - Parameters:
+    ///   - body: the body.
     ///   - chunks: the sizes of the body's pieces in bytes, repeated; if empty, the body is one piece.
     ///   - fields: the header fields.
     ///   - tellsLength: whether the length of the body is announced.

@@ -61,6 +61,7 @@ public enum Simulator {
     /// Runs the schedule of a seed on this thread.
     ///
     /// - Parameters:
+    ///   - seed: the seed of all choices: the same seed gives the same schedule.
     ///   - records: whether events are recorded in ``Report/lines``, which takes ten times as long.
     ///   - rule: a rule besides the contract's. It receives each line and returns its violation. It takes as long.
     public static func run(seed: UInt64, records: Bool = false, rule: Rule? = nil) -> Report {
