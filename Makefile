@@ -69,7 +69,7 @@ docs: deps ## build the documentation site into .build/docs: BASE=/ (path on the
 	@echo "==> documentation site"
 	@$(PLAN)
 	@Scripts/docs.py $(SCRATCH)/docs $(TEST_FLAGS)
-	@echo "==> Swift code of the first article"
+	@echo "==> Swift code of the articles"
 	@Scripts/check-snippets.py $(TEST_FLAGS)
 
 test-docs: docs ## test the site in headless Chromium at two widths, light and dark

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Type-checks the Swift blocks of Documentation/GettingStarted.md: Scripts/check-snippets.py FLAGS-OF-SWIFT-BUILD…
+"""Type-checks the Swift blocks of the README and the articles: Scripts/check-snippets.py FLAGS-OF-SWIFT-BUILD…
 
 The modules must have been built with the same flags. A block of declarations is compiled as it is. A block of
-statements becomes the body of a function, with the declarations that the article assumes. Blocks of a manifest are
+statements becomes the body of a function, with the declarations that the articles assume. Blocks of a manifest are
 skipped.
 """
 
@@ -14,21 +14,38 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ARTICLE = "Documentation/GettingStarted.md"
+ARTICLES = ["README.md", *sorted(
+    str(path.relative_to(ROOT)) for folder in ("", "Site") for path in (ROOT / "Documentation" / folder).glob("*.md"))]
 DECLARATION = re.compile(r"^(?:@\w+ |final |public )*(?:class|struct|enum|protocol|extension|func) ")
+# The modules that an article's blocks use without an import.
+IMPORTS = {
+    "Documentation/Extending.md": ["InflightConcurrency", "InflightCore", "InflightFoundation"],
+    "Documentation/Simulator.md": ["InflightContract", "InflightTestSupport"],
+    "Documentation/Telemetry.md": ["InflightConcurrency"],
+    "Documentation/Views.md": ["CGTK", "InflightGTK"],
+}
+# The declarations that the articles assume.
 ASSUMED = """import Foundation
 import Inflight
-import InflightCore
 
 struct ProgressBar { func show(_ fraction: Double?) {} }
+struct ImageView { func show(_ pixels: PixelBuffer) {} }
+func draw(_ pixels: PixelBuffer?) {}
 func show(_ result: Result<LoadedImage, LoadError>) {}
 func requests(of rows: Range<Int>) -> [ImageRequest] { [] }
+func fetchToken() async throws -> String { "" }
 enum Issue { static func record(_ message: String) {} }
-extension Cell { func draw(_ pixels: PixelBuffer?) {} }
 """
+ASSUMED_BY = {
+    "Documentation/GettingStarted.md": "extension Cell { func draw(_ pixels: PixelBuffer?) {} }\n",
+    "Documentation/Decoders.md": "import InflightCore\nfunc MyCodec() -> any ImageCodec { fatalError() }\n",
+}
 # A block may redeclare each of them.
-VARIABLES = """var request: ImageRequest = "", image: LoadedImage! = nil, task: ImageTask! = nil
-let url = "", token = "", png = Bytes([]), bar = ProgressBar(), pipeline = ImagePipeline.shared
+VARIABLES = """var request: ImageRequest = "", image: LoadedImage! = nil, response: LoadedResponse! = nil, task: ImageTask! = nil
+var configuration = ImagePipeline.Configuration()
+let url = "", signedURL = "", token = "", urls = [""], nextRequests: [ImageRequest] = []
+let png = Bytes([]), bar = ProgressBar(), view = ImageView(), pipeline = ImagePipeline.shared
+let queue = OperationQueue(), picture: OpaquePointer! = nil, hash: BlurHash! = nil
 """
 
 
@@ -39,7 +56,7 @@ def blocks(text):
             yield text.count("\n", 0, found.start(1)) + 1, found[1]
 
 
-def program(line, block, name=ARTICLE):
+def program(line, block, name):
     """A Swift file that compiles if the block does. The compiler reports line numbers of the article."""
     code = block.splitlines(keepends=True)
     imports = [each for each in code if each.startswith("import ")]
@@ -47,22 +64,30 @@ def program(line, block, name=ARTICLE):
     located = f'#sourceLocation(file: "{name}", line: {line})\n{body}#sourceLocation()\n'
     first = next((each for each in body.splitlines() if each and not each.startswith("//")), "")
     if not DECLARATION.match(first):
-        located = f"func block{line}() async throws {{\n{VARIABLES}do {{\n{located}}}\n}}\n"
-    return "".join(["import Foundation\n", "import Inflight\n", *imports, located])
+        located = f"@MainActor func block{line}() async throws {{\n{VARIABLES}do {{\n{located}}}\n}}\n"
+    assumed = [f"import {module}\n" for module in ["Foundation", "Inflight", *IMPORTS.get(name, [])]]
+    return "".join([*assumed, *imports, located])
 
 
 def main(flags):
     spec = importlib.util.spec_from_file_location("docs", ROOT / "Scripts" / "docs.py")
     docs = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(docs)
-    with tempfile.TemporaryDirectory(prefix="inflight-snippets-") as name:
-        folder = pathlib.Path(name)
-        (folder / "Assumed.swift").write_text(ASSUMED, encoding="utf-8")
-        for line, block in blocks((ROOT / ARTICLE).read_text(encoding="utf-8")):
-            (folder / f"Line{line}.swift").write_text(program(line, block), encoding="utf-8")
-        command = [docs.SWIFT + "c", "-typecheck", "-swift-version", "6", "-suppress-warnings", "-parse-as-library",
-                   "-enable-upcoming-feature", "MemberImportVisibility", *docs.compiler_flags(docs.built_in(flags))]
-        return subprocess.run([*command, *sorted(folder.glob("*.swift"))], cwd=ROOT, check=False).returncode
+    command = [docs.SWIFT + "c", "-typecheck", "-swift-version", "6", "-suppress-warnings", "-parse-as-library",
+               "-enable-upcoming-feature", "MemberImportVisibility", *docs.compiler_flags(docs.built_in(flags))]
+    failed = 0
+    for article in ARTICLES:
+        found = list(blocks((ROOT / article).read_text(encoding="utf-8")))
+        if not found:
+            continue
+        with tempfile.TemporaryDirectory(prefix="inflight-snippets-") as name:
+            folder = pathlib.Path(name)
+            assumed = ASSUMED_BY.get(article, "")
+            (folder / "Assumed.swift").write_text(ASSUMED + assumed, encoding="utf-8")
+            for line, block in found:
+                (folder / f"Line{line}.swift").write_text(program(line, block, article), encoding="utf-8")
+            failed |= subprocess.run([*command, *sorted(folder.glob("*.swift"))], cwd=ROOT, check=False).returncode
+    return failed
 
 
 if __name__ == "__main__":

@@ -148,11 +148,11 @@ class Snippets(unittest.TestCase):
         self.assertEqual(list(snippets.blocks(text)), [(7, "f()\n")])
 
     def test_statements_get_a_function_and_declarations_stand_for_themselves(self):
-        statements = snippets.program(7, "import A\n\n// First\nlet x = 1\n")
-        self.assertIn("import A\nfunc block7() async throws {", statements)
+        statements = snippets.program(7, "import A\n\n// First\nlet x = 1\n", "a.md")
+        self.assertIn("import A\n@MainActor func block7() async throws {", statements)
         self.assertIn('line: 7)\n\n\n// First\nlet x = 1\n#sourceLocation()\n}\n}\n', statements)
         for code in ("final class A {}\n", "@MainActor func f() {}\n", "// B\nstruct B {}\n"):
-            self.assertNotIn("func block", snippets.program(7, code))
+            self.assertNotIn("func block", snippets.program(7, code, "a.md"))
 
 
 class Pages(unittest.TestCase):
