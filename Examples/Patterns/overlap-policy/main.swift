@@ -31,4 +31,4 @@ for policy in [OverlapPolicy.rejectNew, .cancelRunning, .queue] {
 // Prints:
 // rejectNew: ["a finished(\"A\")", "b refused", "c refused"]
 // cancelRunning: ["a replaced", "b replaced", "c finished(\"C\")"]
-// queued: ["a finished(\"A\")", "b finished(\"B\")", "c finished(\"C\")"]
+// queue: ["a finished(\"A\")", "b finished(\"B\")", "c finished(\"C\")"]
