@@ -9,7 +9,7 @@ protocol CommandOptions: Equatable, Sendable {
 
     init()
 
-    /// Takes a positional argument.
+    /// Stores a positional argument.
     mutating func take(argument: String) throws(UsageError)
 
     /// Derives values from all options together, and rejects contradictions.
