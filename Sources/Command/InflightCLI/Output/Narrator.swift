@@ -37,7 +37,7 @@ final class Narrator {
     /// Whether the story of each URL is printed.
     var tellsStories: Bool { isVerbose }
 
-    /// Clears the progress line, to make room for other output.
+    /// Clears the progress line before other output.
     func clear() {
         guard lineIsShown else { return }
         stream.say("\r\u{1B}[K")
@@ -86,7 +86,7 @@ final class Narrator {
         say("\(shown): \(TerminalText.safe(text))")
     }
 
-    /// Prints a summary: on a terminal as a table with all failures, which a log has had already, elsewhere as a line.
+    /// Prints a summary: on a terminal a table with all failures; elsewhere a line, as a log has the failures already.
     func summarize(_ summary: Summary) {
         guard !isQuiet else { return }
         guard stream.isTerminal else { return say(summary.line) }
