@@ -1,4 +1,4 @@
-/// The options of one command: a value that the rows of its option table fill in.
+/// The options of one command, which the setters of its option table set.
 protocol CommandOptions: Equatable, Sendable {
     /// The name of the command on the command line.
     static var name: String { get }

@@ -2,7 +2,7 @@ import Glibc
 import Inflight
 import InflightConcurrency
 
-/// The wait of one thread, usually the main one, for the end of the work, and for Ctrl-C and SIGTERM meanwhile.
+/// Blocks one thread, usually the main one, until the work ends, and meanwhile handles SIGINT, SIGTERM and SIGHUP.
 ///
 /// The signals are blocked in every thread and accepted only here, so they are handled even if all other threads are
 /// busy or blocked.

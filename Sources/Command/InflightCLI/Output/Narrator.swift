@@ -2,7 +2,7 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// Reports to people on standard error: the progress line, failures, and, if requested, what happens to each URL.
+/// Reports to people on standard error: the progress line, failures, and, if requested, the steps of each URL.
 ///
 /// Confined to the run's queue. Text from servers, lists and files is made safe first.
 final class Narrator {
@@ -44,7 +44,7 @@ final class Narrator {
         lineIsShown = false
     }
 
-    /// Reports a failure. Equal ones of one origin are shown a few times and then counted, unless output is verbose.
+    /// Reports a failure. Unless output is verbose, equal failures of one origin are shown a few times, then counted.
     func failed(_ url: String, _ error: LoadError) {
         guard tellsFailures else { return }
         if !isVerbose, let origin = (try? ResourceURL(url))?.origin,
