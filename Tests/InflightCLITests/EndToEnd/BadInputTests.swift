@@ -160,7 +160,7 @@ final class BadInputTests: EndToEndSuite {
 
     @Test("--verify and --size find corrupt pixel data behind a valid structure")
     func verify() throws {
-        // The compressed data is replaced, and all checksums of the structure are right.
+        // The compressed data is replaced, and all checksums are valid.
         let empty = Pictures.hugePNG(60, 40)
         server.serve("/empty.png", .ok(empty))
         for options in [["--verify"], ["--size", "9x"]] {
@@ -234,7 +234,7 @@ final class BadInputTests: EndToEndSuite {
         "A file that cannot be written completely fails and leaves nothing behind",
         .enabled(if: !Sanitizer.isOn, "a sanitizer has files of its own, which the limit hits first"))
     func noRoom() throws {
-        // One block of 512 bytes, beyond which no file may grow: writing stops in the middle, as on a full disk.
+        // The maximum file size is one block of 512 bytes, so writing stops in the middle, as on a full disk.
         let result = place.run(
             ["get", server.url("/large.jpg"), "-o", "out", "--json"], prefix: "mkdir out; ulimit -f 1")
         #expect(result.status == 1)

@@ -7,7 +7,7 @@ import Testing
 @testable import InflightCLI
 @testable import InflightDisk
 
-/// `inflight cache` on caches that `inflight get` made, or that hold entries no server would let it fetch.
+/// `inflight cache` on caches that `inflight get` or these tests have filled.
 @Suite(.timeLimit(.minutes(10)))
 final class CacheCommandTests: EndToEndSuite {
     private struct Line: Decodable {
@@ -23,7 +23,7 @@ final class CacheCommandTests: EndToEndSuite {
         var entries, bodyBytes, bytes, entriesInFiles, leftovers, removed, bytesBefore: Int?
         var damage: [Damage]?
         var error: Failure?
-        // Fields of an entry only.
+        // Only in lines about an entry.
         var url, stored: String?
         var status: Int?
         var whole, inFile: Bool?

@@ -37,7 +37,7 @@ final class EndingTests: EndToEndSuite {
         server.serve("/slow/good.jpg", .ok(jpeg).held("slow", after: 100))
         server.serve("/other.jpg", .ok(jpeg))
         let outputs = ["-o", "out", "--report", "r.html", "--trace", "t.json"]
-        // The second is written and waits for its name, which the first may take.
+        // The second file is written, but its name depends on the first load.
         let command = RunningCommand(
             ["get", server.url("/slow/good.jpg"), server.url("/good.jpg"), server.url("/other.jpg")]
                 + ["--json", "--unordered", "--per-host", "2"] + outputs, in: place, pipesOutput: true)
@@ -57,7 +57,7 @@ final class EndingTests: EndToEndSuite {
         server.serve("/slow/good.jpg", .ok(jpeg).held("slow", after: 100))
         let others = (0..<8).map { "/other\($0).jpg" }
         for path in others { server.serve(path, .ok(jpeg)) }
-        // One slot is held, so the others load one by one: when the last is done, the second has long been written.
+        // One slot is held, so the others load one by one: when the last has ended, the second file has been written.
         let command = RunningCommand(
             ["get", server.url("/slow/good.jpg"), server.url("/good.jpg")] + others.map { server.url($0) }
                 + ["-o", "out", "--json", "--unordered", "--per-host", "2"], in: place, pipesOutput: true)
@@ -74,7 +74,7 @@ final class EndingTests: EndToEndSuite {
     func stuckOutput(_ signal: Int32) throws {
         let command = RunningCommand(
             ["get", "-i", "-", "--discard", "--json"], in: place, input: nil, pipesOutput: true)
-        // Far more lines than a pipe holds, so that it blocks in the middle of one.
+        // Far more output than a pipe holds, so that the command blocks in the middle of a line.
         let lines = String(repeating: "nonsense/\(String(repeating: "x", count: 1000))\n", count: 400)
         let writer = JoinableWriter(command, lines)
         defer { writer.join() }
@@ -146,7 +146,7 @@ final class EndingTests: EndToEndSuite {
     }
 }
 
-/// Types on a separate thread, because the pipe may be full.
+/// Types on a separate thread, because a full pipe blocks the writer.
 private final class JoinableWriter {
     private let finished = DispatchSemaphore(value: 0)
 

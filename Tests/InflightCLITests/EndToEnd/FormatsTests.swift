@@ -56,7 +56,7 @@ struct FormatsTests {
         #expect(lines["png"]?.decode.state == "present")
         let words = place.run("info", "--formats", environment: environment).text
         #expect(words.contains("AVIF, AVIF (encoding), HEIC, JPEG XL, TIFF, SVG: inflight-decoder-vips is not"))
-        // A program that is no decoder provides no formats either.
+        // A program that is not a decoder provides no formats either.
         let broken = try self.lines(
             place.run("info", "--formats", "--json", environment: ["INFLIGHT_DECODER": "/bin/true"]))
         #expect(broken["heic"]?.decode.state == "absent")

@@ -4,14 +4,14 @@ import InflightPictures
 import InflightTestSupport
 import Testing
 
-/// Files that demand more than they justify, and their cost: the peak memory of the command and of its decoders,
+/// Files that demand more resources than their size justifies: the peak memory of the command and of its decoders,
 /// according to the kernel, compared with that for a small valid image.
 @Suite("Malicious files", .timeLimit(.minutes(10)), .enabled(if: !Sanitizer.isOn, "a sanitizer has memory of its own"))
 struct HostileFileTests {
     private let place = TemporaryDirectory()
 
-    /// What one file may cost beyond its own bytes, in kilobytes: more than allocators vary between runs, and a tenth
-    /// of what the smallest of these files would take if its header were trusted.
+    /// The maximum cost of one file beyond its own bytes, in kilobytes: more than allocators vary between runs, and a
+    /// tenth of the memory that the smallest of these files would take if its header were trusted.
     private static let margin = 16_384
 
     @Test("An image that is huge only in its header is refused at no memory cost", arguments: HostileFile.sizes)

@@ -78,7 +78,7 @@ struct LabChildTests {
             try launcher.run("main-wait", patience: .milliseconds(200))
         }
         #expect(outcome.ending == .overdue)
-        // An end of its wait would have been recorded. Work on the other queue may begin, and be numbered, before that.
+        // The end of the wait would have been recorded. Work on the other queue may be recorded before the wait.
         #expect(Recording(events: outcome.events).span("semaphore.wait")?.endOrder == nil)
         #expect(outcome.errors.isEmpty)
     }

@@ -45,8 +45,8 @@ final class NetworkTests: EndToEndSuite {
     @Test("A list is read only as fast as its lines are loaded")
     func backPressure() throws {
         server.serveOthers { [jpeg] _ in .ok(jpeg).held("all") }
-        // Two load at once, and the engine holds four times as many. A bad line fails as soon as it is read, so it is
-        // reported after all earlier lines that had to end first.
+        // Two images load at once, and the run submits up to four times as many. An invalid line fails as soon as it is
+        // read, so it is reported after all lines that had to end before it was read.
         let lines = (0..<40).map { server.url("/\($0)") } + ["nonsense"] + (40..<50).map { server.url("/\($0)") }
         let command = RunningCommand(
             ["get", "-i", "-", "--discard", "--json", "--unordered", "--concurrency", "2"], in: place,

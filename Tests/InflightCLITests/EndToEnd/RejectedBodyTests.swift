@@ -92,8 +92,8 @@ struct RejectedBodyTests {
             ])
     }
 
-    /// The image with one bit flipped: the last one that its decoder notices, but not the check of its structure. If
-    /// there is none, as in PNG with its checksums, the one in the middle.
+    /// The image with one flipped bit: the last one that its decoder detects, but the check of its structure does not.
+    /// If there is none, as in PNG with its checksums, a bit in the middle.
     private static func flipped(_ whole: Bytes) -> Bytes {
         func flipped(_ position: Int) -> Bytes {
             var bytes = whole.array

@@ -7,7 +7,7 @@ import Testing
 
 @testable import InflightCLI
 
-/// Queries whether a terminal shows pixels, with terminals that reply yes, no, late and not at all.
+/// Queries for graphics support, with terminals that reply yes, no, late or not at all.
 @Suite("inflight show: graphics query", .timeLimit(.minutes(10)))
 struct ShowPixelsTests {
     private let place = TemporaryDirectory()

@@ -30,7 +30,7 @@ struct HalfBlocksTests {
         #expect(
             text([red, red, blue, blue], width: 2) == ["\u{1B}[38;2;255;0;0;48;2;0;0;255m▀▀\u{1B}[0m"])
         #expect(text([red, red, red, red], width: 2) == ["\u{1B}[48;2;255;0;0m  \u{1B}[0m"])
-        // The other half block shows the same two colours the other way round.
+        // The other half block shows the same two colours in reverse order.
         #expect(
             text([red, blue, blue, red], width: 2) == ["\u{1B}[38;2;255;0;0;48;2;0;0;255m▀▄\u{1B}[0m"])
     }

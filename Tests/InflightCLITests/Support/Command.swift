@@ -81,7 +81,7 @@ final class RunningCommand {
         }
         unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
 
-        // A failure is final at once, unless the test is about retries.
+        // Disables retries, except in tests about retries.
         var arguments = arguments
         if arguments.first == "get", !arguments.contains("--retries") {
             arguments.insert(contentsOf: ["--retries", "0"], at: 1)
@@ -164,7 +164,7 @@ final class RunningCommand {
         var status: Int32 = 0
         var usage = rusage()
         while unsafe wait4(pid, &status, 0, &usage) == -1 && errno == EINTR {}
-        // Negative after a signal: the command never ends by one, so the tests would notice.
+        // Negative after a signal, so that tests fail, because the command never ends by one.
         let signal = status & 0x7F
         return CommandResult(
             status: signal == 0 ? status >> 8 & 0xFF : -signal, output: directory.read("out") ?? [],

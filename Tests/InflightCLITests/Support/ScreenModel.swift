@@ -4,8 +4,8 @@ import FoundationEssentials
 
 /// A terminal's screen as data: output becomes cells with a character and two colours, and images.
 ///
-/// Written from the standards that the command names, not from the command. It supports the sequences that the command
-/// needs and records all others as unknown, so that no stray sequence goes unnoticed.
+/// It implements the standards that the command cites, independently of the command. It supports the sequences that
+/// the command needs and records all others as unknown, so that no stray sequence goes unnoticed.
 struct ScreenModel {
     struct Cell: Equatable {
         var character: Character = " "
@@ -34,7 +34,7 @@ struct ScreenModel {
     private(set) var cursorIsVisible = true
     /// The queries that a terminal has to reply to.
     private(set) var questions: [String] = []
-    /// Sequences that this model does not know.
+    /// Sequences that this model does not support.
     private(set) var unknown: [String] = []
     private(set) var clearings = 0
 

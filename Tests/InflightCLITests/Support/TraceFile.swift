@@ -112,7 +112,7 @@ struct TraceFile: Decodable {
             .map { "track \($0) has no name" }
     }
 
-    /// Threads that a viewer would confuse if it knew threads by their numbers alone.
+    /// Threads that a viewer could not distinguish by their numbers alone.
     private var ambiguousThreads: [String] {
         let processes = Set(traceEvents.compactMap(\.pid))
         return Dictionary(grouping: traceEvents.filter { $0.tid != $0.pid }, by: { $0.tid ?? 0 })

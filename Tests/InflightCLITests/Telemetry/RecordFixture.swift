@@ -8,7 +8,7 @@ struct RecordFixture {
     private static let hosts = ["images.example.org", "cdn.example.net", "photos.example.com", "static.example.edu"]
     private var state: UInt64 = 0x9E37_79B9_7F4A_7C15
     private var record = RunRecord(command: "", startedAt: "2026-03-14T15:09:26.535Z", duration: 0)
-    /// When each slot of the network lane becomes free.
+    /// The time at which each slot of the network lane becomes free.
     private var places = [Int](repeating: 0, count: 16)
     private var arrivals: [(at: Int, bytes: Int64)] = []
 
@@ -218,7 +218,7 @@ extension RunRecord {
             load.error = Failure(code: text, stage: text, message: text)
             load.spans = [Span(stage: .download, start: start, end: start + 4_000, job: index)]
             load.marks = [Mark(kind: .retried, at: start + 2_000, why: text)]
-            // One has a real image; the others have text in its place.
+            // One load has a real thumbnail; the others have text instead.
             load.thumbnail =
                 index == 3 ? (try? Pictures.make(.webp, 40, 48).array) : Array(text.utf8)
             record.loads.append(load)

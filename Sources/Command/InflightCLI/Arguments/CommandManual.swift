@@ -1,12 +1,12 @@
-/// What the help and the man page of a command state besides its options.
+/// The texts of a command's help and man page, except for its options.
 struct CommandManual: Sendable {
     /// What the command does, as a verb phrase of a few words.
     var summary: String
     /// The arguments as listed in the general help, such as `URL…`.
     var arguments: String
-    /// What a shell suggests for an argument.
+    /// The completion that a shell offers for an argument.
     var suggestion = Suggestion.none
-    /// Each way to call the command, without the command itself.
+    /// The usage lines, without the command itself.
     var usage: [String]
     /// Paragraphs above the options.
     var introduction: String
@@ -53,7 +53,7 @@ extension CommandManual {
         name: "~/.cache/inflight", meaning: "the default cache folder, unless XDG_CACHE_HOME is set"
     )
     static let colorVariable = (name: "NO_COLOR", meaning: "if not empty, print no colours")
-    /// What every command reads that loads images.
+    /// The variables read by every command that loads images.
     static let loadingVariables = [
         (
             name: "http_proxy, https_proxy, all_proxy, no_proxy",

@@ -1,4 +1,4 @@
-/// The options of one command: a value that the rows of its option table fill in.
+/// The options of one command, which the setters of its option table set.
 protocol CommandOptions: Equatable, Sendable {
     /// The name of the command on the command line.
     static var name: String { get }
@@ -9,7 +9,7 @@ protocol CommandOptions: Equatable, Sendable {
 
     init()
 
-    /// Takes a positional argument.
+    /// Stores a positional argument.
     mutating func take(argument: String) throws(UsageError)
 
     /// Derives values from all options together, and rejects contradictions.

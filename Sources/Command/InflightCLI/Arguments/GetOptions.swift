@@ -6,13 +6,13 @@ struct GetOptions: CommandOptions {
     enum Treatment: Equatable, Sendable {
         /// Store the body unchanged after its structure was validated; if `verified`, also decode it.
         case asItCame(verified: Bool)
-        /// Store the body unchanged, whatever it is.
+        /// Store the body unchanged and unchecked.
         case anything
         /// Decode the image, resize it and encode it again.
         case remade
     }
 
-    /// Values that mean something only in combination with other options.
+    /// Values whose meaning depends on other options.
     struct Given: Equatable, Sendable {
         var size: OptionValue.Sides?
         var fit: Resize.Fit?
@@ -69,7 +69,7 @@ struct GetOptions: CommandOptions {
     /// Whether the report shows thumbnails.
     var wantsThumbnails: Bool { report != nil }
 
-    /// Whether the bytes of the only URL go to standard output.
+    /// Whether the output for the only URL is written to standard output.
     var writesToStandardOutput: Bool { output == nil && !discards }
 
     /// Whether there is a single URL, and no list.

@@ -12,9 +12,9 @@ struct Option<Options> {
     /// The help text; if `nil`, the help does not list the option.
     let help: String?
     let valueCount: Int
-    /// What a shell suggests for the first value.
+    /// The completion that a shell offers for the first value.
     let suggestion: Suggestion
-    /// Whether the values of several such options add up.
+    /// Whether the option may occur several times, each occurrence adding its value.
     let isRepeatable: Bool
     let set: Setter
 
@@ -54,7 +54,7 @@ struct Option<Options> {
         Option(usage, help, values: 0) { _, _ in }
     }
 
-    /// Returns the same option for a command whose options contain these.
+    /// Returns the same option for a command that stores these options in `part`.
     func of<Whole>(_ part: WritableKeyPath<Whole, Options>) -> Option<Whole> {
         Option<Whole>(from: self) { options, value in try set(&options[keyPath: part], value) }
     }
@@ -79,14 +79,15 @@ struct Option<Options> {
     private static var textColumn: Int { 24 }
 }
 
-/// What a shell suggests for a value or an argument.
+/// The completion that a shell offers for a value or an argument.
 enum Suggestion: Equatable, Sendable {
     case none
     case file
     case folder
     case words([String])
 
-    /// Returns the form for a shell: one of these texts, or the result for the words, separated by spaces.
+    /// Returns the completion in a shell's syntax: one of these texts, or the result of `words` for the list of words,
+    /// separated by spaces.
     func form(none: String = "", file: String, folder: String, words: (String) -> String) -> String {
         switch self {
         case .none: none

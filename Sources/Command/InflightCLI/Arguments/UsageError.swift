@@ -1,4 +1,4 @@
-/// A usage error: one line that says what is wrong with the arguments, and exit status 64.
+/// A usage error: one line that describes the problem with the arguments, and exit status 64.
 struct UsageError: Error, Equatable {
     var message: String
     /// The command whose help to refer to; if `nil`, the general help.

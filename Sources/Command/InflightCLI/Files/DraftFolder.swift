@@ -3,8 +3,9 @@ import Glibc
 /// A hidden folder beside the output files of a run, for files that are not complete yet. It is removed with the run. A
 /// later run removes the folder that a killed run has left.
 ///
-/// Each run holds a lock on a file in its folder (`flock`), which the kernel releases when the process ends. So neither
-/// a reused process ID nor another container misleads. On a file system without such locks, nothing is removed.
+/// Each run holds a lock on a file in its folder (`flock`), which the kernel releases when the process ends. Unlike a
+/// stored process ID, a lock is reliable across containers and after IDs are reused. On a file system without such
+/// locks, nothing is removed.
 ///
 /// May be used from any thread.
 final class DraftFolder: Sendable {
@@ -23,7 +24,7 @@ final class DraftFolder: Sendable {
     init(in parent: Int32) throws(SystemError) {
         for name in Self.names(in: parent) where name.hasPrefix(Self.prefix) { Self.removeAbandoned(name, in: parent) }
         self.parent = parent
-        // Another run may take the folder for abandoned before it is locked. Then try again.
+        // Before the folder is locked, another run may remove it as abandoned. Then try again.
         for _ in 0..<16 {
             let name = Self.prefix + String(UInt64.random(in: 0 ... .max), radix: 36)
             guard unsafe mkdirat(parent, name, 0o700) == 0 else {

@@ -81,7 +81,8 @@ final class FileStore: Sendable {
         }
     }
 
-    /// Gives a draft its name. It replaces an existing file of that name; a symbolic link is replaced, not followed.
+    /// Renames a draft to its final name. An existing file of that name is replaced. A symbolic link is replaced, too,
+    /// not followed.
     func publish(_ draft: Draft, as name: String) throws(LoadError) {
         // An implicit conversion would allocate memory for each name.
         let status = unsafe draft.name.withCString { hidden in

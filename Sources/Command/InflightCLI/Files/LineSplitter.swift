@@ -1,11 +1,11 @@
-/// Splits a stream of bytes into lines, and holds no more than one of them.
+/// Splits a stream of bytes into lines. It buffers only an incomplete line and the bytes appended last.
 struct LineSplitter {
     enum Line: Equatable {
         /// A line without its terminator, and without leading and trailing white space.
         case text([UInt8])
         /// A line beyond the limit: its number and its beginning. The rest is skipped, not stored.
         case tooLong(number: Int, beginning: [UInt8])
-        /// A line beyond `longest`, taken for endless: its number. No lines follow.
+        /// A line beyond `longest`, which counts as endless: its number. No lines follow.
         case endless(number: Int)
     }
 

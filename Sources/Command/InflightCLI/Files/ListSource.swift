@@ -2,10 +2,10 @@ import Dispatch
 import Glibc
 import InflightConcurrency
 
-/// The lines of a list, read from a descriptor on demand and no faster.
+/// The lines of a list, read from a descriptor only on demand.
 ///
 /// Confined to `queue`, which it never blocks. If no bytes are available, it calls `onReadable` once on the queue when
-/// there are some.
+/// some arrive.
 final class ListSource {
     static let longestLine = 256 * 1024
     /// The length in bytes beyond which a line counts as endless, as that of `/dev/zero` does.
@@ -90,7 +90,7 @@ final class ListSource {
             failure = SystemError.last.text
             isAtEnd = true
         }
-        // The thread of the waiter ends with it.
+        // Releasing the waiter ends its thread.
         if isAtEnd { waiter = nil }
     }
 
@@ -116,7 +116,8 @@ private final class Waiter: @unchecked Sendable {
     private let queue: DispatchQueue
     private weak var source: ListSource?
     private let thread = WorkerThreads(count: 1, name: "inflight-list")
-    /// A pipe, whose other end is closed to end the wait. Without one (-1), the thread waits for the list alone.
+    /// The reading end of a pipe. Closing its other end ends the wait. If -1, there is no pipe, and the thread waits
+    /// for the list alone.
     private let stopping: Int32
     private let end: Int32
     private var isStopped = false
@@ -133,12 +134,12 @@ private final class Waiter: @unchecked Sendable {
     }
 
     deinit {
-        // No thread is waiting any more, because each retains this object.
+        // No wait is pending, because each one retains this object.
         stop()
         if stopping >= 0 { close(stopping) }
     }
 
-    /// Ends the wait. Called on the queue. A pending wait reports nothing any more.
+    /// Ends the wait. Called on the queue. The source ignores the report of a wait that is still pending.
     func stop() {
         guard !isStopped else { return }
         isStopped = true

@@ -1,9 +1,8 @@
 import InflightDisk
 
-/// Remembers a value for each key over a whole run: in memory while they are few, in an unnamed database when they are
-/// many.
+/// Stores a value for each key for a whole run. Entries beyond ``Limits`` move from memory to an unnamed database.
 ///
-/// If the database cannot be created or written, it continues in memory, which costs more but stays correct.
+/// If the database cannot be created or written, further entries stay in memory, without a limit.
 final class LongMemory {
     struct Limits {
         var entries = 20_000
@@ -12,8 +11,8 @@ final class LongMemory {
 
     private let limits: Limits
     private let makeTable: () throws -> TemporaryTable
-    /// By text, not by bytes: a short key is stored in place, and a longer one shares its owner's storage. File names
-    /// that differ only in their Unicode normalization count as equal here, and get different numbers.
+    /// Keyed by strings, not by byte arrays: a short string is stored inline, and a longer one shares its owner's
+    /// storage. File names that differ only in their Unicode normalization are equal here, and get different numbers.
     private var recent: [String: [UInt8]] = [:]
     private var recentBytes = 0
     private var disk: TemporaryTable?

@@ -1,23 +1,23 @@
 /// Allocates file names, unique within a run and in request order: `a.jpg`, `a-2.jpg`.
 ///
 /// The extension is known only when a load has ended, and loads end in any order. So a load gets its name when all
-/// earlier loads that might want the same name have ended: those with the same stem and, if the stem ends in a number
-/// (`a-2`), those whose numbered name it might be.
+/// earlier loads that could get the same name have ended: those with the same stem and, if the stem ends in a number
+/// (`a-2`), those that could get it as their numbered name.
 ///
-/// A failed load keeps its expected name. So the same list gives the same names in a later run in which that load
-/// succeeds.
+/// A failed load reserves its expected name, so that the same list leads to the same names in a later run in which that
+/// load succeeds.
 struct NameBook {
     enum Ending: Equatable {
-        /// There are bytes to name.
+        /// The load has a file to name.
         case stored(NameParts)
         case failed(expected: NameParts)
-        /// A file from an earlier run has that name, and stays.
+        /// A file of an earlier run has that name, and is kept.
         case existing(String)
     }
 
     struct Decision: Equatable {
         var id: Int
-        /// The name; `nil` if the load failed, or if an earlier run's file stays.
+        /// The name; `nil` if the load failed, or if an earlier run's file is kept.
         var name: String?
     }
 
@@ -33,14 +33,14 @@ struct NameBook {
     private let expected = LongMemory()
     /// The loads without a name, in request order, by the beginnings of their stems (``queue(of:)``).
     private var waiting: [String: [Load]] = [:]
-    /// For each such queue, the queues whose first load waits until it advances.
+    /// For each of these queues, the queues whose first load waits for it to advance.
     private var dependents: [String: Set<String>] = [:]
 
     init(memory: LongMemory) {
         allocated = memory
     }
 
-    /// Whether every load has its name.
+    /// Whether no load waits for its name.
     var isEmpty: Bool { waiting.isEmpty }
 
     /// - Parameter id: Greater than every earlier one.
@@ -82,7 +82,8 @@ struct NameBook {
         take(parts, parts.name(number: 1), number, in: expected)
     }
 
-    /// Names the first loads of a queue, as far as they have ended.
+    /// Names the loads at the front of a queue, up to the first that has not ended or waits for another queue.
+    ///
     /// - Returns: Whether any load was named.
     private mutating func advance(_ name: String, into decisions: inout [Decision]) -> Bool {
         guard let queue = waiting.index(forKey: name) else { return false }
@@ -147,7 +148,7 @@ struct NameBook {
         if number > 1, memory[parts.name(number: number)] != nil { return true }
         let bare = NameParts(stem: parts.stem).name(number: number)
         if parts.fileExtension != nil, memory[bare] != nil { return true }
-        // An earlier load is still pending, and wants the name that this number would give.
+        // An earlier load that is still pending may get the name with this number.
         guard number > 1, let id else { return false }
         let other = Self.queue(of: bare)
         guard other != Self.queue(of: parts.stem), let first = waiting[other]?.first else { return false }
@@ -156,11 +157,11 @@ struct NameBook {
 
     /// Returns the queue of a stem, shared by stems that may lead to one name: equal ones, and long truncated ones.
     private static func queue(of stem: String) -> String {
-        // A truncated stem keeps far more than this beside the longest number and extension.
+        // A truncated stem is far longer than this, even with the longest number and extension.
         stem.utf8.count <= 64 ? stem : String(decoding: stem.utf8.prefix(64), as: UTF8.self)
     }
 
-    /// Returns `a` for `a-2`: the stem whose numbered name this may be.
+    /// Returns `a` for `a-2`: the stem of which this may be a numbered name.
     private static func parent(of stem: String) -> String? {
         guard let dash = stem.utf8.lastIndex(of: UInt8(ascii: "-")), dash != stem.startIndex else { return nil }
         let digits = stem.utf8[stem.utf8.index(after: dash)...]

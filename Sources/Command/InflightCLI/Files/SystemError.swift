@@ -8,7 +8,7 @@ struct SystemError: Error, Equatable {
 
     /// The system's message, such as "No space left on device".
     var text: String {
-        // The code also means that a link was refused, not only that there were too many.
+        // The code is also used for a single link that was refused, not only for too many links.
         if code == ELOOP { return "Symbolic link not followed" }
         var buffer = [CChar](repeating: 0, count: 256)
         return unsafe buffer.withUnsafeMutableBufferPointer { buffer in

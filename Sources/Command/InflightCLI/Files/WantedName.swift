@@ -14,7 +14,7 @@ struct WantedName: Hashable, Sendable {
     private let pictureFormat: ImageFormat?
     /// The extension, if it does not belong to an image format.
     let otherExtension: String?
-    /// The name as the user chose it, which no format changes.
+    /// The name that the user chose, if any. The image's format does not change it.
     private let chosen: NameParts?
 
     /// Creates a name from the last component of the URL's path, percent-decoded and made safe.
@@ -28,7 +28,7 @@ struct WantedName: Hashable, Sendable {
         }
     }
 
-    /// Creates a name that the user chose: it is used as it is.
+    /// Creates a name that the user chose, which is used unchanged.
     init(chosen: String) {
         let dot = chosen.utf8.lastIndex(of: UInt8(ascii: ".")).flatMap { $0 == chosen.startIndex ? nil : $0 }
         stem = String(chosen[..<(dot ?? chosen.endIndex)])
@@ -56,7 +56,7 @@ struct WantedName: Hashable, Sendable {
     private init(
         stem: String, pictureExtension: String? = nil, pictureFormat: ImageFormat? = nil, otherExtension: String? = nil
     ) {
-        // Commands would take a leading dash for an option, and a name without visible characters could not be seen.
+        // Commands would parse a leading dash as an option, and users could not see a name without visible characters.
         let isPlain = stem.unicodeScalars.first != "-" && stem.unicodeScalars.contains(where: TerminalText.isVisible)
         self.stem = isPlain ? stem : "image" + stem
         self.pictureExtension = pictureExtension
@@ -81,7 +81,8 @@ struct WantedName: Hashable, Sendable {
         return NameParts(stem: stem(looksAtBytes: true), fileExtension: format.fileExtension)
     }
 
-    /// Returns the name parts of bytes stored without inspection: the URL's extension, or that of their media type.
+    /// Returns the name parts of an uninspected body: the extension is that of the URL or, without one, that of the
+    /// media type.
     func parts(forMediaType mediaType: String?) -> NameParts {
         if let chosen { return chosen }
         if let own = pictureExtension ?? otherExtension { return NameParts(stem: stem, fileExtension: own) }
@@ -108,7 +109,7 @@ struct WantedName: Hashable, Sendable {
                 result.append(scalar)
             }
         }
-        // By scalars: a dot with a combining mark is another character, but hides a file all the same.
+        // Compared by scalar: a dot with a combining mark is another character, but it hides a file, too.
         let name = result.drop { $0 == "." || $0.properties.isWhitespace }
         let end = name.lastIndex { !$0.properties.isWhitespace }.map { name.index(after: $0) } ?? name.startIndex
         return String(name[..<end])

@@ -42,7 +42,8 @@ final class WholeFile: Sendable {
         close(parent)
     }
 
-    /// Follows the user's or system's links, so that their targets are replaced. Another user's could lead anywhere.
+    /// Follows links that belong to the user or to root, so that their targets are replaced. Refuses links of other
+    /// users, because they could point anywhere.
     private static func target(of path: String) throws(SystemError) -> String {
         var (place, status) = (path, stat())
         for _ in 0..<40 {

@@ -52,7 +52,7 @@ extension GetRun {
     }
 
     private func summarize() {
-        // With the image on standard output, what failed has been printed, and nothing else is news.
+        // If the image goes to standard output, a failure has been printed already, and a summary adds nothing.
         guard !options.writesToStandardOutput || options.network.isVerbose || interruption != nil else { return }
         reporter.totals.requests = max(0, pipeline.statistics.exchanges - localLoads)
         var summary = Summary(totals: reporter.totals, elapsed: clock.now() - start)

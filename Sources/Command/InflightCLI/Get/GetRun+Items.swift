@@ -25,7 +25,7 @@ extension GetRun {
         return step
     }
 
-    /// Looks for the file of an earlier run. It runs on the queue, because names are expected in request order.
+    /// Looks for the file of an earlier run. It runs on the queue, because expected numbers depend on request order.
     private func lookUp(_ item: ListItem) {
         let candidates = work.existingParts(item.wanted).map { ($0, names.expectedNumber($0)) }
         let paths = candidates.map { $0.name(number: $1) }
@@ -115,7 +115,7 @@ extension GetRun {
         }
     }
 
-    /// Gives files their names.
+    /// Publishes the files whose names were decided, and remembers the item if its own name is not.
     ///
     /// - Parameter item: The item whose file was just written.
     func decide(_ decisions: [NameBook.Decision], for item: ListItem? = nil) {

@@ -2,7 +2,7 @@ import Dispatch
 import Inflight
 import InflightCore
 
-/// Takes lines, as many as the run can work on.
+/// Takes lines, up to the limits of the run.
 extension GetRun {
     var outstanding: Int { max(reporter.outstanding, live.count) }
 
@@ -11,10 +11,10 @@ extension GetRun {
             && reporter.outstandingBytes < Self.mostOutstandingBytes
     }
 
-    /// Takes as many lines as can be worked on now.
+    /// Takes lines until a limit is reached.
     func pump() {
         guard !isEnding else { return }
-        // Looking up an earlier file reads it completely, so other work gets its turn after each one.
+        // Each lookup of an earlier file reads it completely, so other blocks of the queue run between two lookups.
         for _ in 0..<(looksUp ? 1 : Self.linesAtOnce) {
             guard canTakeMore else { return }
             if let url = arguments.popFirst() {

@@ -1,7 +1,7 @@
 import Inflight
 import InflightCore
 
-/// Progressive previews, stored as files beside the image. Each appears, complete, as soon as it can be displayed.
+/// Progressive previews, stored as files beside the image. Each file appears complete, as soon as its preview is ready.
 extension GetRun {
     func showPreview(of item: ListItem) -> @Sendable (ImageTask, ImagePreview) -> Void {
         { [self] _, preview in
@@ -20,7 +20,8 @@ extension GetRun {
         }
     }
 
-    /// Returns the next preview's name. The image's own is fixed only when its load ends; this one is unique too.
+    /// Returns a unique name for the next preview. It does not depend on the name of the image, which is decided only
+    /// when the load ends.
     private func nextPreviewName(_ item: ListItem) -> String {
         let stem = item.previewStem ?? newPreviewStem(item)
         item.previewStem = stem
@@ -28,7 +29,7 @@ extension GetRun {
     }
 
     private func newPreviewStem(_ item: ListItem) -> String {
-        // Truncated, so that the numbers after it never are.
+        // Truncated to leave space for the numbers that follow.
         let wanted = NameParts.cut(item.wanted.stem(looksAtBytes: true), to: WantedName.limit - 40)
         var number = 1
         while true {

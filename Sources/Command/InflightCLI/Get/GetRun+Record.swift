@@ -14,14 +14,14 @@ extension GetRun {
         }
     }
 
-    /// A line has joined a load in flight.
+    /// A line was coalesced with a load in flight.
     func record(_ waiter: ListItem.Waiter, joined item: ListItem) {
         guard let recorder, item.taskNumber > 0 else { return }
         let (number, line) = (item.taskNumber, waiter.line)
         recorder.note { $0.claimed(number, by: line) }
     }
 
-    /// The run's own threads have done some work.
+    /// The command itself has processed a body.
     func record(_ work: [OwnWork], of item: ListItem) {
         guard let recorder else { return }
         let (line, subject) = (item.waiters[0].line, item.url.string)
@@ -39,7 +39,7 @@ extension GetRun {
     ///
     /// - Parameters:
     ///   - digest: The digest; `nil` if the run ended first.
-    ///   - start: The start of its duration, which lasts until `end`, for the record as for the line of JSON.
+    ///   - start: The start of the line's duration, which lasts until `end`, in the record and in the line of JSON.
     func record(
         _ waiter: ListItem.Waiter, _ digest: Report.Digest?, from: String?, story: @autoclosure () -> Story?,
         start: MonotonicTime, end: MonotonicTime
@@ -68,7 +68,7 @@ extension GetRun {
         recorder.note { [load, repeats, key] book in
             var load = load
             load.start = book.microseconds(start)
-            // Rounded like that of the line, so that both report the same duration.
+            // Rounded as in the line of JSON, so that both report the same duration.
             load.end = load.start + duration
             for index in load.marks.indices { load.marks[index].at = load.end }
             if let repeats {
@@ -84,8 +84,8 @@ extension GetRun {
         }
     }
 
-    /// Makes a thumbnail for the report, if possible. It runs after the load has ended, so that it counts towards no
-    /// load's time.
+    /// Makes a thumbnail for the report, if possible. It runs after the load has ended, so that no load's duration
+    /// includes it.
     func show(_ subject: ThumbnailSubject?, of item: ListItem) {
         guard let recorder, let subject, !isEnding else { return }
         if case .file(_, let format, let pixels) = subject {
@@ -106,7 +106,7 @@ extension GetRun {
         }
     }
 
-    /// Prints what happened to the ended loads, if that is requested.
+    /// Prints the stories of the loads that have ended, if requested.
     func tellStories() {
         guard let recorder, narrator.tellsStories else { return }
         for story in recorder.takeStories() {

@@ -40,7 +40,7 @@ extension GetRun {
 
     private func remove(_ item: ListItem) {
         live[item.key] = nil
-        // The item has no file of its own under the name that it asked for.
+        // Without a file of its own, the item only reserves its expected name.
         guard names.awaits(item.id, stem: stem(of: item)) else { return }
         decide(names.ended(item.id, stem: stem(of: item), .failed(expected: work.expectedParts(item.wanted))))
     }

@@ -10,11 +10,11 @@ import InflightCore
 /// progress ticks. So no locks are needed here. Slow work has threads of its own (``PictureWork/isSlow(_:)``).
 // Unchecked: mutable state is accessed only on `queue`, or before the run starts.
 final class GetRun: @unchecked Sendable {
-    /// The maximum number of lines not reported yet: their files wait for a name, or they wait for earlier lines.
+    /// The maximum number of lines not reported yet, such as those that wait for a file name or for earlier lines.
     static let mostOutstanding = 4096
-    /// The maximum number of bytes that the URLs and lines of those take in memory.
+    /// The maximum number of bytes of memory for their URLs and their lines of JSON.
     static let mostOutstandingBytes = 8 << 20
-    /// The number of lines taken before other work gets its turn on the queue.
+    /// The maximum number of lines taken before other blocks of the queue run.
     static let linesAtOnce = 256
 
     let options: GetOptions
@@ -40,12 +40,12 @@ final class GetRun: @unchecked Sendable {
     var list: ListSource?
     /// The items in flight, by key.
     var live: [String: ListItem] = [:]
-    /// The items whose files wait for earlier items to get their names.
+    /// The items with a written file whose name depends on earlier items.
     var unnamed: [Int: ListItem] = [:]
     var nextID = 0
     /// The number of items whose body is being fetched or is in memory.
     var loading = 0
-    /// The number of jobs that the worker threads have not returned.
+    /// The number of unfinished jobs of the worker threads.
     var pendingWork = 0
     var thumbnails = ThumbnailBudget()
     var memory = LongMemory()
@@ -90,9 +90,10 @@ final class GetRun: @unchecked Sendable {
         }
     }
 
-    /// Returns the folder, and the file's name if there is one, that a path after `-o` stands for.
+    /// Splits the path of `-o` into the folder and, if the path names a file, the file's name.
     ///
-    /// For a single URL it is a file's path if a file is there, or nothing is there and the name has an extension.
+    /// The path names a file only for a single URL, if it exists and is no folder, or if it does not exist and has an
+    /// extension.
     private static func place(of path: String, isOfOneURL: Bool) -> (directory: String, name: String?) {
         let (directory, name) = WholeFile.split(path)
         var status = stat()
@@ -119,7 +120,7 @@ final class GetRun: @unchecked Sendable {
         }
     }
 
-    /// Warns about something that concerns the whole run. May be called from any thread.
+    /// Prints a warning about the whole run. May be called from any thread.
     func warn(_ text: String) {
         queue.async { [self] in narrator.warn(text) }
     }

@@ -9,13 +9,13 @@ struct ItemMachine<Load, Made> {
         case loading(Load?)
         /// The body is being checked, encoded and written.
         case making
-        /// The file is written. It waits, because an earlier item may get the name that it wants.
+        /// The file is written, and waits for its name, because an earlier item may get the same one.
         case unnamed(Made)
         case ended
     }
 
     enum Event {
-        /// Nothing can be stored.
+        /// The output folder cannot be used.
         case refused
         case lookedUp(isFound: Bool)
         case loadBegan(Load)

@@ -60,7 +60,7 @@ final class PictureWork: Sendable {
         return options.writesToStandardOutput || response.body.count > Self.mostQuickBytes
     }
 
-    /// Processes a body that stays as received.
+    /// Processes a body that is stored unchanged.
     func keep(_ response: LoadedResponse, wanted: WantedName) throws(LoadError) -> Made {
         try checkNotCancelled()
         var report = Report(
@@ -129,7 +129,7 @@ final class PictureWork: Sendable {
         var subject: ThumbnailSubject?
     }
 
-    /// Returns the first of these names that an earlier run has given to a complete file.
+    /// Returns the first of these names under which an earlier run has stored a complete file.
     func existing(_ names: [String]) -> Existing? {
         guard let store else { return nil }
         for (index, name) in names.enumerated() {

@@ -37,7 +37,7 @@ enum LocalPicture {
                         message: "The image header exceeds the limit of \(limit) bytes. "
                             + "Raise --max-bytes if you trust the file.")
                 }
-                // At least doubled each time, so that the total number of bytes read stays proportional.
+                // At least doubled each time, so that the total number of bytes read is proportional to those needed.
                 wanted = min(limit, max(count, wanted * 2))
             }
         }

@@ -7,7 +7,8 @@ struct LabCommand: Sendable {
     /// The file of `--svg`, opened before anything else.
     var drawing: WholeFile?
 
-    /// Runs all of them. Blocks the calling thread, which must not be the main one: the main queue has to be served.
+    /// Runs the requested experiments. Blocks the calling thread, which must not be the main one, because the main
+    /// thread has to serve the main queue.
     ///
     /// - Returns: The exit status.
     func run() -> Int32 {
@@ -32,7 +33,7 @@ struct LabCommand: Sendable {
         return draw(results) ? status : CommandLineTool.ExitStatus.failure
     }
 
-    /// - Returns: `nil` if the experiment could not be performed, which has been reported.
+    /// - Returns: `nil` if the experiment could not be performed; the reason has been reported.
     private func perform(_ experiment: Experiment) throws(StandardStream.WriteError) -> [Scene]? {
         let text = Self.text
         if !options.json { try say(text.head(experiment)) }
@@ -64,7 +65,7 @@ struct LabCommand: Sendable {
         try StandardStream.output.write(Array((lines.joined(separator: "\n") + "\n").utf8))
     }
 
-    /// The text for the terminal as it is now; for other outputs, as wide as `COLUMNS` says.
+    /// The renderer for the terminal's current width; for other outputs, for the width in `COLUMNS`.
     private static var text: ExperimentText {
         ExperimentText(columns: columns, style: Style.of(.output))
     }

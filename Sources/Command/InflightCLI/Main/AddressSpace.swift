@@ -2,12 +2,12 @@ import Glibc
 
 /// The address space that `ulimit -v` leaves to this process.
 ///
-/// If it is used up, no thread starts, and whatever waits for one waits forever.
+/// Without free address space, no thread can start, and code that waits for one waits forever.
 enum AddressSpace {
     /// The number of bytes for the stacks of a dozen threads, and for bodies and pixels.
     private static let needed = 160 << 20
 
-    /// Returns whether there is enough to begin with. Call it before other threads start.
+    /// Returns whether enough of it is free to run. Call it before other threads start.
     static func suffices() -> Bool {
         var limits = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limits) == 0,

@@ -18,7 +18,7 @@ enum CacheFolder {
         return unsafe String(validatingCString: value)
     }
 
-    /// More than any cache takes, because cache maintenance never evicts.
+    /// More than any cache holds, because cache maintenance must not evict entries.
     private static let noLimit: Int64 = 1 << 42
 
     /// Returns a store for the maintenance of an existing cache. It never creates one.

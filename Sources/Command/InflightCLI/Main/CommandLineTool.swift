@@ -60,7 +60,7 @@ enum CommandLineTool {
     /// - Returns: The exit status.
     static func run() -> Int32 {
         StandardStream.reserveDescriptors()
-        // A closed pipe, and a file beyond the system's limit, become errors of the call that meets them.
+        // Writing to a closed pipe, or beyond the file size limit, then fails with an error instead of a signal.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
         do {
@@ -120,7 +120,7 @@ enum CommandLineTool {
         let run = GetRun(options, pipeline: pipeline, list: descriptor, recorder: output?.recorder) { status in
             guard store != nil || output?.writesFiles == true else { return main.end(status) }
             for descriptor in spare { close(descriptor) }
-            // Completes the store, so that fetched responses are there for the next run.
+            // Completes the store, so that the next run finds the fetched responses.
             Task.detached {
                 await pipeline.shutdown(.cancel)
                 await store?.shutdown()
@@ -188,7 +188,7 @@ enum CommandLineTool {
         Task.detached {
             main.end(await CacheCommand(options: options, folder: folder).run())
         }
-        // Entries removed by then stay removed. The store survives an exit at any instruction.
+        // Entries removed by then stay removed. The store stays consistent, whenever the process exits.
         return main.wait {
             main.end($0.status)
         } abandon: {

@@ -2,9 +2,10 @@ import Glibc
 import Inflight
 import InflightConcurrency
 
-/// The wait of one thread, usually the main one, for the end of the work, and for Ctrl-C and SIGTERM meanwhile.
+/// Blocks one thread, usually the main one, until the work ends, and meanwhile handles SIGINT, SIGTERM and SIGHUP.
 ///
-/// The signals are blocked in every thread and taken only here, so they arrive however busy or stuck the others are.
+/// The signals are blocked in every thread and accepted only here, so they are handled even if all other threads are
+/// busy or blocked.
 final class MainWait: Sendable {
     /// A signal's request to end, with the exit status of the shell's convention.
     struct Interruption: Sendable {
@@ -12,7 +13,7 @@ final class MainWait: Sendable {
         var text: String
     }
 
-    /// The time that an orderly end may take before it is cut short.
+    /// The maximum time for an orderly end, after which the process exits.
     private static let patience = Duration.milliseconds(750)
     /// The signal that wakes the waiting thread when the work has ended.
     private static let wakeup = SIGUSR1
@@ -36,7 +37,7 @@ final class MainWait: Sendable {
     /// The work has ended. May be called from any thread; the first status counts.
     func end(_ value: Int32) {
         status.withLock { if $0 == nil { $0 = value } }
-        // To the process, so that the waiting thread takes it.
+        // Sent to the process, so that the waiting thread accepts it.
         kill(getpid(), Self.wakeup)
     }
 
@@ -70,7 +71,7 @@ final class MainWait: Sendable {
         }
     }
 
-    /// Returns the next signal, or -1 when the time is over.
+    /// Returns the next signal, or -1 after the time limit.
     private func next(within limit: Duration?) -> Int32 {
         var set = watched
         guard let limit else {

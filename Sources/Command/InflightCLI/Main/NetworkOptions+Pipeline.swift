@@ -6,7 +6,7 @@ import InflightCurl
 extension NetworkOptions {
     /// Creates the pipeline as the command needs it.
     ///
-    /// - Throws: The reason why there can be none, such as a CA file that cannot be read.
+    /// - Throws: The reason why it cannot be created, such as a CA file that cannot be read.
     func pipeline(
         decodes: Bool, store: (any ResponseStore)? = nil, observer: ImagePipeline.Observation? = nil,
         warn: @escaping @Sendable (String) -> Void = { StandardStream.error.say("inflight: \($0)\n") }

@@ -93,7 +93,7 @@ enum ManPage {
         [".Bd -literal"] + rows.map { escaped($0) } + [".Ed"]
     }
 
-    /// Returns lines of text to fill. Each sentence begins a line, from which formatters derive the space between them.
+    /// Returns lines of running text. Each sentence begins a line, so that formatters space sentences correctly.
     private static func filled(_ text: String) -> [String] {
         text.replacing(/\. (?=[A-Z])/, with: ".\n").split(separator: "\n").flatMap { sentence in
             let words = sentence.split(separator: " ").map { word in

@@ -25,7 +25,7 @@ enum ZshCompletions {
         """
     }
 
-    /// Nothing completes beside these.
+    /// The options that exclude all other completions.
     private static let general = ["help", "version"].map { quoted("(- *)--\($0)[print the \($0)]") }
 
     private static func command<Options: CommandOptions>(_ command: Options.Type) -> String {

@@ -2,7 +2,7 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// Reports to people on standard error: the progress line, failures, and, if requested, what happens to each URL.
+/// Reports to people on standard error: the progress line, failures, and, if requested, the steps of each URL.
 ///
 /// Confined to the run's queue. Text from servers, lists and files is made safe first.
 final class Narrator {
@@ -37,14 +37,14 @@ final class Narrator {
     /// Whether the story of each URL is printed.
     var tellsStories: Bool { isVerbose }
 
-    /// Clears the progress line, to make room for other output.
+    /// Clears the progress line before other output.
     func clear() {
         guard lineIsShown else { return }
         stream.say("\r\u{1B}[K")
         lineIsShown = false
     }
 
-    /// Reports a failure. Equal ones of one origin are shown a few times and then counted, unless output is verbose.
+    /// Reports a failure. Unless output is verbose, equal failures of one origin are shown a few times, then counted.
     func failed(_ url: String, _ error: LoadError) {
         guard tellsFailures else { return }
         if !isVerbose, let origin = (try? ResourceURL(url))?.origin,
@@ -86,7 +86,7 @@ final class Narrator {
         say("\(shown): \(TerminalText.safe(text))")
     }
 
-    /// Prints a summary: on a terminal as a table with all failures, which a log has had already, elsewhere as a line.
+    /// Prints a summary: on a terminal a table with all failures; elsewhere a line, as a log has the failures already.
     func summarize(_ summary: Summary) {
         guard !isQuiet else { return }
         guard stream.isTerminal else { return say(summary.line) }

@@ -1,7 +1,6 @@
-/// Puts lines into request order: each is released as soon as all before it are.
+/// Puts lines into request order: each is released as soon as all earlier ones are.
 ///
-/// Pending lines are counted, so that the caller can stop requesting. Lines are never dropped, and their number never
-/// grows by itself.
+/// No line is dropped. The caller limits the number of pending lines, by ``count``.
 struct OrderedLines {
     /// The lines that wait for an earlier one.
     private var waiting: [Int: [UInt8]] = [:]

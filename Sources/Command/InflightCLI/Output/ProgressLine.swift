@@ -27,7 +27,7 @@ struct ProgressLine {
         if let rate, rate >= 1 { parts.append("\(Quantity.bytes(Int64(rate)))/s") }
         if let left = timeLeft(state) { parts.append("\(Quantity.time(left)) left") }
 
-        // Parts without room are left out from the end; the bar takes the remaining room.
+        // Parts that do not fit are left out from the end. The bar takes up to 24 of the remaining columns.
         while parts.count > 1, parts.joined(separator: "  ").count > columns { parts.removeLast() }
         let text = parts.joined(separator: "  ")
         let room = min(24, columns - text.count - 3)
@@ -41,7 +41,7 @@ struct ProgressLine {
         let seconds = Self.seconds(state.elapsed - lastTime)
         guard seconds >= 0.05 else { return }
         let present = Double(max(0, state.bytes - lastBytes)) / seconds
-        // The older a measurement, the less it counts.
+        // An exponential average: the weight of a measurement decreases with its age.
         let weight = min(1, seconds)
         rate = rate.map { $0 + (present - $0) * weight } ?? present
         lastBytes = state.bytes

@@ -60,7 +60,7 @@ struct StandardStream: Sendable {
         }
     }
 
-    /// Writes a message and ignores failures, for output beside the actual work.
+    /// Writes a message and ignores failures, for output that is not the result of the command.
     func say(_ text: String) {
         try? write(Array(text.utf8))
     }
@@ -70,11 +70,11 @@ struct StandardStream: Sendable {
         _ = unsafe poll(&watched, 1, -1)
     }
 
-    /// Opens descriptors 0 to 2 if they are closed, so that no file of the program takes their place and receives
-    /// output.
+    /// Opens descriptors 0 to 2 if they are closed, so that no file that the program opens gets their number and
+    /// receives output.
     static func reserveDescriptors() {
         for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) == -1 && errno == EBADF {
-            // `open` takes the lowest free number, which is this one. The wrong direction keeps its use an error.
+            // `open` returns the lowest free number, which is this one. The opposite access mode makes its use fail.
             _ = unsafe open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY)
         }
     }

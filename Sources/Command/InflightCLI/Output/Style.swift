@@ -1,6 +1,6 @@
 import Glibc
 
-/// Bold and coloured text, plain unless a person reads it and did not request otherwise.
+/// Bold and coloured text, or plain text unless the output is a terminal and the user allows colours.
 struct Style: Equatable, Sendable {
     var isPlain: Bool
 

@@ -1,6 +1,6 @@
 import Inflight
 
-/// The summary of a run, for a reader who sees one for the first time.
+/// The summary of a run, worded for first-time readers.
 struct Summary {
     var totals: RunTotals
     var elapsed: Duration

@@ -1,7 +1,7 @@
-/// Makes text safe to display: text from servers, lists and files never reaches a terminal as commands.
+/// Makes text safe to display, so that a terminal interprets no text from servers, lists and files as commands.
 enum TerminalText {
     /// Returns whether a terminal, or an editor that shows a log, might interpret the character: control characters
-    /// (C0, DEL, C1), and those that turn the direction of text or begin a line.
+    /// (C0, DEL, C1), and those that change the direction of text or begin a line.
     static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0: true
@@ -56,7 +56,7 @@ enum TerminalText {
         }
     }
 
-    /// Returns the text in at most `columns`. The middle is left out, so that a URL keeps its host and its end.
+    /// Returns the text in at most `columns`. `…` replaces its middle, so that a URL keeps its host and its end.
     static func shortened(_ text: String, to columns: Int) -> String {
         guard width(text) > columns else { return text }
         guard columns > 1 else { return columns == 1 ? "…" : "" }
@@ -77,8 +77,8 @@ enum TerminalText {
         return result
     }
 
-    /// Returns the text, broken at spaces into lines of at most `columns`. A longer word stands alone, unbroken, so
-    /// that a URL can still be copied.
+    /// Returns the text, broken at spaces into lines of at most `columns`. A longer word has its own line, unbroken,
+    /// so that a URL can still be copied.
     static func wrapped(_ text: String, columns: Int) -> [String] {
         var lines: [String] = []
         var line = ""

@@ -1,9 +1,9 @@
 import Inflight
 import InflightCore
 
-/// The line below an image in a grid, or in place of one that failed to load. It is safe to display.
+/// The line below an image in a grid, or instead of an image that failed to load. It is safe to display.
 enum CaptionText {
-    /// Returns the name, shortened to leave room for the size.
+    /// Returns the shortened name and the size, or only the name if both do not fit.
     static func line(_ place: String, width: Int, height: Int, columns: Int) -> String {
         let name = name(of: place)
         let size = "\(width) × \(height)"

@@ -1,7 +1,7 @@
 import Inflight
 import InflightCore
 
-/// The way in which images are drawn on this terminal.
+/// The method of drawing images on this terminal.
 enum Drawing: Equatable, Sendable {
     /// Pixels. `isKnown` says whether the terminal has reported the size of its cells.
     case kitty(TerminalWindow.Cell, isKnown: Bool)
@@ -34,7 +34,7 @@ enum Drawing: Equatable, Sendable {
         }
     }
 
-    /// Returns the same drawing for a window of another size, in which cells may have another size, too.
+    /// Returns the same method for a resized window, in which the size of cells may differ, too.
     func adapted(to window: TerminalWindow) -> Drawing {
         guard let cell = window.cell else { return self }
         switch self {

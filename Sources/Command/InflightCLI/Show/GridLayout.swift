@@ -1,4 +1,5 @@
-/// The positions of images in a window: one takes all of it, several form a grid, each with a line of text below.
+/// The positions of images in a window: a single image takes all of it, and several form a grid, each with a line of
+/// text below.
 struct GridLayout: Equatable, Sendable {
     /// The number of images side by side.
     private(set) var across: Int
@@ -12,7 +13,8 @@ struct GridLayout: Equatable, Sendable {
     static let gap = 2
     /// Narrower images are drawn only on request.
     private static let leastColumns = 24
-    /// Images do not become lower than this to make all of them fit into the window. It scrolls instead.
+    /// The minimum height to which images are reduced to fit the whole grid into the window. A grid that would need
+    /// lower images scrolls instead.
     private static let leastRows = 6
 
     /// - Parameters:
@@ -30,7 +32,7 @@ struct GridLayout: Equatable, Sendable {
         } else {
             let width = min(size.width ?? Self.leastColumns, window.columns)
             let fitting = min(count, max(1, (window.columns + Self.gap) / (width + Self.gap)))
-            // As many in the last line as in the others, or nearly so.
+            // Balances the lines, so that the last has as many images as the others, or nearly as many.
             let lines = (count + fitting - 1) / fitting
             across = size.width == nil ? (count + lines - 1) / lines : fitting
         }
@@ -42,7 +44,7 @@ struct GridLayout: Equatable, Sendable {
         }
         let lines = (count + across - 1) / across
         let highest = max(1, room - 1)
-        // Square, because cells are twice as high as wide, unless all of them fit into the window with less.
+        // Square, as cells are twice as high as wide, or lower if the whole grid then fits into the window.
         let square = max(1, min(columns / 2, highest))
         let fitting = (room - (lines - 1)) / lines - 1
         rows = min(size.height ?? (fitting >= Self.leastRows ? min(square, fitting) : square), highest)

@@ -2,7 +2,7 @@ import Inflight
 
 /// Generates the output that draws images side by side and changes one of them later. Pure: values to bytes.
 enum GridText {
-    /// The contents of one place in the grid.
+    /// The contents of one slot of the grid.
     struct Entry: Sendable {
         enum Content: Sendable {
             /// `id` is the number under which the terminal stores an animated image.
@@ -25,7 +25,7 @@ enum GridText {
     /// Returns one line of images with their captions. The cursor begins and ends at the left of an empty line.
     ///
     /// Text is written from top to bottom, so that it is complete in a window of any size and in the scrollback. Pixels
-    /// need their room first, so the cursor moves down and up again.
+    /// need existing lines, so the cursor moves down and up again first.
     ///
     /// - Parameter hasSuccessor: Whether another one follows, separated by an empty line.
     static func band(
@@ -77,7 +77,7 @@ enum GridText {
         return bytes + down(distance - line) + Array("\r".utf8)
     }
 
-    /// Returns the same as pixels. The new frame is drawn before the old one is deleted, so that nothing flickers.
+    /// Returns another frame as pixels. The new frame is drawn before the old one is deleted, so that nothing flickers.
     static func frame(
         _ png: Bytes, fit: PictureFit, drawing: Drawing, id: UInt32, previousID: UInt32, up distance: Int,
         column start: Int
@@ -106,7 +106,7 @@ enum GridText {
         }
     }
 
-    /// Returns one line of text through all places.
+    /// Returns one line of text across all entries.
     private static func line(
         _ entries: [Entry], _ layout: GridLayout, _ text: (Entry) -> ([UInt8], Int)?
     ) -> [UInt8] {

@@ -46,7 +46,7 @@ struct HalfBlocks: Sendable {
         return colors == .palette ? .palette(XtermPalette.nearest(color)) : .rgb(color)
     }
 
-    /// Returns a character and its colours: of those that look the same, the one that changes the fewest colours.
+    /// Returns a character and its colours: of several that look the same, the one with the fewest colour changes.
     private func cell(_ top: Ink, _ bottom: Ink, _ pen: Pen) -> ([UInt8], Pen) {
         // The default foreground colour cannot be used as a background.
         if top == bottom { return (Self.blank, Pen(letter: pen.letter, ground: top)) }

@@ -79,7 +79,7 @@ struct PictureLoader: Sendable {
         }.get().body
     }
 
-    /// Runs blocking or computing work on threads that nothing else waits for.
+    /// Runs blocking or computing work on the worker threads of animations, not on Swift's thread pool.
     private func onWorker<Value: Sendable>(
         _ body: @escaping @Sendable () throws(LoadError) -> Value
     ) async throws(LoadError) -> Value {

@@ -2,7 +2,7 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// Plays the frames of one animation, each at its time, in the place of the first one.
+/// Plays the frames of one animation, each at its time, at the position of the first one.
 struct PicturePlayer: Sendable {
     enum Ending: Error, Sendable {
         /// The animation has ended. Its last frame stays.
@@ -14,9 +14,9 @@ struct PicturePlayer: Sendable {
     let image: AnimatedImage
     let fit: PictureFit
     let drawing: Drawing
-    /// The output for its first frame, which is displayed already.
+    /// The output for the first frame, which is displayed already.
     let form: Drawing.Form
-    /// Its position: lines above the cursor, and columns from the left.
+    /// The position of the image: lines above the cursor, and columns from the left.
     let distance: Int
     let column: Int
     /// The numbers under which the terminal stores a frame and the next one.

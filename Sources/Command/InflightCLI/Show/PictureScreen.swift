@@ -25,7 +25,7 @@ actor PictureScreen {
         try stream.write(bytes)
     }
 
-    /// - Returns: The number of its first line.
+    /// - Returns: The number of the band's first line.
     func write(_ band: GridText.Band) throws(StandardStream.WriteError) -> Int {
         defer { lines += band.lines }
         try stream.write(band.bytes)

@@ -3,17 +3,17 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// One run of `inflight show`: queries the terminal, draws images in command-line order, and plays animations. It ends
-/// early, and in good order, if its task is cancelled.
+/// One run of `inflight show`: queries the terminal, draws images in command-line order, and plays animations. If its
+/// task is cancelled, it ends early, but still restores the terminal and prints its messages.
 struct ShowCommand: Sendable {
-    /// The state of an image in one place of the grid.
+    /// The state of an image in one slot of the grid.
     private enum Item: Sendable {
         case place(String)
         case source(PictureLoader.Source)
         case failure(String, LoadError)
     }
 
-    /// The current contents of one place of the grid.
+    /// The current contents of one slot of the grid.
     private struct Shown: Sendable {
         var item: Item
         var picture: PictureLoader.Picture?
@@ -23,7 +23,7 @@ struct ShowCommand: Sendable {
         var ids: (UInt32, UInt32)
     }
 
-    /// Messages printed at the end, below the images, so that they move none of them.
+    /// Messages printed at the end, below the images, so that no message moves an image.
     private struct Remarks: Sendable {
         var failures: [(String, LoadError)] = []
         var stories: [(String, String)] = []
@@ -36,7 +36,7 @@ struct ShowCommand: Sendable {
     /// The terminal's modes; `nil` if the terminal may not be queried.
     let terminal: TerminalModes?
     private let output = StandardStream.output
-    /// The number of images loaded ahead of their turn.
+    /// The maximum number of images loaded ahead of the line that is drawn next.
     private static let loadsAhead = 8
 
     init(options: ShowOptions, pipeline: ImagePipeline, terminal: TerminalModes?) {

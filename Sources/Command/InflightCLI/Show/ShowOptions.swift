@@ -2,7 +2,7 @@ import Inflight
 
 /// The options of `inflight show`.
 struct ShowOptions: CommandOptions {
-    /// The way in which images are drawn on the terminal.
+    /// The method of drawing images on the terminal.
     enum Mode: String, CaseIterable, Sendable {
         /// Kitty graphics if the terminal reports support, half blocks otherwise.
         case auto
@@ -15,14 +15,14 @@ struct ShowOptions: CommandOptions {
     var mode = Mode.auto
     /// The colours; if `nil`, those that the terminal's environment indicates.
     var colors: ColorDepth?
-    /// The maximum size of an image, in terminal cells; a side that is `nil` takes as much as there is.
+    /// The maximum size of an image, in terminal cells; if a side is `nil`, the window limits it.
     var size = OptionValue.Sides()
     var enlarges = false
     /// The number of images side by side; if `nil`, as many as fit.
     var pictureColumns: Int?
     /// Whether only the first frame of an animation is shown.
     var isStill = false
-    /// The number of times to play an animation; if `nil`, as its file says.
+    /// The number of times to play an animation; if `nil`, its file decides.
     var loops: Int?
     /// The colour behind transparent pixels; if `nil`, the terminal's own background.
     var background: [UInt8]?

@@ -2,7 +2,7 @@ import Glibc
 import Inflight
 import InflightConcurrency
 
-/// The controlling terminal: changes its modes temporarily, and restores them whatever happens.
+/// The controlling terminal: changes its modes temporarily, and restores them in the end, even after a crash.
 ///
 /// May be used from any thread. There is at most one per process.
 final class TerminalModes: Sendable {
@@ -13,8 +13,8 @@ final class TerminalModes: Sendable {
     /// The maximum wait, in milliseconds, for a terminal that accepts no output while the process has to exit.
     private static let longestWait: Int32 = 250
 
-    /// Returns `nil` if `stream` is not the controlling terminal of this process, or if another job has it: the system
-    /// stops a background process that changes it.
+    /// Returns `nil` if `stream` is not the controlling terminal of this process, or if this process is in the
+    /// background: the system stops a background process that changes the terminal.
     init?(_ stream: StandardStream) {
         guard tcgetpgrp(stream.descriptor) == getpgrp() else { return nil }
         let descriptor = unsafe open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
@@ -67,8 +67,8 @@ final class TerminalModes: Sendable {
     func abandon() {
         let sequence = Array(TerminalRescue.sequence.utf8)
         let isWritable = isChanged.withLock { isChanged in
-            // A terminal that accepts no output, as after Ctrl-S, would hold up the exit. One that another thread is
-            // writing to at the moment accepts none either, but soon does.
+            // A terminal that accepts no output, as after Ctrl-S, would delay the exit. While another thread writes, a
+            // terminal may accept none either, but only briefly.
             var watched = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
             return unsafe isChanged && poll(&watched, 1, Self.longestWait) > 0
         }
@@ -77,7 +77,7 @@ final class TerminalModes: Sendable {
     }
 }
 
-/// Restores the terminal if the process crashes meanwhile.
+/// Restores the terminal if the process crashes while the modes are changed.
 enum TerminalRescue {
     /// Ends any command that is being written, and restores the default colours and the cursor.
     static let sequence = "\u{1B}\\\u{1B}[0m\u{1B}[?25h"
@@ -87,7 +87,7 @@ enum TerminalRescue {
         var modes: termios
     }
 
-    // Written once, before any handler is set; a handler only reads. Never released, as a crash may come at any time.
+    // Written once, before any handler is set; a handler only reads. Never released, as a crash may happen at any time.
     nonisolated(unsafe) private static let saved = UnsafeMutablePointer<Saved>.allocate(capacity: 1)
     // Written once, as above.
     nonisolated(unsafe) private static let bytes = UnsafeMutableBufferPointer<UInt8>.allocate(
@@ -102,7 +102,7 @@ enum TerminalRescue {
 
     static func arm() {
         for number in signals {
-            // A signal handler may call everything that is called here (POSIX.1-2017, 2.4.3).
+            // A signal handler may call all functions used here (POSIX.1-2017, 2.4.3).
             signal(number) { number in
                 _ = unsafe tcsetattr(
                     TerminalRescue.saved.pointee.descriptor, TCSANOW, &TerminalRescue.saved.pointee.modes)

@@ -2,10 +2,10 @@ import Glibc
 import Inflight
 import InflightConcurrency
 
-/// Queries the capabilities of a terminal, and waits for the replies as long as is reasonable.
+/// Queries the capabilities of a terminal, and waits for the replies for a limited time.
 ///
-/// A thread of its own reads until the last reply has arrived. The command does not wait for a slow terminal, but late
-/// replies are still read here, so that they are not left to the shell.
+/// A separate thread reads until the last reply has arrived. The command does not wait for a slow terminal, but the
+/// thread still reads late replies, so that the shell does not receive them as input.
 final class TerminalQuery: Sendable {
     /// The maximum wait for the replies: a terminal replies in milliseconds, over a slow connection in a few hundred.
     static let patience = Duration.milliseconds(500)
@@ -54,7 +54,7 @@ final class TerminalQuery: Sendable {
             var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard unsafe poll(&watched, 1, Int32(left.saturatedNanoseconds / 1_000_000) + 1) > 0 else { continue }
             let count = unsafe buffer.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
-            // A terminal that is gone sends nothing more.
+            // A disconnected terminal sends nothing more.
             if count < 0, errno != EINTR, errno != EAGAIN { return true }
             if count == 0, watched.revents & Int16(POLLHUP) != 0 { return true }
             guard count > 0 else { continue }

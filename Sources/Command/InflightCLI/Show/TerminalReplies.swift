@@ -10,14 +10,14 @@ struct TerminalReplies: Equatable, Sendable {
         case ground
         case escape
         case sequence
-        /// Up to its end, ST or BEL. `isCommand` says whether it is a command to an application.
+        /// A control string, up to its terminator, ST or BEL. `isCommand` is true for an application program command.
         case string(isCommand: Bool)
         case stringEscape(isCommand: Bool)
     }
 
     private var state = State.ground
     private var text: [UInt8] = []
-    /// The maximum length; longer ones are no replies to the query.
+    /// The maximum number of stored bytes of a sequence. Longer sequences are no replies to the query.
     private static let longest = 256
 
     init() {}
@@ -35,7 +35,7 @@ struct TerminalReplies: Equatable, Sendable {
             switch byte {
             case UInt8(ascii: "["): state = .sequence
             case UInt8(ascii: "_"): state = .string(isCommand: true)
-            // DCS, SOS, OSC and PM end in the same way.
+            // DCS, SOS, OSC and PM have the same terminator.
             case UInt8(ascii: "P"), UInt8(ascii: "X"), UInt8(ascii: "]"), UInt8(ascii: "^"):
                 state = .string(isCommand: false)
             case 0x1B: break

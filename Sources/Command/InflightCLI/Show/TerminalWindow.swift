@@ -7,7 +7,7 @@ struct TerminalWindow: Equatable, Sendable {
         var width: Int
         var height: Int
 
-        /// Returns `nil` for impossible sizes: a terminal that does not know its cell size reports zero or nonsense.
+        /// Returns `nil` for implausible sizes: terminals may report zero or nonsense if their cell size is unknown.
         init?(width: Int, height: Int) {
             guard (2...200).contains(width), (2...400).contains(height) else { return nil }
             self.width = width
@@ -37,7 +37,7 @@ struct TerminalWindow: Equatable, Sendable {
 
     /// Creates a window from the system's values (`TIOCGWINSZ`), in which zero means unknown.
     ///
-    /// - Parameter told: The columns and rows from the environment, for values that the system does not know.
+    /// - Parameter told: The columns and rows from the environment, for values that the system does not report.
     init(_ size: winsize, told: (columns: Int?, rows: Int?) = (nil, nil)) {
         let (columns, rows) = (Int(size.ws_col), Int(size.ws_row))
         self.init(
@@ -50,7 +50,7 @@ struct TerminalWindow: Equatable, Sendable {
 }
 
 extension StandardStream {
-    /// The window of the terminal; the usual one if nothing is known of it.
+    /// The window of the terminal; ``TerminalWindow/usual`` if its size is unknown.
     var window: TerminalWindow {
         func told(_ name: String) -> Int? {
             unsafe getenv(name).flatMap { unsafe Int(String(cString: $0)) }.flatMap { $0 > 0 ? $0 : nil }

@@ -1,7 +1,7 @@
 import Inflight
 import InflightCore
 
-/// One job of the engine, or piece of the command's own work, as its events report it: its stages and their times.
+/// The stages of one job and their times, for a job of the engine or for work of the command itself.
 ///
 /// Confined to the queue of its book. Times are microseconds since the run began.
 final class JobTrack {
@@ -10,11 +10,11 @@ final class JobTrack {
     let kind: RunRecord.Job.Kind
     let subject: String
     let start: Int
-    /// The job whose result this one works on.
+    /// The job whose result is the input of this one.
     let after: JobTrack?
     private(set) var end: Int?
     var waiters = 0
-    /// Whether it was counted with a load that is not kept.
+    /// Whether the totals include it, because a load that used it is not kept.
     var isCounted = false
     /// The first line that waited for it.
     var firstLine: Int?
@@ -30,7 +30,7 @@ final class JobTrack {
     private(set) var isLocal = false
 
     private var open: (stage: Stage, since: Int)?
-    /// The time since which the next step of the connection is awaited.
+    /// The time at which the request was sent or the last step of the connection ended.
     private var point = 0
     private var hasConnected = false
     private var hasFirstByte = false
@@ -47,7 +47,7 @@ final class JobTrack {
     /// Whether no more events will follow.
     var isOver: Bool { end != nil && storing.isEmpty }
 
-    /// The job, after those whose results it works on.
+    /// The job, after the jobs whose results are its input.
     var chain: [JobTrack] { (after?.chain ?? []) + [self] }
 
     func add(_ stage: Stage, from start: Int, to end: Int) {
@@ -74,7 +74,7 @@ final class JobTrack {
         marks.append(RunRecord.Mark(kind: kind, at: time, why: why))
     }
 
-    /// Records an event of this job's work. Events of its place in a lane are left to the book.
+    /// Records an event of this job, except for events about its place in a lane, which ``RunBook`` handles.
     func hear(_ kind: ImagePipeline.Event.Kind, at time: Int) {
         switch kind {
         case .lookedUp(let found): words.append(Self.word(found))

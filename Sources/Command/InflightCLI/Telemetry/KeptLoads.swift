@@ -1,15 +1,15 @@
-/// The loads that are kept of many: the first, the last, and the slowest of those between them, so that a run of a
-/// million lines takes no more memory than one of a few thousand.
+/// The loads that a run keeps: the first, the last, and the slowest of the others, so that a run of a million lines
+/// takes about as much memory as one of ten thousand.
 struct KeptLoads<Load> {
     private let first: Int
     private let last: Int
     private let slow: Int
     private var beginning: [Load] = []
-    /// A ring, once it is full.
+    /// A ring buffer, once it is full.
     private var latest: [Load] = []
     private var oldest = 0
     private var slowest: [(load: Load, duration: Int)] = []
-    /// A load that is not slower than this is not among the slowest.
+    /// The duration that a load has to exceed to be one of the slowest.
     private var threshold = -1
     private var durations: [Int] = []
 
@@ -40,11 +40,11 @@ struct KeptLoads<Load> {
     private mutating func offer(_ load: Load, _ duration: Int) -> [Load] {
         guard duration > threshold else { return [load] }
         slowest.append((load, duration))
-        // Sorted only now and then, to avoid sorting for each load.
+        // Sorted once per `slow` additions, not for each load.
         return slowest.count >= slow * 2 ? settle() : []
     }
 
-    /// Reduces the kept loads to their limit, which they exceed slightly for a while.
+    /// Reduces the slowest loads to their limit, which they may exceed until twice as many are stored.
     ///
     /// - Returns: The loads that are not kept any more.
     mutating func settle() -> [Load] {

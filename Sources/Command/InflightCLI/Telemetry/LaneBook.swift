@@ -1,6 +1,6 @@
 import InflightCore
 
-/// The occupancy of the lanes, as far as events report it.
+/// The occupancy of the lanes, according to events.
 struct LaneBook {
     typealias Place = (lane: ImagePipeline.Event.Lane, isRunning: Bool)
 
@@ -12,7 +12,7 @@ struct LaneBook {
     private var levels: [ImagePipeline.Event.Lane: Level] = [:]
     private var samples: [ImagePipeline.Event.Lane: Samples<Level>] = [:]
 
-    /// Moves a job from one place to another.
+    /// Moves a job between the queue and the slots of lanes; `nil` is outside all lanes.
     mutating func move(_ place: inout Place?, to next: Place?, at time: Int) {
         if let place { change(place, by: -1) }
         if let next { change(next, by: 1) }
@@ -37,9 +37,9 @@ struct LaneBook {
     }
 }
 
-/// Values over time, thinned out as they become many: the latest of each interval, with intervals of equal length.
+/// Values over time, thinned out beyond a limit: the last value of each interval, with intervals of equal length.
 struct Samples<Value: Equatable> {
-    /// As many as a drawing can show.
+    /// The maximum number of values, as many as a drawing can show.
     private static var most: Int { 2000 }
 
     private(set) var values: [(at: Int, value: Value)] = []

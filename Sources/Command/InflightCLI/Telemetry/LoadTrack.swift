@@ -1,24 +1,24 @@
 import Inflight
 import InflightCore
 
-/// One load of the engine for the command, as its events and the command itself report it.
+/// The record of one load of the engine, from its events and from reports of the command.
 ///
 /// Confined to the queue of its book. Times are microseconds since the run began.
 final class LoadTrack {
     /// The jobs that the load has waited for, in that order; the command's own work comes last.
     private(set) var jobs: [JobTrack] = []
     private(set) var marks: [RunRecord.Mark] = []
-    /// Its events in words, in order: jobs it shared, and other ways it took.
+    /// Its events in words, in order: memory hits, rerouting, and jobs that it shares with others.
     private(set) var words: [String] = []
     /// Whether the engine has reported its end.
     private(set) var isOver = false
-    /// The line that it was begun for.
+    /// The line for which it began.
     var firstLine: Int?
-    /// Whether a line that it is for is known.
+    /// Whether a line has claimed it.
     var isClaimed = false
     private var finishedAt: Int?
     private var delivered: (start: Int, end: Int)?
-    /// Its ended lines, until the engine has reported the end of the load, too.
+    /// The lines of the load that have ended, until the engine has reported the end of the load, too.
     var concluded: [RunRecord.Load] = []
 
     func waits(for job: JobTrack) {
@@ -49,7 +49,7 @@ final class LoadTrack {
         }
     }
 
-    /// The command has done some work on the load.
+    /// The command itself has processed the load's body.
     func worked(_ stage: RunRecord.Stage, _ kind: RunRecord.Job.Kind, subject: String, from start: Int, to end: Int) {
         let job = JobTrack(kind: kind, subject: subject, start: start)
         job.waiters = 1

@@ -1,6 +1,6 @@
 /// Whole numbers as text that is short and fast to read. The lowest bit of each holds the sign. The bits are written in
-/// groups of five, the least significant first; a sixth bit says that more follow. Each group is a base64 digit (RFC
-/// 4648 section 5). Source maps are written in much the same way.
+/// groups of five, the least significant first; a sixth bit indicates that more follow. Each group is a base64 digit
+/// (RFC 4648 section 5). The encoding resembles that of source maps.
 struct NumberColumn {
     private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
@@ -17,7 +17,7 @@ struct NumberColumn {
         } while rest != 0
     }
 
-    /// Appends the difference from the previous number, in a column in which all numbers are written in this way.
+    /// Appends the difference from the previous number. Use it for all numbers of a column, or for none.
     mutating func append(difference number: Int) {
         append(number - last)
         last = number

@@ -2,7 +2,7 @@
 struct RecordTotals: Equatable, Sendable {
     var loads = 0
     var outcomes: [RunRecord.Load.Outcome: Int] = [:]
-    /// The bytes of all delivered bodies; one that several loads got counts for each.
+    /// The bytes of all delivered bodies. A body that was delivered to several loads counts for each of them.
     var bytes: Int64 = 0
     var jobs: [RunRecord.Job.Kind: Int] = [:]
     var marks: [RunRecord.Mark.Kind: Int] = [:]

@@ -15,9 +15,9 @@ struct RunBook {
     private let start: MonotonicTime
     private var tasks: [ImagePipeline.Event.TaskNumber: LoadTrack] = [:]
     private var jobs: [ImagePipeline.Event.JobNumber: JobTrack] = [:]
-    /// The load that each line takes.
+    /// The load of each line.
     private var claims: [Int: LoadTrack] = [:]
-    /// The lines that take another line's load, with that line.
+    /// For each line that was coalesced with another line's load, that other line.
     private var sharers: [Int: Int] = [:]
     /// Ended tasks that no line has claimed: the engine's own, or those that a line is about to claim.
     private var unclaimed: [ImagePipeline.Event.TaskNumber] = []
@@ -30,7 +30,7 @@ struct RunBook {
     private var missedEvents = 0
     /// The totals of the loads that are not kept.
     private var unlisted = RecordTotals()
-    /// The thumbnails, by the line whose load provided the image: as many as a run makes.
+    /// The thumbnails, by the line whose load provided the image. ``ThumbnailBudget`` limits their number.
     private var thumbnails: [Int: [UInt8]] = [:]
     private var answers: [String: RunRecord.Load] = [:]
     private static let mostAnswers = 10_000
@@ -121,7 +121,7 @@ struct RunBook {
         if job.isOver { jobs[number] = nil }
     }
 
-    /// Events were lost. The loads that they would have ended end with the command's report.
+    /// Events were lost, possibly the ends of loads. So from now on, a load ends with the command's report.
     mutating func missed(_ count: Int) {
         guard count > 0 else { return }
         missedEvents += count
@@ -143,7 +143,7 @@ struct RunBook {
 
     // MARK: Reports from the command
 
-    /// A line's load has begun, or the line takes a load in flight.
+    /// A line's load has begun, or the line was coalesced with a load in flight.
     mutating func claimed(_ number: ImagePipeline.Event.TaskNumber, by line: Int) {
         guard number > 0 else { return }
         let track = tasks[number] ?? LoadTrack()
@@ -160,7 +160,7 @@ struct RunBook {
         for job in track.jobs where job.firstLine == nil { job.firstLine = line }
     }
 
-    /// The command has done some work on the load of a line.
+    /// The command itself has processed the body of a line's load.
     mutating func worked(_ line: Int, _ work: [OwnWork], subject: String) {
         guard let track = claims[line] else { return }
         for work in work {
@@ -176,7 +176,7 @@ struct RunBook {
         thumbnails[line] = thumbnail
     }
 
-    /// Remembers a result that later lines for the same URL may take: the first 10,000 of them.
+    /// Remembers a result for later lines with the same URL. Only the first 10,000 results are remembered.
     mutating func remember(_ load: RunRecord.Load, as key: String) {
         if answers.count < Self.mostAnswers, answers[key] == nil { answers[key] = load }
     }
@@ -212,7 +212,7 @@ struct RunBook {
         if tellsStories, load.track?.firstLine == load.load.id { finished.append(load) }
     }
 
-    /// Drops a load. It still counts, and so does the work that it waited for.
+    /// Drops a load, but adds it and its jobs to the totals.
     private mutating func forget(_ kept: Kept) {
         var load = kept.load
         if let track = kept.track {
@@ -255,7 +255,7 @@ struct RunBook {
                         let number = numbers[ObjectIdentifier(job)] ?? record.jobs.count
                         if number == record.jobs.count {
                             numbers[ObjectIdentifier(job)] = number
-                            // It was counted with another load that shared it.
+                            // A dropped load that shared the job has counted it already.
                             if job.isCounted { unlisted.jobs[job.kind, default: 0] -= 1 }
                             record.jobs.append(
                                 RunRecord.Job(
@@ -279,7 +279,7 @@ struct RunBook {
         return record
     }
 
-    /// The histograms beside the stages: durations of loads, and sizes of bodies.
+    /// The names of the histograms of no stage: durations of loads, and sizes of bodies.
     private static let total = "total"
     private static let bodies = "bodies"
 
@@ -296,7 +296,7 @@ struct RunBook {
     }
 }
 
-/// A piece of the command's own work on a loaded body.
+/// A step in which the command itself processed a loaded body.
 struct OwnWork: Sendable {
     var stage: RunRecord.Stage
     var start: MonotonicTime

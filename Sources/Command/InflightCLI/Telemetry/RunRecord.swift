@@ -1,4 +1,4 @@
-/// The full record of one run of the command, from which `--report` and `--trace` are made.
+/// The full record of one run of the command: the source of `--report` and `--trace`.
 ///
 /// Times are microseconds since the run began, by the pipeline's clock. Texts are as received from servers and lists;
 /// the code that writes them out makes them safe for their destination.
@@ -65,8 +65,8 @@ struct RunRecord: Sendable {
         var stage: Stage
         var start: Int
         var end: Int
-        /// The job that this span belongs to, if any: an index into ``RunRecord/jobs``. Several loads that name the
-        /// same job shared it.
+        /// The job that this span belongs to, if any: an index into ``RunRecord/jobs``. Loads with the same
+        /// job shared it.
         var job: Int?
     }
 
@@ -117,8 +117,8 @@ struct RunRecord: Sendable {
             var count: Int
         }
 
-        /// Returns fine buckets merged for a drawing: four ranges for each power of two, with none left out between the
-        /// first and the last.
+        /// Returns fine buckets merged for a drawing: four ranges for each power of two, including empty ranges between
+        /// the first and the last.
         static func ranges(_ fine: [(upper: Int64, count: Int)]) -> [Bucket] {
             var ranges: [Bucket] = []
             for bucket in fine {
@@ -167,6 +167,6 @@ struct RunRecord: Sendable {
     var histograms: [Histogram] = []
     /// The totals of the loads that are not among ``loads``, because there were too many to keep: see ``KeptLoads``.
     var unlisted = RecordTotals()
-    /// The number of lost events, because there were too many at once. 0 in an ordinary run.
+    /// The number of events lost because there were too many at once; 0 in an ordinary run.
     var dropped: Int = 0
 }

@@ -3,7 +3,7 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// Observes the run's pipeline and the run itself, on a queue of its own, so that neither waits for it.
+/// Observes the run's pipeline and the run itself, on a separate queue, so that neither waits for it.
 // Unchecked: `book` and `onFinished` are accessed only on `queue`, or before the observer is attached.
 final class RunRecorder: ImagePipeline.Observer, @unchecked Sendable {
     private let queue = DispatchQueue(label: "inflight.telemetry")
@@ -32,7 +32,7 @@ final class RunRecorder: ImagePipeline.Observer, @unchecked Sendable {
         tell()
     }
 
-    /// Records facts that the command knows. May be called from any thread; returns at once.
+    /// Records facts that the command reports. May be called from any thread; returns at once.
     func note(_ body: @escaping @Sendable (inout RunBook) -> Void) {
         queue.async { [self] in
             body(&book)
@@ -50,7 +50,8 @@ final class RunRecorder: ImagePipeline.Observer, @unchecked Sendable {
         return queue.sync { book.takeFinished().map(LoadStory.init) }
     }
 
-    /// Waits until all events of the pipeline so far are processed. Those that came during one batch form the next one.
+    /// Waits until all events of the pipeline so far are processed: first the current batch, then the batch with the
+    /// events that arrived during it.
     private func hearAll() {
         for _ in 0..<2 { queue.sync {} }
     }

@@ -1,7 +1,7 @@
 import Inflight
 import InflightCore
 
-/// The facts about each load, with a column for each; -1 if unknown.
+/// The facts about the loads, with a column for each fact; -1 if unknown.
 struct LoadColumns {
     private var id = NumberColumn()
     private var url = NumberColumn()
@@ -48,7 +48,7 @@ struct LoadColumns {
     }
 }
 
-/// The failures, each once.
+/// The distinct failures.
 struct FailureColumns {
     private var numbers: [RunRecord.Failure: Int] = [:]
     private var code = NumberColumn()
@@ -72,7 +72,7 @@ struct FailureColumns {
     }
 }
 
-/// The jobs that listed loads name, numbered in the order in which they are first named.
+/// The jobs of the listed loads, numbered in the order in which loads first refer to them.
 struct JobColumns {
     private var numbers: [Int: Int] = [:]
     private var kind = NumberColumn()
@@ -86,7 +86,7 @@ struct JobColumns {
         let number = numbers.count
         numbers[index] = number
         kind.append(RunRecord.Job.Kind.allCases.firstIndex(of: job.kind) ?? 0)
-        // A job with a single load needs no subject: that load names it.
+        // A job with a single load needs no subject, because the load identifies it.
         subject.append(job.waiters > 1 ? texts.number(job.subject) : -1)
         start.append(difference: job.start)
         length.append(max(0, job.end - job.start))
@@ -105,14 +105,14 @@ struct JobColumns {
     }
 }
 
-/// The thumbnails of the first loads, each once, as many as there is room for.
+/// The distinct thumbnails of the first loads, as many as fit into the page.
 struct ThumbnailColumns {
     private var loads = NumberColumn()
     /// The index in ``pictures`` for each of those loads.
     private var numbers = NumberColumn()
     private var pictures: [String] = []
 
-    /// - Parameter room: The number of bytes that they may take in the page.
+    /// - Parameter room: The maximum number of bytes that they take in the page.
     init(_ all: [RunRecord.Load], room: Int) {
         var left = room - 64
         var known: [[UInt8]: Int] = [:]
@@ -147,7 +147,7 @@ struct ThumbnailColumns {
     }
 }
 
-/// Reduces the samples of a value that changes with time, spread over all of the time.
+/// Reduces the samples of a value that changes with time, evenly over the whole time.
 enum Thinning {
     /// Returns the last sample of each interval, and the busiest one.
     static func lane(_ samples: [RunRecord.Lane.Sample], to most: Int) -> [RunRecord.Lane.Sample] {

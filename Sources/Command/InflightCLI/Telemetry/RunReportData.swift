@@ -34,7 +34,7 @@ struct RunReportData {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
         for byte in bytes {
-            // It occurs only in texts, because JSON's own syntax has none.
+            // `<` occurs only in strings, because JSON's own syntax does not use it.
             if byte == UInt8(ascii: "<") { result += "\\u003c".utf8 } else { result.append(byte) }
         }
         return result
@@ -99,7 +99,7 @@ struct RunReportData {
                     continue
                 }
                 let number = jobs.number(index, all[index], texts: &texts)
-                // Zero means none, so a difference that is not negative is increased by one.
+                // Zero means no job, so a difference that is not negative is increased by one.
                 job.append(number >= lastJob ? number - lastJob + 1 : number - lastJob)
                 lastJob = number
             }
@@ -173,6 +173,6 @@ struct RunReportData {
 }
 
 extension CaseIterable where Self: Equatable {
-    /// The index among all cases, by which the page knows it.
+    /// The index among all cases, which identifies the case in the page.
     fileprivate var number: Int { Array(Self.allCases).firstIndex(of: self) ?? 0 }
 }

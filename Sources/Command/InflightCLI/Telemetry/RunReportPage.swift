@@ -6,12 +6,12 @@ import InflightCore
 /// record; ``KeptLoads`` limits how many a record has.
 ///
 /// Text from servers and lists appears only as JSON, in which no character can end the element around it. The script
-/// makes text of it, and never markup. A policy in the page (CSP level 2) allows only this style and this script, by
+/// inserts it as text, never as markup. A policy in the page (CSP level 2) allows only this style and this script, by
 /// their SHA-256, and no loading except of images embedded in the page, which are this program's own.
 struct RunReportPage {
-    /// The size in bytes up to which thumbnails are added to a page. Ten thousand loads without any stay well below it.
+    /// The size in bytes up to which thumbnails are added to a page. Ten thousand loads without them need far less.
     static let mostBytesWithPictures = 2_900_000
-    /// The maximum number of samples of one lane, or of the bytes: more than there are pixels in a line.
+    /// The maximum number of samples of one lane, or of the received bytes: more than a line has pixels.
     static let mostSamples = 4000
 
     let record: RunRecord
@@ -73,7 +73,7 @@ struct RunReportPage {
         unsafe Array(UnsafeRawBufferPointer(start: start, count: count))
     }
 
-    /// Returns the name of a part in the policy.
+    /// Returns the source expression by which the policy allows a part (CSP level 2).
     private static func source(_ bytes: [UInt8]) -> String {
         var hash = SHA256()
         hash.append(bytes)

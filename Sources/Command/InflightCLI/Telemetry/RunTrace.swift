@@ -29,7 +29,7 @@ struct RunTrace {
 
     /// Writes the whole file, in pieces.
     func write(_ write: ([UInt8]) throws(SystemError) -> Void) throws(SystemError) {
-        // Without `displayTimeUnit`: viewers show milliseconds by default, and some took it for the unit of all times.
+        // Without `displayTimeUnit`: viewers show milliseconds by default, and some apply it to all times.
         var bytes = Array("{\"otherData\":{".utf8)
         var writer = JSONWriter()
         writer.add("command", record.command)
@@ -58,7 +58,6 @@ struct RunTrace {
         }
     }
 
-    /// Adds a slice with everything that a viewer needs.
     private mutating func add(
         _ name: String, _ category: String, process: Int, thread: Int, from start: Int, to end: Int,
         _ arguments: [(name: String, value: TraceEvent.Argument)] = []

@@ -1,7 +1,8 @@
-/// Texts, each once, by number. If a text begins like one of those before it, only the length of that prefix is
-/// written, because the URLs and files of a run are similar.
+/// Distinct texts with their numbers. If a text begins like one of the preceding texts, the length of the shared
+/// prefix replaces that prefix, because the URLs and files of a run are similar.
 struct TextTable {
-    /// The maximum length. Longer texts are truncated and say by how much, because a page is meant to be read.
+    /// The maximum length in Unicode scalars. Longer texts are truncated and end with the number of missing characters,
+    /// because people read the page.
     static let longest = 2000
     /// The number of preceding texts to compare.
     private static let window = 4
@@ -47,7 +48,7 @@ struct TextTable {
     }
 
     static func cut(_ text: String) -> String {
-        // The number of bytes is checked first, because it is known.
+        // The number of bytes is checked first, because it takes constant time.
         guard text.utf8.count > longest, text.unicodeScalars.count > longest else { return text }
         var cut = String(String.UnicodeScalarView(text.unicodeScalars.prefix(longest)))
         cut += "… and \(Quantity.grouped(text.unicodeScalars.count - longest)) more characters"

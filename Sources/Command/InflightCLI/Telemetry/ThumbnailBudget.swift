@@ -1,13 +1,13 @@
 /// Limits the thumbnails that a run makes for its report: the first ones, until a limit is reached. So they take little
-/// more time and memory for a million images than for a thousand, and leave the page room for its lists.
+/// more time and memory for a million images than for a thousand, and leave space in the page for its lists.
 struct ThumbnailBudget: Equatable, Sendable {
     /// The number of thumbnails left.
     var pictures = 1000
-    /// The number of bytes left for all thumbnails together. One that is being made when they are used up is completed.
+    /// The number of bytes left for all thumbnails together. A thumbnail that is being made at the limit is completed.
     var bytes = 600_000
     /// The number of pixels left for files that are decoded only for their thumbnails.
     var pixels = 2_000_000_000
-    /// The maximum number of pixels of one such file. A larger one costs more than a glance at it is worth.
+    /// The maximum number of pixels of one such file. Larger files take too long to decode.
     var pixelsOfOne = 16_000_000
 
     /// Returns whether one more thumbnail is made, and then reserves its slot.
@@ -20,7 +20,7 @@ struct ThumbnailBudget: Equatable, Sendable {
         return true
     }
 
-    /// A reserved thumbnail was made, with that many bytes. If `nil`, it failed, and another one may have its slot.
+    /// A reserved thumbnail was made, with that many bytes. If `nil`, it failed, and its slot is free again.
     mutating func made(_ count: Int?) {
         if let count { bytes -= count } else { pictures += 1 }
     }

@@ -15,7 +15,7 @@ enum ThumbnailSubject: Sendable {
 struct ThumbnailMaker: Sendable {
     /// The longer side, in pixels; smaller images keep their size.
     static let side = 48
-    /// The formats that are decoded only for thumbnails: quick to read, and by the program's own libraries.
+    /// The formats of files that are decoded only for thumbnails: the program's own libraries decode them quickly.
     static let quickFormats: Set<ImageFormat> = [.jpeg, .png, .webp, .gif, .bmp, .ico]
     /// The maximum memory for decoding one of those, in bytes.
     private static let memory = 96 << 20
@@ -46,7 +46,7 @@ struct ThumbnailMaker: Sendable {
         }
     }
 
-    /// The smallest: WebP has no leading tables, which are most of a JPEG of this size.
+    /// The smallest encoding available: WebP has no leading tables, which make up most of a JPEG of this size.
     private var encoding: EncodeOptions {
         let formats = codecs.encodableFormats
         let format = [ImageFormat.webp, .jpeg].first { formats.contains($0) } ?? .png

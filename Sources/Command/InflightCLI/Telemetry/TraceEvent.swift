@@ -22,7 +22,7 @@ struct TraceEvent: Equatable, Sendable {
     var name: String
     var category = ""
     var process: Int
-    /// The thread; 0 is the process's own. Viewers know threads by number alone, so all numbers have to differ.
+    /// The thread; 0 is the process's own. Viewers identify threads by number alone, so all other numbers are unique.
     var thread = 0
     var time = 0
     /// The duration of a slice.
@@ -46,7 +46,7 @@ struct TraceEvent: Equatable, Sendable {
         if let id { writer.add("id", id) }
         switch phase {
         case .instant: writer.add("s", "t")
-        // Ends in the slice around it, not in the next one.
+        // Binds the arrow to the enclosing slice, not to the next one.
         case .flowEnd: writer.add("bp", "e")
         default: break
         }

@@ -34,9 +34,9 @@ struct TraceWork {
         }
     }
 
-    /// Returns all work that some load has waited for.
+    /// Returns the work that at least one load has waited for.
     static func of(_ record: RunRecord) -> [TraceWork] {
-        // Late subscribers know only the end of a job, those that left only its beginning.
+        // A load records a job only while waiting for it: a late subscriber its end, a cancelled one its beginning.
         var parts: [Int: [RunRecord.Stage: [Part]]] = [:]
         for load in record.loads {
             for span in load.spans {
@@ -52,7 +52,7 @@ struct TraceWork {
             for part in merged {
                 guard let lane = lane(part.stage) else { continue }
                 if let last = work.last, last.job == job, last.lane == lane, part.start <= last.end {
-                    // Stages follow one another, so overlaps are cut.
+                    // Stages follow one another, so a part begins at the earliest when the previous one ends.
                     let start = max(part.start, last.stages.last?.end ?? part.start)
                     guard part.end > start else { continue }
                     work[work.count - 1].stages.append(Part(stage: part.stage, start: start, end: part.end))

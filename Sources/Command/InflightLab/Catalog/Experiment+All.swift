@@ -1,5 +1,5 @@
 extension Experiment {
-    /// All experiments, in the order in which one learns.
+    /// All experiments, in teaching order.
     package static let all: [Experiment] = [
         qualities, syncAndAsync, serial, priorities, concurrent, inactive, workItems, heartbeat, string, guards, race,
         deadlock, inversion, inversionOfThree, picture, groups, operations, cells,

@@ -29,7 +29,7 @@ package struct Scene: Equatable, Sendable {
     package var table: Table?
     /// The findings: sentences made from the records.
     package var findings: [String]
-    /// Whether something that must hold did not.
+    /// Whether a required property did not hold.
     package var hasFailed: Bool
 
     package init(

@@ -1,23 +1,23 @@
 internal import Glibc
 package import InflightConcurrency
 
-/// Runs code that may crash, hang or corrupt memory in a process of its own, and ends that process.
+/// Runs code that may crash, hang or corrupt memory in a separate process, and ends that process.
 ///
 /// The command starts itself again, with a hidden argument. The child reports each record at once, so that everything
 /// before a crash is known.
 package struct ChildLauncher: Sendable {
-    /// The way in which a child ended.
+    /// The end of a child.
     package enum Ending: Equatable, Sendable {
         case exited(status: Int)
         case crashed(signal: Int)
-        /// The child was still running when the time was over, and was killed.
+        /// The child was still running at the time limit, and was killed.
         case overdue
     }
 
     package struct Outcome: Sendable {
         package var ending: Ending
         package var events: [RecordedEvent]
-        /// The time at which it had ended, on the clock of the records.
+        /// The time at which the child had ended, on the clock of the records.
         package var endedAt: MonotonicTime
         /// The beginning of its output on standard error.
         package var errors: String
@@ -34,7 +34,7 @@ package struct ChildLauncher: Sendable {
         self.executable = executable
     }
 
-    /// Runs one child to its end, which comes within `patience`: by itself, or because it is killed.
+    /// Runs one child until it ends, and kills it after `patience`.
     ///
     /// Blocks the calling thread. If this process ends meanwhile, by whatever signal, the child ends with it.
     package func run(_ name: String, _ arguments: [String] = [], patience: Duration) throws(LabError) -> Outcome {
@@ -76,7 +76,7 @@ package struct ChildLauncher: Sendable {
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
         defer { unsafe posix_spawnattr_destroy(&attributes) }
-        // This process may have blocked or ignored signals, but the child has to be ended by them.
+        // This process may have blocked or ignored signals, but signals have to be able to end the child.
         var (none, all) = (sigset_t(), sigset_t())
         unsafe sigemptyset(&none)
         unsafe sigfillset(&all)
@@ -149,7 +149,7 @@ package struct ChildLauncher: Sendable {
             writingIsOpen = false
         }
 
-        /// Reads the available bytes. Those beyond the limit are discarded, so that the child never has to wait.
+        /// Reads the available bytes. Those beyond the limit are discarded, so that the pipe never blocks the child.
         func take(limit: Int) {
             var chunk = [UInt8](repeating: 0, count: 16_384)
             let count = unsafe chunk.withUnsafeMutableBytes { unsafe Glibc.read(reading, $0.baseAddress, $0.count) }

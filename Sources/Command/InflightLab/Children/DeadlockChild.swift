@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import Foundation
 
-/// Two ways in which the main queue comes to wait for itself.
+/// Two deadlocks in which the main queue waits for itself.
 enum DeadlockChild {
     static let track = "main queue"
 
@@ -17,7 +17,7 @@ enum DeadlockChild {
         MainThread.serve()
     }
 
-    /// Does the same in two steps, undetected: the main queue waits for a semaphore that only it would signal.
+    /// Causes a deadlock that libdispatch does not detect: the main queue waits for a semaphore that only it signals.
     static func waitOnMain(_ recorder: Recorder) {
         DispatchQueue.main.async {
             let work = recorder.begin(track, "work")
@@ -38,8 +38,8 @@ enum DeadlockChild {
 
 /// The first thread of the process, which serves the main queue.
 package enum MainThread {
-    /// Serves the main queue forever. Call it on the main thread, which stays: `dispatchMain()` would end it and let
-    /// other threads serve, and the system's information on a process that comes from its first thread would be lost.
+    /// Serves the main queue forever. Call it on the main thread. `dispatchMain()` would end that thread and serve the
+    /// queue on other threads, but the system takes information about a process from its first thread.
     package static func serve() -> Never {
         while true { _ = RunLoop.main.run(mode: .default, before: .distantFuture) }
     }

@@ -2,18 +2,19 @@ internal import CInflightLab
 internal import Dispatch
 internal import InflightConcurrency
 
-/// An important task waits for an unimportant one's lock, and a third kind keeps that one from its processor.
+/// Priority inversion: a high-priority task waits for a lock that a low-priority task holds, and medium-priority tasks,
+/// if any, take the processor from the latter.
 enum InversionChild {
     static let (low, medium, high) = ("low: background", "medium: default", "high: interactive")
     static let holds = "holds the lock"
     static let waits = "wants the lock"
     static let gotIt = "has the lock"
 
-    /// The number of tasks of medium importance. With them, the low one has 1/38 of the processor.
+    /// The number of tasks of medium importance. Beside them, the low one gets 1/38 of the processor.
     private static let mediumTasks = 4
 
     static func run(_ recorder: Recorder, hasThird: Bool) {
-        // On more than one processor all tasks would run.
+        // On several processors, all tasks would run at once.
         recorder.count("processors pinned", lab_use_one_processor() == 0 ? 1 : 0)
         let stage = Stage()
         let lock = DispatchSemaphore(value: 1)
@@ -43,7 +44,7 @@ enum InversionChild {
         if hasThird {
             for number in 1...mediumTasks {
                 DispatchQueue(label: "medium \(number)").async(group: group) {
-                    // It has enough to do for the whole observation.
+                    // Computes until the high task has ended.
                     recorder.span(medium, "computes") { while !isOver.isCancelled { stage.compute(0.1) } }
                 }
             }

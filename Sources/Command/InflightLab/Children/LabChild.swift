@@ -3,7 +3,7 @@ internal import Dispatch
 internal import Glibc
 internal import InflightConcurrency
 
-/// The code that runs in a child process: the hidden side of experiments too dangerous for the command's own.
+/// The code that runs in a child process: the parts of experiments that are too dangerous for the command's process.
 package enum LabChild {
     /// - Parameter arguments: The parent's process ID, and the arguments of the part.
     /// - Returns: The exit status; some parts never return.
@@ -25,12 +25,12 @@ package enum LabChild {
         return 0
     }
 
-    /// Reports to the parent at once, because the next thing may be a crash.
+    /// Reports to the parent at once, because the process may crash next.
     private static func tell(_ event: RecordedEvent) {
         var rest = Array(event.line.utf8)[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { unsafe write(1, $0.baseAddress, $0.count) }
-            // The parent does not read any more.
+            // The parent has closed its end of the pipe.
             guard count > 0 else { _exit(1) }
             rest = rest.dropFirst(count)
         }

@@ -23,7 +23,7 @@ enum RaceChild {
         defer { unsafe counter.deallocate() }
         let group = DispatchGroup()
         let start = StartLine(2)
-        // Relaxed: it orders nothing, so the accesses to the number stay without any synchronization.
+        // Relaxed, which orders nothing, so that the accesses to the number stay unsynchronized.
         let (hasRead, hasAdded) = (Flag(), Flag())
         func add(_ name: String, _ first: @escaping @Sendable () -> Void) {
             DispatchQueue(label: name).async(group: group) {
@@ -49,7 +49,7 @@ enum RaceChild {
         recorder.count("counted", unsafe counter.pointee)
     }
 
-    /// Neither is inlined. Otherwise the compiler adds them all in one step, and there is no race to see.
+    /// Not inlined, like `write`. Otherwise the compiler would merge all additions into one, which hides the race.
     @inline(never)
     private static func read(_ counter: UnsafeMutablePointer<Int>) -> Int { unsafe counter.pointee }
 

@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import InflightConcurrency
 
-/// Ten ways in which two tasks write into one string through queues: the usual string, and a guarded one beside it.
+/// Ten setups of queues in which two tasks write into the same two strings: an unguarded and a guarded one.
 package enum StringSetup: String, CaseIterable, Sendable {
     case globalSync, globalAsync, serialSync, serialAsync, concurrentSync, concurrentAsync
     case twoSerial, twoQualities, later, pauses
@@ -37,8 +37,8 @@ package enum StringSetup: String, CaseIterable, Sendable {
 
     package static let writers = ["A", "B"]
 
-    /// Lets both write, and counts the results. It runs in a process of its own: if nothing keeps the two apart, the
-    /// memory of the usual string may be damaged.
+    /// Runs both writers and counts the results. Call it in a child process: without mutual exclusion, the writers may
+    /// corrupt the memory of the unguarded string.
     func run(_ recorder: Recorder) {
         let strings = Strings()
         let group = DispatchGroup()
@@ -90,7 +90,7 @@ package enum StringSetup: String, CaseIterable, Sendable {
     }
 }
 
-/// The usual string and the guarded one.
+/// The unguarded string (`usual`) and the guarded one.
 // Unchecked: `usual` is raced on purpose, in a process that is discarded afterwards.
 private final class Strings: @unchecked Sendable {
     private var usual = ""
@@ -111,7 +111,7 @@ private final class Strings: @unchecked Sendable {
 
     func count(_ recorder: Recorder) {
         let guarded = guarded.read { $0 }
-        // First the value that no damage can keep from being reported.
+        // The guarded value is reported first, because reading the other string may crash.
         recorder.count("guarded", guarded.utf8.count)
         recorder.count("usual", usual.utf8.count)
         recorder.count("match", usual == guarded ? 1 : 0)

@@ -2,7 +2,7 @@ internal import Dispatch
 internal import Inflight
 
 extension Experiment {
-    /// Recycled cells, with and without the check that the row still wants the image.
+    /// Recycled cells, with and without the check that the cell still shows the image's row.
     static let cells = Experiment(
         name: "cells", title: "Recycled cells",
         lookAt:

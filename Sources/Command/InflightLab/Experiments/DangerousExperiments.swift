@@ -103,7 +103,7 @@ extension Experiment {
 }
 
 extension ChildLauncher.Outcome {
-    /// Returns the record of how the process ended, which it cannot make itself.
+    /// Returns the record of the end of the process, which the process itself cannot report.
     fileprivate func end(on track: String) -> RecordedEvent {
         RecordedEvent(
             time: endedAt.nanoseconds, what: .marked(track: track, label: ending.mark, isTrouble: true, thread: 0))
@@ -112,7 +112,7 @@ extension ChildLauncher.Outcome {
 
 /// The thread sanitizer's report on a child process.
 struct SanitizerReport: Equatable {
-    /// The kind of problem and its place, in one line.
+    /// The kind of problem and its source location, in one line.
     var summary: String
 
     /// Returns `nil` if the text reports no race.

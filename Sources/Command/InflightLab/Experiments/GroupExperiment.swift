@@ -54,7 +54,7 @@ extension Experiment {
         return scene("Synchronous work, async(group:)", recorder)
     }
 
-    /// Performs work that only starts something, and returns long before that has ended.
+    /// Performs work that only starts an operation, and returns long before the operation has ended.
     private static func asynchronous(_ stage: Stage, enters: Bool) -> Scene {
         let recorder = Recorder(tracks: [caller, work])
         let (group, done, ended) = (DispatchGroup(), DispatchSemaphore(value: 0), DispatchGroup())
@@ -68,7 +68,7 @@ extension Experiment {
                 DispatchQueue(label: "lab.timer").asyncAfter(
                     deadline: .now() + .nanoseconds(Int(stage.units(Double(number)).saturatedNanoseconds))
                 ) {
-                    // The report of the wrong group comes first, however busy the machine is.
+                    // Waits for the premature notification, so that it precedes the end of the work on any machine.
                     if !enters { isTold.wait() }
                     span.end()
                     ended.leave()

@@ -69,7 +69,7 @@ extension Experiment {
 }
 
 extension Experiment {
-    /// Returns the same without a guard. If the two writers happen not to meet, it is tried again, five times in all.
+    /// Returns the row for no guard. If the two writers happen not to race, up to four more runs follow.
     private static func unguarded(_ stage: Stage) throws(LabError) -> [String] {
         let setup = StringSetup.twoSerial
         let written = setup.letters * StringSetup.writers.count
@@ -136,7 +136,7 @@ extension Recording {
     }
 }
 
-/// Four ways to let one task at a time write into a string.
+/// Four guards that let one task at a time write into a string.
 enum StringGuard: String, CaseIterable {
     case serial = "serial queue, sync"
     case isolation = "concurrent queue, barrier"
@@ -148,7 +148,7 @@ enum StringGuard: String, CaseIterable {
 
     /// Runs all writers concurrently.
     ///
-    /// - Returns: The number of letters that the string has then.
+    /// - Returns: The number of letters in the string afterwards.
     func write() -> Int {
         switch self {
         case .serial:

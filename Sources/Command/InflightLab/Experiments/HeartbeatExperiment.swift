@@ -98,7 +98,7 @@ private final class Heart: Sendable {
         stopped.wait()
     }
 
-    /// - Returns: Whether that many more beats came in time.
+    /// - Returns: Whether that many more beats occurred in time.
     func waitForBeats(_ count: Int, patience: Duration) -> Bool {
         while beats.wait(timeout: .now()) == .success {}
         let deadline = DispatchTime.now() + .nanoseconds(Int(patience.saturatedNanoseconds))

@@ -60,7 +60,7 @@ extension Experiment {
     }
 
     static func loading(_ stage: Stage) throws(LabError) -> Scene {
-        // No response is sent before all requests have arrived: none of the operations needs a thread for that.
+        // The server responds only after all requests have arrived, which needs no thread for each operation.
         let source = try prepared([.gate("all have asked"), .pause(stage.units(3))])
         let pipeline = try LabPictures.pipeline()
         let recorder = Recorder(tracks: [track])

@@ -192,7 +192,7 @@ extension Experiment {
         let queue = DispatchQueue(label: "lab.concurrent", attributes: .concurrent)
         let group = DispatchGroup()
         func readers(_ numbers: ClosedRange<Int>) {
-            // Two that wait for each other: both can only continue because they run at the same time.
+            // The readers wait for each other, so they can continue only because they run at the same time.
             let meeting = StartLine(numbers.count)
             for number in numbers {
                 queue.async(group: group) {
@@ -204,7 +204,7 @@ extension Experiment {
             }
         }
         readers(1...2)
-        // Without the `group` parameter of `async`, which loses the flag under the thread sanitizer on Linux.
+        // Not with the `group` parameter of `async`, which loses the flag under the thread sanitizer on Linux.
         group.enter()
         queue.async(flags: .barrier) {
             recorder.span("barrier", "writes") { stage.rest() }

@@ -1,6 +1,6 @@
 internal import Inflight
 
-/// Images that hold a number in every pixel, so that their pixels tell which one an image is.
+/// Images with a number in every pixel, which identifies the image.
 enum LabPictures {
     /// Returns a PNG with `number`, 0 to 255, in every pixel.
     static func png(_ number: Int, side: Int, codecs: CodecRegistry) throws(LabError) -> [UInt8] {

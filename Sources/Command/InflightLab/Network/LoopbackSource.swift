@@ -150,7 +150,7 @@ private final class SourceLoop: @unchecked Sendable {
         var watched = [listener, wake.reading].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         watched += connections.map { connection in
             let events = connection.rest.isEmpty ? POLLIN : POLLOUT
-            // While it waits at a gate or for its time, input on its connection does not matter.
+            // While a response waits at a gate or pauses, input on its connection is ignored.
             let isWaiting = connection.isAnswering && connection.rest.isEmpty
             return pollfd(fd: isWaiting ? -1 : connection.socket, events: Int16(events), revents: 0)
         }

@@ -4,7 +4,7 @@ package import InflightConcurrency
 
 /// Records events while they happen.
 ///
-/// - Thread: Any. The time is taken together with the record's place in the order, so that both agree.
+/// - Thread: Any. The time is taken together with the record's position in the order, so that both agree.
 /// - Cost: Under a microsecond each, far less than the recorded work.
 package final class Recorder: Sendable {
     private struct State {
@@ -19,7 +19,7 @@ package final class Recorder: Sendable {
 
     /// - Parameters:
     ///   - tracks: In the order of the drawing; others are added when something is recorded on them.
-    ///   - tell: Called with each record at once, in order, so that a process can tell its parent its last record.
+    ///   - tell: Called with each record at once, in order, so that a child process reports all records before a crash.
     package init(
         tracks: [String] = [], clock: any EngineClock = SystemClock(),
         tell: (@Sendable (RecordedEvent) -> Void)? = nil

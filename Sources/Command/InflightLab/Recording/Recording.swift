@@ -1,6 +1,6 @@
 /// The observations of one run: spans and marks, with their times, threads and order.
 ///
-/// A value, made by a ``Recorder``. Drawings and findings are made from it alone.
+/// A value, made by a ``Recorder``. Drawings and findings are derived from it alone.
 package struct Recording: Equatable, Sendable {
     package enum Kind: String, Equatable, Sendable {
         /// The thread runs.

@@ -47,7 +47,7 @@ enum ExperimentSVG {
                 marks: markRows(marks, in: area, x),
                 spans: TimelineRows.rows(recording.spans.filter { $0.track == index }))
         }
-        // The background first.
+        // Drawn first, to be in the background.
         let bottom = page.y + tracks.reduce(0) { $0 + $1.rows * rowHeight + trackGap }
         for tick in TimelineRows.ticks(recording.duration, most: 10) {
             page.line(x: x(tick.time), y: page.y, toX: x(tick.time), toY: bottom, "#e3e7eb")
@@ -75,7 +75,7 @@ enum ExperimentSVG {
 
     private struct Track {
         var name: String
-        /// The common label of all its marks, if that is shown once.
+        /// The label of all its marks, if they share one, which is then drawn only once.
         var kind: String?
         var marks: [[(Recording.Mark, String)]]
         var spans: [[Recording.Span]]

@@ -1,6 +1,6 @@
 import InflightLab
 
-/// A table as text: side by side if there is room, otherwise one cell after the other.
+/// A table as text: in columns if they fit, otherwise one cell after the other.
 enum TableText {
     static func lines(_ table: Table, columns: Int, style: Style) -> [String] {
         let widths = table.columns.indices.map { index in

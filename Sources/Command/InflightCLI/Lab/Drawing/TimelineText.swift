@@ -2,13 +2,13 @@ import InflightLab
 
 /// A recording drawn with characters: a pure function of the recording, the width and the style.
 ///
-/// `┣━━┫` runs, `├╌╌┤` waits, `├──┤` is in flight without a thread, `┣━━▸` had not ended, `▾` is a moment, `✗` one that
-/// should not have been.
+/// `┣━━┫` is running, `├╌╌┤` blocked, `├──┤` in flight without a thread, `┣━━▸` unfinished; `▾` is an event, `✗` an
+/// event that should not have happened.
 struct TimelineText {
     var columns: Int
     var style: Style
 
-    /// Spaces that do not break keep each entry together.
+    /// Non-breaking spaces keep each entry on one line.
     static let legend = [
         "┣━┫ running,", "├╌┤ blocked,", "├─┤ without a thread,", "▸ unfinished,", "▾ event,", "t2 on thread 2",
     ].map { $0.replacing(" ", with: "\u{A0}") }.joined(separator: " ")
@@ -87,7 +87,7 @@ struct Canvas {
         min(room - 1, Int(Double(time) / Double(duration) * Double(room) + 0.5))
     }
 
-    /// Returns spans that do not overlap, side by side. Each has at least one cell, as long as there is one left.
+    /// Returns a row of spans that do not overlap. Each span takes at least one cell, until all cells are taken.
     func spanRow(_ spans: [Recording.Span]) -> Row {
         var row = Row(repeating: .empty, count: room)
         var free = 0
@@ -131,7 +131,7 @@ struct Canvas {
             let label = showsLabels ? mark.label : ""
             let color: Cell.Color = mark.isTrouble ? .trouble : .none
             let sign = Cell(letter: mark.isTrouble ? "✗" : "▾", color: color)
-            // To the right of its sign, or to the left if there is no room.
+            // The label is to the right of its sign, or to the left if it fits only there.
             let isLeft = column + 1 + label.count > room && column - label.count >= 0
             let start = isLeft ? column - label.count : column
             let end = min(room, start + 1 + label.count)
