@@ -8,7 +8,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// The maximum number of unneeded body bytes to receive so that the connection can be reused.
     private static let drainedBytes: Int64 = 64 * 1024
 
-    // Indirect, because it is rare and moves with every exchange.
+    // Indirect, because a verdict is rare, but its storage is moved with every exchange.
     indirect enum Verdict {
         /// Call `willSend` for other credentials, then send the request again.
         case again(ResponseHead)
@@ -134,7 +134,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     /// Releases everything that an ended job holds.
     ///
-    /// - Returns: the paused transfers for which there is room now.
+    /// - Returns: the paused transfers that fit into the budget now.
     private func releaseWork() -> [BodyBudget<Paused>.Grant] {
         let (work, timer) = stripe.lock.withLock {
             let work = self.work.take()
