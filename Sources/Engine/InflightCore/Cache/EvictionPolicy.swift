@@ -4,8 +4,8 @@
 /// It is W-TinyLFU: new entries live in a window in LRU order. A candidate that leaves the window is admitted to the
 /// main part only if it was used more often than all the victims together that it would displace. So one scroll through
 /// ten thousand images does not evict those that are used every day. Two things differ from the published form, because
-/// an image costs so much more than its slot: uses are counted exactly, in the slots and for a while after their values
-/// are gone, instead of being estimated in a sketch; and the window grows or shrinks with each return of an entry
+/// an image costs so much more than its slot. Uses are counted exactly, in the slots and for a while after their values
+/// are evicted, instead of being estimated in a sketch. The window grows or shrinks with each return of an entry
 /// that a larger window, or a larger main part, would have retained. Measured in
 /// `Documentation/Decisions/0001-eviction-policy.md`.
 ///
@@ -56,7 +56,7 @@ struct EvictionPolicy {
         return slot
     }
 
-    /// A slot without a value got one.
+    /// A value was stored again for a slot without one.
     mutating func returned(_ slot: Slot, cost: Int) {
         adaptWindow(to: slot)
         slots.setCost(of: slot, to: cost)

@@ -58,7 +58,8 @@ public final class ImageLoader: Confined {
     private var pictures: (placeholder: PixelBuffer?, failure: PixelBuffer?) = (nil, nil)
     private var handler: ((ImageLoader) -> Void)?
     private var task: ImageTask?
-    /// Retained by the completion closure. If it is nil before the ending came, the queue dropped that closure.
+    /// Retained by the completion closure. If it becomes nil before the load has ended, the queue has dropped that
+    /// closure.
     private weak var answer: Answer?
 
     private final class Answer: Sendable {

@@ -101,7 +101,8 @@ public final class ImagePipeline: Sendable {
             completion: Self.confined(completion))
     }
 
-    /// Returns a callback that the main queue calls, as one that any queue may call.
+    /// Converts the type of a callback to one that any queue accepts. The result traps on another queue than the main
+    /// queue.
     private static func confined<Value: Sendable>(
         _ callback: @escaping @MainActor @Sendable (ImageTask, Value) -> Void
     ) -> @Sendable (ImageTask, Value) -> Void {
