@@ -144,7 +144,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
         }
         var expected = announced
         if request.fields.contains("Accept-Encoding"), head.isCoded {
-            // A caller that asks for a coding would decode it, so the head must not mention one.
+            // Foundation has decoded the body. The head must not state a coding, or the caller would decode it again.
             head.fields.remove("Content-Encoding")
             head.fields.remove("Content-Length")
             expected = nil
