@@ -1,6 +1,6 @@
 import InflightConcurrency
 
-// What the keys of a plan's jobs are made of.
+// The contents of the keys of a plan's jobs.
 
 extension FetchKey {
     /// - Parameters:
@@ -20,7 +20,7 @@ extension FetchKey {
             rest.append(15)
             rest += Array(request.imageIdentity(prefix, request.storedRepresentation.processedOptions).utf8)
         }
-        // The space keeps identities apart from URLs, which have none.
+        // No URL contains a space, so a key with an identity never equals a key with a URL.
         self.init(url: request.identity.map { "identity " + $0 } ?? url.string, rest: rest)
     }
 
@@ -79,7 +79,8 @@ extension FetchKey {
         return bytes
     }
 
-    /// Appends limits other than the defaults. Such loads are other jobs, since one may fail and the other succeed.
+    /// Appends limits other than the defaults. Loads with different limits need separate jobs, because one may fail
+    /// while the other succeeds.
     private static func appendLimits(_ limits: ImageRequest.Limits, to bytes: inout [UInt8]) {
         var fetchLimits = limits
         fetchLimits.maximumPixels = ImageRequest.Limits().maximumPixels
