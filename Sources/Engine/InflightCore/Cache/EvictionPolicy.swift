@@ -101,7 +101,7 @@ struct EvictionPolicy {
             return .release(victim)
         }
         if cost > target {
-            // A trim says nothing about the sizes of the parts, so the window does not adapt to it.
+            // Trims do not affect the window, because they are no evidence about the best sizes of the parts.
             let victim = firstVictim([.probation, .window, .protected])
             slots.move(victim, to: .remembered)
             return .release(victim)
@@ -140,7 +140,7 @@ struct EvictionPolicy {
     }
 
     private mutating func nextForgotten() -> Eviction? {
-        // If even a window as large as the whole cache would not have retained a key, it says nothing about the size.
+        // Stop considering keys that even a window as large as the cache would not have retained.
         while slots.cost(of: .rejected) > min(limit - windowLimit, limit / 4) {
             slots.move(slots.oldest(of: .rejected), to: .remembered)
         }

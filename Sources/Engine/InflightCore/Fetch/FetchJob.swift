@@ -270,7 +270,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     func respectVary(_ head: ResponseHead) {
         let concerned = head.namesVaried(among: stage.fieldsExcludedFromKey).subtracting(plan.varying)
         if concerned.isEmpty { return }
-        // A new subscriber would have to be compared too. It finds no job, and fetches for itself.
+        // Close the job, because each new subscriber would have to be compared too. New subscribers fetch for
+        // themselves.
         let tasks = scheduler.close(id)
         tasks.first?.task.driver.separate(tasks, from: plan, by: concerned)
     }

@@ -49,7 +49,7 @@ public final class ImagePipeline: Sendable {
     public init(configuration: Configuration) throws(LoadError) {
         scheduler = Scheduler(configuration)
         images = CachedImages(configuration)
-        // Before the store, so that a pipeline without a transport opens no store.
+        // Created before the store, so that a pipeline without a transport opens no store.
         let transports = try TransportTable(configuration)
         storage = try ResponseStorage(configuration, log: scheduler.log)
         decoding = DecodeStage(configuration, scheduler: scheduler, images: images, storage: storage)

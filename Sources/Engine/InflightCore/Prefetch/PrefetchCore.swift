@@ -57,7 +57,7 @@ final class PrefetchCore: Sendable {
     func start(_ requests: some Sequence<ImageRequest>) {
         var wishes: [(key: JobKey, wish: ImageRequest)] = []
         var refused = 0
-        // Keys are made before the lock is taken, because that runs the caller's code.
+        // Make the keys before taking the lock, because that runs the caller's code.
         for request in requests {
             if let key = key(of: request) { wishes.append((key, request)) } else { refused += 1 }
         }

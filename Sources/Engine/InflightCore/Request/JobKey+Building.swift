@@ -11,7 +11,7 @@ extension FetchKey {
         ignored: Set<String>, varying: Set<String>
     ) {
         var rest = Self.bytes(request, url: url, goal: goal, ignored: ignored, varying: varying)
-        // The byte separates the keys of different purposes.
+        // The appended byte separates the keys of different purposes.
         switch purpose {
         case .usual: break
         case .revalidation(let ofPicture): rest.append(ofPicture ? 7 : 8)
@@ -43,7 +43,7 @@ extension FetchKey {
         case .response: bytes.append(1)
         case .info: bytes.append(6)
         }
-        // Added even if the request has none of them. Otherwise its key would equal one that ignores these fields.
+        // Appended even if the request has none of the fields. Otherwise its key would equal one that ignores them.
         if !varying.isEmpty {
             bytes.append(7)
             for name in varying.sorted() {

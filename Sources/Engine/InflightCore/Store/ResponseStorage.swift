@@ -94,7 +94,7 @@ final class ResponseStorage: @unchecked Sendable {
         group.seal()
     }
 
-    /// Returns when the store is done with everything that was passed to it.
+    /// Returns when the store has finished everything that was passed to it.
     func wait() async {
         let bridge = Bridge()
         let isIdle = lock.withLock {

@@ -201,7 +201,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
     func didComplete(response: URLResponse?, error: (any Error)?) {
         isTaskEnding = true
         if let stop { return end(.failure(stop)) }
-        // A redirect response without a usable target was not delivered before.
+        // Deliver a redirect without a usable target here, because Foundation did not report its response before.
         if error == nil, !hasHead, let response { didReceive(response) }
         let result: Result<TransportSummary, LoadError> =
             if let stop {
