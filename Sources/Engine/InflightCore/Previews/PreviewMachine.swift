@@ -74,7 +74,7 @@ struct PreviewMachine {
         return proceed(now)
     }
 
-    /// The body is received again from its start.
+    /// The body starts over.
     mutating func beganAnew() {
         bytes = 0
         usedBytes = 0

@@ -201,7 +201,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
     func didComplete(response: URLResponse?, error: (any Error)?) {
         isTaskEnding = true
         if let stop { return end(.failure(stop)) }
-        // Deliver a redirect without a usable target here, because Foundation did not report its response before.
+        // Deliver the response of a redirect without a usable target here, because it was not delivered before.
         if error == nil, !hasHead, let response { didReceive(response) }
         let result: Result<TransportSummary, LoadError> =
             if let stop {
