@@ -51,7 +51,7 @@ struct FormatList {
         guard let vips else {
             support.decoding = .absent(
                 reason: "it needs a decoder process, which --decode in-process disables", package: nil)
-            // As the codec does: without a decoder it does not encode.
+            // The AVIF codec encodes only with a decoder process.
             if format == .avif { support.encoding = support.decoding }
             return support
         }
@@ -89,8 +89,8 @@ struct FormatList {
 
     // MARK: Missing parts
 
-    /// A part by the name that the decoder uses, and its Debian package. `libvips-dev` as in `Scripts/deps.sh`, because
-    /// the name of the library's own package changes with its version.
+    /// A missing part: its name as the decoder reports it, and its Debian package. The package is `libvips-dev`, as in
+    /// `Scripts/deps.sh`, because the name of the library's own package changes with its version.
     private struct Part {
         let name: String
         let reason: String

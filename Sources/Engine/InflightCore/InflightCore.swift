@@ -1,2 +1,2 @@
-// The engine shows images, so its users see their types, too.
+// The engine's API uses the types of images, so its users need them too.
 @_exported public import InflightImages

@@ -30,7 +30,8 @@ struct InterestFinder {
         self.sums = sums
     }
 
-    /// Returns the best position of a part with these shares of both sides, each 0 … 1 of the remaining space.
+    /// Returns the best position of a part with these shares of both sides. Each coordinate is 0 … 1 of the remaining
+    /// space.
     func place(widthShare: Double, heightShare: Double) -> (x: Double, y: Double) {
         let wide = max(1, min(width, Int((Double(width) * widthShare).rounded())))
         let high = max(1, min(height, Int((Double(height) * heightShare).rounded())))

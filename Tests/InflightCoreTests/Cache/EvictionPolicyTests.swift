@@ -117,7 +117,7 @@ struct EvictionPolicyTests {
     @Test("After scrolling down and up repeatedly, the most recent entries stay cached")
     func scroll() {
         var model = Model(limit: 100 * 10)
-        // The first turns teach the policy that the most recent keys return first.
+        // In the first rounds, the most recent keys return first, and the policy adapts to that.
         for turn in 0..<20 {
             let top = turn * 150
             for key in top..<top + 300 { _ = model.request(key, cost: 10) }

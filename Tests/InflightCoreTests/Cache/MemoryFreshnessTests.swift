@@ -218,7 +218,7 @@ struct MemoryFreshnessTests {
             _ = try await stage.pipeline.image(for: request)
             let again = try await stage.pipeline.image(for: request)
             #expect(again.source == .memory && again.isStale)
-            // The cache knows a newer response now.
+            // Make the image in memory obsolete by a newer response.
             _ = try await stage.data { $0.cachePolicy = .refresh }
             #expect(try await stage.pipeline.image(for: request).width == 2)
             await stage.end()

@@ -92,7 +92,7 @@ struct Contract5Tests {
     func neverBack() throws {
         let stage = try Stage { $0.fieldsExcludedFromKey = ["X-Theme"] }
         let vary = HTTPFields([("Vary", "x-theme")])
-        // The second task turns out to need its own response, whose bytes arrive more slowly.
+        // The second task needs its own response, whose bytes arrive more slowly.
         stage.transport.serve(Stage.url, .ok(Bytes("abcdef"), chunks: [4], fields: vary))
         let log = Log()
         func load(_ theme: String) {

@@ -66,7 +66,7 @@ struct Contract7Tests {
         stage.load("http://a.example/0")
         let names = ["a", "b", "c", "d"].map { "http://a.example/\($0)" }
         for name in names { stage.load(name) }
-        // A subscriber raises c; one that leaves raises and lowers d; one that changes its priority, b.
+        // A second load raises c. Another raises d and lowers it again by leaving. A third raises and lowers b.
         stage.load(names[2], priority: .veryHigh)
         stage.load(names[3], priority: .veryHigh).cancel()
         let eager = stage.load(names[1], priority: .low)

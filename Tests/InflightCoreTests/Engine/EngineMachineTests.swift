@@ -96,7 +96,7 @@ final class MachineWorld {
         return lines(actions)
     }
 
-    /// Moves a job after a redirect (`ahead`, because it has had its turn before) or after a miss in the store.
+    /// Moves a job after a redirect (`ahead`, because it has had a slot before) or after a miss in the store.
     func move(_ job: String, to origin: OriginKey, ahead: Bool = true) -> [String] {
         var actions = Machine.Actions()
         if let id = jobs[job] {
@@ -221,7 +221,7 @@ struct EngineMachineTests {
         #expect(world.add("a", "u", first: .store) == ["start u normal"])
         #expect(world.add("b", "v", first: .store) == ["start v normal"])
         #expect(world.add("c", "w", first: .store) == [])
-        // A miss: it is fetched, and its slot goes to the next lookup.
+        // A miss: the job is fetched, and its slot goes to the next lookup.
         #expect(world.move("u", to: MachineWorld.origin, ahead: false) == ["start w normal", "start u normal"])
         #expect(world.machine.startedFetches == 1)
         // The start of a lookup does not count as a fetch.

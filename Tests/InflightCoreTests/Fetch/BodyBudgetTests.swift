@@ -46,14 +46,16 @@ struct BodyBudgetTests {
                 .holds(1, units: 3, isRoom: true), .holds(2, units: 5, isRoom: false), .asks(2, .pause),
                 .ends(1, [2]), .ends(1, []), .holds(2, units: 6, isRoom: true), .ends(2, []),
             ],
-            // The oldest spills, which makes room, and continues; from then on it may hold only its share.
+            // The oldest spills and continues, so that the other fits. From then on, the oldest may hold only its
+            // share.
             [
                 .holds(1, units: 4, isRoom: true), .holds(2, units: 4, isRoom: false), .asks(2, .pause),
                 .asks(1, .spill), .spilled(1, [2]), .holds(2, units: 8, isRoom: false), .asks(2, .pause),
                 .holds(1, units: 0, isRoom: false), .asks(1, .proceed), .holds(1, units: 1, isRoom: false),
                 .asks(1, .spill), .spilled(1, []), .ends(1, [-2]), .spilled(2, []), .ends(2, []),
             ],
-            // If the others are paused, the end of the oldest lets the next spill and continue, without room.
+            // If the others are paused, the end of the oldest lets the next one spill and continue beyond the
+            // threshold.
             [
                 .holds(1, units: 1, isRoom: true), .holds(2, units: 4, isRoom: true),
                 .holds(3, units: 4, isRoom: false), .asks(3, .pause), .asks(2, .pause), .ends(1, [-2]),

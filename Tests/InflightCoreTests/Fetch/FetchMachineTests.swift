@@ -203,14 +203,15 @@ struct FetchMachineTests {
                 (.start, "timer 2 is over"),
             ],
             [(.start, ""), (.sleep, ""), (.timer(3, isOfTurn: false), ""), (.finish, "timer 3 is over")],
-            // Inputs that arrive before the transfer is known reach it then.
+            // Inputs that arrive before the transfer is known are passed to it when it is known.
             [(.start, ""), (.send, ""), (.cancel, ""), (.known(), "cancel")],
             [(.start, ""), (.priority, "later"), (.send, ""), (.known(), "priority"), (.priority, "tell 7")],
             [(.start, ""), (.send, ""), (.ask, ""), (.flows, "later"), (.known(), "resume")],
             [(.start, ""), (.send, ""), (.ask, ""), (.flows, "later"), (.cancel, ""), (.known(), "cancel")],
-            // But not the transfer of an ended exchange: the priority is for the next one.
+            // They are not passed to the transfer of an ended exchange. The priority is for the next one.
             [(.start, ""), (.send, ""), (.priority, "later"), (.failed, "now"), (.known(), "")],
-            // The end of an exchange is held for the hook, a worker thread or room for the body.
+            // The end of an exchange is held until the hook has returned, a worker thread is ready, or the body fits
+            // the budget.
             [(.start, ""), (.send, ""), (.ask, ""), (.failed, "held"), (.flows, "failed"), (.failed, "now")],
             [
                 (.start, ""), (.send, ""), (.stopsForTurn, ""), (.ended, "held"), (.turn(), "yes"), (.flows, "ended"),

@@ -92,7 +92,7 @@ struct ResourceURLTests {
 
     @Test("The fast path for plain URLs yields the same result as full parsing")
     func plain() throws {
-        // The second spelling of each pair differs only in what full parsing normalises.
+        // The second spelling of each pair needs full parsing, which normalises it to the first.
         for (short, long) in [
             ("http://a.example/x/y.jpg?q=1", "http://A.example/x/y.jpg?q=1"),
             ("https://a.example/", "https://a.example:443/"),

@@ -83,7 +83,7 @@ struct RequestPlanTests {
             try plan { $0.fields = HTTPFields([("X-A", "1"), ("X-A", "2")]) },
             try plan { $0.fields = HTTPFields([("X-A", "2"), ("X-A", "1")]) },
             try plan { $0.fields = HTTPFields([("X-A", "1, 2")]) },
-            // Names and values do not run into each other.
+            // Names and values are delimited.
             try plan { $0.fields = HTTPFields([("X-A", "1X-B:2")]) },
             try plan { $0.fields = HTTPFields([("X-A", "1"), ("X-B", "2")]) },
             // A field for the request's own origin only is a different field.

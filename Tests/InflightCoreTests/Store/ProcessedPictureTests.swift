@@ -60,7 +60,7 @@ struct ProcessedPictureTests {
         let again = try await image(stage, form, processor)
         #expect(again.source == .disk)
         #expect(again.width == 2)
-        // The small file was decoded.
+        // The stored, smaller file was decoded.
         #expect(again.info.storedWidth == 2)
         #expect(processor.runs.count == 1)
         #expect(stage.sent.count == 1)

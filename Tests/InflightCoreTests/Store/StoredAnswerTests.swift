@@ -236,7 +236,7 @@ struct StoredAnswerTests {
         let control = ("Cache-Control", "max-age=1, stale-while-revalidate=60")
         stage.serve(
             StoreStage.url, .ok(FakeCodec.picture(width: 4), fields: StoreStage.fields([control])),
-            // Fresh at any time of lookup: its Date is older than the clock's time.
+            // Still fresh when it is stored and looked up, although its `Date` is 10 s older than the clock's time.
             .ok(FakeCodec.picture(width: 5), fields: StoreStage.fields([("Cache-Control", "max-age=600")])))
         _ = try await stage.image()
         stage.pipeline.cache.removeAll()

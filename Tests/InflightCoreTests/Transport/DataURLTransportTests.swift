@@ -61,7 +61,7 @@ struct DataURLTransportTests {
         let recorder = Recorder(onBytes: { $0 == 0 ? .pause : .proceed })
         let transfer = transport.start(try .of(url), receiver: recorder)
         _ = recorder.wait { $0.chunks == 1 }
-        // The transport has one thread: when it has served another URL, the paused transfer's turn is over.
+        // The transport has one thread. When it has served another URL, the paused transfer's turn has ended.
         #expect(try transport.load("data:,y").text == "y")
         #expect(recorder.heard.chunks == 1 && recorder.heard.body.count < 200_000)
         transfer.resume()

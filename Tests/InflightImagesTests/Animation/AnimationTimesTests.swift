@@ -115,7 +115,8 @@ struct AnimationTimesTests {
     @Test("Late frames are shown at once without skips, and a long delay shifts the later ones")
     func late() async throws {
         let shown = try await play(frames: 6, skipsLate: false) { _, frame in [0: 130, 2: 350][frame] ?? 10 }
-        // Frame 1 was due at 100 ms, and 2 keeps its time; 3 was due at 300 ms, and the later frames have new times.
+        // Frame 1 is late (due at 100 ms), but frame 2 keeps its time. Frame 3 is later still (due at 300 ms), and
+        // shifts the frames after it.
         #expect(
             shown == [Shown(0, 0), Shown(1, 130), Shown(2, 200), Shown(3, 550), Shown(4, 650), Shown(5, 750)])
     }

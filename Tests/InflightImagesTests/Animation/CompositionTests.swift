@@ -145,8 +145,8 @@ struct CompositionTests {
         source.pixelsOfFrames = source.frames.map {
             [SIMD4<UInt8>](repeating: SIMD4(1, 2, 3, 255), count: $0.width * $0.height)
         }
-        // Frame 3 begins on a cleared canvas, 4 on the canvas restored after 3; 5 covers the canvas, which is restored
-        // after it; 7 covers the canvas for good.
+        // The canvas is cleared before frame 3, and restored to that state before frame 4. Frame 5 covers the canvas,
+        // which is restored afterwards. Frame 7 covers the canvas for good.
         let order = FrameOrder(source.frames, width: 4, height: 4)
         #expect((0..<9).map { order.keyFrame(before: $0) } == [0, 0, 0, 3, 4, 4, 4, 7, 7])
         let composer = try FrameComposer(source, options: DecodeOptions())

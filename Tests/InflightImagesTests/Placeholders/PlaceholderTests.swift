@@ -77,7 +77,7 @@ struct BlurHashTests {
 
 @Suite("ThumbHash", .timeLimit(.minutes(10)))
 struct ThumbHashTests {
-    /// Without symmetries, because absent frequencies would be rounded up or down by chance.
+    /// Has no symmetries. They would make some components zero, and rounding could turn these either way.
     private static let wide = Painted(40, 30) { x, y in (x * x / 7, y * y * y / 140 + x * y / 20, 255 - x * y / 6, 255)
     }
     private static let tall = Painted(20, 30, wide.color)
@@ -86,8 +86,8 @@ struct ThumbHashTests {
         return (color.0, color.1, color.2, min(255, 64 + x * x / 9 + 3 * y))
     }
 
-    // Encoded by thumbhash 0.1.2 from PyPI, with the missing brackets around three values for images without alpha
-    // added; the pixels are the first that it decodes.
+    // Encoded by thumbhash 0.1.2 from PyPI, after adding the brackets around three values that it lacks for images
+    // without alpha. The numbers are the first pixel that it decodes.
     private static let examples: [(Painted, String, [Int], Double)] = [
         (wide, "nBMGXZSgh4djd3eLiGd3eICRCfpX", [0, 0, 255, 255], 1.4),
         (tall, "2bEFPRKGh3B3x3hod3l4h4OQafhX", [0, 0, 255, 255], 5.0 / 7),

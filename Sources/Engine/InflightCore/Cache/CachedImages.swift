@@ -84,6 +84,6 @@ final class CachedImages: Sendable {
 /// An image found in memory for a load.
 struct MemoryHit {
     var image: LoadedImage
-    /// The number of the plan's steps that it has been through: all, or a prefix of them.
+    /// The number of the plan's steps that the image includes: all, or a prefix of them.
     var steps: Int
 }

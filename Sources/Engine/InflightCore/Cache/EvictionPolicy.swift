@@ -4,8 +4,8 @@
 /// It is W-TinyLFU: new entries live in a window in LRU order. A candidate that leaves the window is admitted to the
 /// main part only if it was used more often than all the victims together that it would displace. So one scroll through
 /// ten thousand images does not evict those that are used every day. Two things differ from the published form, because
-/// an image costs so much more than its slot: uses are counted exactly, in the slots and for a while after their values
-/// are gone, instead of being estimated in a sketch; and the window grows or shrinks with each return of an entry
+/// an image costs so much more than its slot. Uses are counted exactly, in the slots and for a while after their values
+/// are evicted, instead of being estimated in a sketch. The window grows or shrinks with each return of an entry
 /// that a larger window, or a larger main part, would have retained. Measured in
 /// `Documentation/Decisions/0001-eviction-policy.md`.
 ///
@@ -56,7 +56,7 @@ struct EvictionPolicy {
         return slot
     }
 
-    /// A slot without a value got one.
+    /// A value was stored again for a slot without one.
     mutating func returned(_ slot: Slot, cost: Int) {
         adaptWindow(to: slot)
         slots.setCost(of: slot, to: cost)
@@ -101,7 +101,7 @@ struct EvictionPolicy {
             return .release(victim)
         }
         if cost > target {
-            // A trim says nothing about the sizes of the parts, so the window does not adapt to it.
+            // Trims do not affect the window, because they are no evidence about the best sizes of the parts.
             let victim = firstVictim([.probation, .window, .protected])
             slots.move(victim, to: .remembered)
             return .release(victim)
@@ -140,7 +140,7 @@ struct EvictionPolicy {
     }
 
     private mutating func nextForgotten() -> Eviction? {
-        // If even a window as large as the whole cache would not have retained a key, it says nothing about the size.
+        // Stop considering keys that even a window as large as the cache would not have retained.
         while slots.cost(of: .rejected) > min(limit - windowLimit, limit / 4) {
             slots.move(slots.oldest(of: .rejected), to: .remembered)
         }

@@ -1,7 +1,7 @@
 internal import Synchronization
 
 /// How long images of one response may be served from memory without revalidation. All these images share it, whatever
-/// their size and processors, so that one write makes all of them fresh again, or useless.
+/// their size and processors, so that one write freshens or supersedes all of them.
 ///
 /// Cost of a check: an atomic load and a comparison for each of the two times.
 final class ImageLifetime: Sendable {
@@ -10,7 +10,7 @@ final class ImageLifetime: Sendable {
     private let expiry: Atomic<Int64>
     private let received: Atomic<Int64>
     private let mayBeServedStale: Atomic<Bool>
-    /// The lifetime of the response that a redirect led to. Both have to be fresh.
+    /// The lifetime of the redirect's target. Both lifetimes have to be fresh.
     private let target: ImageLifetime?
 
     private static let superseded = Int64.min
@@ -39,7 +39,7 @@ final class ImageLifetime: Sendable {
         self.target = target
     }
 
-    /// Whether HTTP allows the images to be served at `now`. `false` if the clock went back to before the response.
+    /// Whether HTTP allows the images to be served at `now`. `false` if the clock is set to a time before the response.
     func isFresh(at now: WallTime) -> Bool {
         now.milliseconds < expiry.load(ordering: .relaxed)
             && now.milliseconds >= received.load(ordering: .relaxed) - Freshness.tolerance

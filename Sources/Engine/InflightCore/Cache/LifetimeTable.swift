@@ -1,8 +1,8 @@
 /// The newest known response of each resource that has images in memory. A newer response affects every image made from
 /// an older one.
 ///
-/// A value type without locks and clocks. It also retains lifetimes without images until it sweeps them out, each time
-/// it has doubled in size. So its memory stays in proportion to the number of images.
+/// A value type without locks and clocks. It also retains lifetimes without images, and removes them each time its size
+/// has doubled. So its memory stays in proportion to the number of images.
 struct LifetimeTable {
     /// A resource, as identified by a request.
     struct Key {
@@ -12,11 +12,11 @@ struct LifetimeTable {
         var rest: [UInt8] = []
     }
 
-    /// How the table learned of a response.
+    /// The source of a response.
     enum Source {
-        /// Its origin has just sent it.
+        /// The origin has just sent it.
         case origin
-        /// It was stored, and its origin has just confirmed it.
+        /// It was stored, and the origin has just confirmed it.
         case revalidated
         case stored
     }

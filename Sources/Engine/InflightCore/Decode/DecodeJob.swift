@@ -16,9 +16,9 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
             case .taken: runWithMemory()
             case .waits:
                 tell(.waitsForMemory(bytes: wanted))
-                // A priority change that came before the job waited did not find it in the queue.
+                // Apply a priority change that came before the job was queued.
                 reprioritize()
-                // A cancellation that came before the job waited did not find it in the queue.
+                // Apply a cancellation that came before the job was queued.
                 if cancellation.isCancelled { cancel() }
             case .refused:
                 let error = PictureError.tooMuchMemory(memory, allowed: stage.budget.withLock { $0.limit })

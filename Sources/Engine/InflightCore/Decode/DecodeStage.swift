@@ -32,7 +32,7 @@ final class DecodeStage: Sendable {
         run(budget.withLock { $0.given(back: bytes) })
     }
 
-    /// Runs decodes that have got their memory.
+    /// Runs decodes whose memory requests were granted.
     func run(_ jobs: [DecodeJob]) {
         for job in jobs { workers.run { job.runWithMemory() } }
     }

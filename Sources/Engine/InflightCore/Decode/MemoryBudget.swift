@@ -1,6 +1,6 @@
-/// A bounded memory that decodes share, as a value. Requests that do not fit wait, the most urgent first, and those of
-/// equal priority in the order in which they got it. Only a more urgent request overtakes the first in the queue, so
-/// that a large one has its turn.
+/// The memory limit that decodes share, as a value. Requests that do not fit are queued by priority, and within a
+/// priority in the order in which they reached it. Only a more urgent request overtakes the first in the queue, so that
+/// small requests do not starve a large one.
 struct MemoryBudget<Waiter> {
     let limit: Int
     private(set) var taken = 0
@@ -39,9 +39,9 @@ struct MemoryBudget<Waiter> {
         return true
     }
 
-    /// Memory that was taken is free again.
+    /// Memory was released.
     ///
-    /// - Returns: the waiters that have got their memory now, in order.
+    /// - Returns: the waiters whose requests are granted now, in order.
     mutating func given(back bytes: Int) -> [Waiter] {
         taken -= bytes
         precondition(taken >= 0, "more memory was released than reserved")
@@ -50,7 +50,7 @@ struct MemoryBudget<Waiter> {
 
     /// A waiter has withdrawn its request.
     ///
-    /// - Returns: the waiter, if it was queued, and the waiters that have got their memory because of that.
+    /// - Returns: the waiter, if it was queued, and the waiters whose requests are granted as a result.
     mutating func gaveUp(_ isIt: (Waiter) -> Bool) -> (waiter: Waiter?, next: [Waiter]) {
         guard let index = waiting.firstIndex(where: { isIt($0.waiter) }) else { return (nil, []) }
         let waiter = waiting.remove(at: index).waiter
@@ -59,7 +59,7 @@ struct MemoryBudget<Waiter> {
 
     /// The priority of a job that may be queued has changed.
     ///
-    /// - Returns: the waiters that have got their memory because of that.
+    /// - Returns: the waiters whose requests are granted as a result.
     mutating func move(to priority: ImageRequest.Priority, _ isIt: (Waiter) -> Bool) -> [Waiter] {
         guard let index = waiting.firstIndex(where: { isIt($0.waiter) }), waiting[index].priority != priority else {
             return []
@@ -70,7 +70,7 @@ struct MemoryBudget<Waiter> {
         return next()
     }
 
-    /// Returns the position at which a request of that priority queues.
+    /// Returns the position in the queue for a request of that priority.
     private func position(_ priority: ImageRequest.Priority) -> Int {
         waiting.firstIndex { $0.priority < priority } ?? waiting.count
     }

@@ -73,7 +73,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
     /// Stores the image, if a direct subscriber wants exactly this image stored.
     private func store(_ image: LoadedImage) {
         let count = appliedProcessors
-        // An image that came from the store unchanged is there already.
+        // An unchanged image from the store is already stored.
         guard count > plan.firstProcessor || !plan.isProcessedLookUp, let storable = image.storable, !image.isStale,
             !image.isIncomplete
         else { return }

@@ -55,7 +55,7 @@ struct Circuit: Hashable, Sendable {
             return open(1, now, random, policy)
         case (.halfOpen(let openings), .connectionFailed(isProbe: true, let now, let random)):
             return open(min(openings, 1000) + 1, now, random, policy)
-        // It was sent before the circuit opened, or is a retry: its failure is no news.
+        // The request was sent before the circuit opened, or is a retry, so its failure does not change the state.
         case (.open, .connectionFailed), (.halfOpen, .connectionFailed): return .none
 
         case (.closed, .answered):

@@ -17,13 +17,13 @@ class EngineJob: @unchecked Sendable {
         self.id = id
     }
 
-    /// The scheduler that the job reports to. A job holds the parts of its own stage, of which this is one.
+    /// The scheduler that the job reports to. Each subclass returns the one of its stage.
     var scheduler: Scheduler { preconditionFailure("a job belongs to no stage") }
 
     /// The job has a slot: begins its work, on a thread of its own kind. Returns at once.
     func start(priority: ImageRequest.Priority) { preconditionFailure("a job without work was started") }
 
-    /// The job has no subscribers any more. Returns at once; the end is reported when the work has stopped.
+    /// The last subscriber has left. Returns at once; the end is reported when the work has stopped.
     func cancel() {}
 
     /// The job before has succeeded, and its result is this job's input. Called with the scheduler's lock held, so that
@@ -33,7 +33,7 @@ class EngineJob: @unchecked Sendable {
     /// The origin cannot be reached, and the job is not sent. Called with the scheduler's lock held.
     func refuse(_ error: LoadError) { result = JobResult(.failure(error)) }
 
-    /// Releases what the job holds. It is not needed any more, and does not run.
+    /// Releases the resources of a job that is no longer needed and does not run.
     func discard() {}
 
     /// The priority has changed while the job runs.
@@ -41,8 +41,8 @@ class EngineJob: @unchecked Sendable {
 
     /// Calls `body` with the job's current priority.
     ///
-    /// Two threads may report changes in either order, so `body` is called until the priority that it got is the
-    /// machine's. The last thread to compare has then passed on the last change.
+    /// Two threads may report changes in either order. Each repeats the call until the passed priority equals the
+    /// machine's, so the last call always passes the latest priority.
     final func passPriorityOn(_ body: (ImageRequest.Priority) -> Void) {
         var passed: ImageRequest.Priority?
         while let priority = scheduler.priority(of: id), priority != passed {
@@ -73,11 +73,11 @@ struct JobStep {
         case succeeded
         /// The work failed or was cancelled. The result is the error.
         case failed
-        /// It continues in another lane or at another origin, ahead of the queued jobs if it has had its turn before.
+        /// It continues in another lane or at another origin, ahead of the queued jobs if it has had a slot before.
         case moved(Scheduler.Machine.LaneName, OriginKey, ahead: Bool, hasStandIn: Bool = false)
         /// It waits for a time, without a slot.
         case slept
-        /// The time that it waited for has come.
+        /// Its wait is over.
         case woke
     }
 

@@ -33,7 +33,7 @@ extension EngineMachine {
         }
     }
 
-    /// Queues a job, unless it is a fetch whose origin's circuit is open and the policy refuses fetches then.
+    /// Queues a job. Refuses it instead if it is a fetch, its origin's circuit is open, and the policy is to refuse.
     mutating func enqueueOrRefuse(
         _ index: Int32, now: MonotonicTime, ahead: Bool = false, actions: inout Actions
     ) {
@@ -102,7 +102,7 @@ extension EngineMachine {
         startReady(.fetch, now: now, actions: &actions)
     }
 
-    /// The job gives back its slot, or its place in the queue, without having reported the outcome of its connection.
+    /// The job gives up its slot, or leaves the queue, without having reported the outcome of its connection.
     mutating func leaveProbe(_ index: Int32, now: MonotonicTime) {
         guard jobs[Int(index)].circuitRole == .probe, let origin = jobs[Int(index)].group else { return }
         jobs[Int(index)].circuitRole = .ordinary
@@ -129,7 +129,7 @@ extension EngineMachine {
         }
     }
 
-    /// Fails a fetch that is not queued, or has it serve its stored response.
+    /// Refuses a fetch that is not queued: queues it to serve its stored response, or fails it if there is none.
     private mutating func refuse(
         _ index: Int32, _ origin: OriginKey, _ until: MonotonicTime?, now: MonotonicTime, actions: inout Actions
     ) {

@@ -12,7 +12,7 @@ extension EngineMachine {
         case started(JobID, LaneName)
         case prioritized(JobID, ImageRequest.Priority)
         case abandoned(JobID)
-        /// The job succeeded or failed, as its result says.
+        /// The job has succeeded or failed. Its result has the details.
         case ended(JobID, Job)
         /// The job was refused, because its origin's circuit is open.
         case refused(JobID, Refusal)

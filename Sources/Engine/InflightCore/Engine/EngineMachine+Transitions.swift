@@ -85,7 +85,7 @@ extension EngineMachine {
         note(.queued(id, lane))
     }
 
-    /// Starts the queued jobs that get a slot now.
+    /// Starts the queued jobs for which there are slots now.
     mutating func startReady(_ lane: LaneName, now: MonotonicTime, actions: inout Actions) {
         while let id = self[lane].next(now: now) {
             jobs[Int(id.index)].state = .running
@@ -99,7 +99,7 @@ extension EngineMachine {
         }
     }
 
-    /// Starts the queued jobs that get a slot now in the lanes in which fetches begin.
+    /// Starts the queued jobs for which there are slots now, in the lanes in which fetches begin.
     mutating func startReadyFetches(now: MonotonicTime, actions: inout Actions) {
         startReady(.store, now: now, actions: &actions)
         startReady(.fetch, now: now, actions: &actions)

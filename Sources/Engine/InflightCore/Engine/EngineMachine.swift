@@ -68,9 +68,9 @@ struct EngineMachine<Task, Job>: ~Copyable {
 
     /// The maximum number of tasks, queued and running; `nil` disables the limit.
     var maximumTasks: Int?
-    /// The number of tasks that have not been given an ending.
+    /// The number of tasks without an ending.
     var taskCount = 0
-    /// The number of started fetches that had something to do, counted again after each redirect.
+    /// The number of started fetches, counted again after each redirect, less those that ended without work.
     var startedFetches = 0
     /// The number of jobs that are pending or running, or have not stopped yet.
     var jobCount = 0
@@ -103,7 +103,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
 
     // MARK: Tasks
 
-    /// Whether there is room for a new task. Tasks in progress need no admission.
+    /// Whether the limit admits a new task. Tasks in progress need no admission.
     var admitsTask: Bool { maximumTasks.map { taskCount < $0 } ?? true }
 
     /// Returns whether a job for this key is alive.
@@ -161,7 +161,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         return (id, joined)
     }
 
-    /// A task unsubscribes. Returns the task, or nil if it was given its ending before.
+    /// A task unsubscribes. Returns the task, or nil if it has already ended.
     @discardableResult
     mutating func taskCancelled(_ id: TaskID, now: MonotonicTime, actions: inout Actions) -> Task? {
         guard isAlive(id) else { return nil }
@@ -233,7 +233,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         return ImageRequest.Priority(rawValue: level)
     }
 
-    /// A started job ends without having done anything: its deadline has passed, or it has no subscribers any more.
+    /// A started job ends without having done any work: its deadline has passed, or it has no subscribers any more.
     mutating func startWasInVain(_ id: JobID) {
         if isAlive(id), jobs[Int(id.index)].lane == .fetch { startedFetches -= 1 }
     }
@@ -295,7 +295,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
     /// The job has to continue elsewhere: it gives its slot back and queues for one there.
     ///
     /// - Parameters:
-    ///   - ahead: whether it goes to the front of its level, because it has had its turn before.
+    ///   - ahead: whether it goes to the front of its level, because it has had a slot before.
     ///   - hasStandIn: whether it has a stored response to serve if its origin cannot be reached.
     mutating func jobMoved(
         _ id: JobID, to lane: LaneName, group: OriginKey, ahead: Bool, hasStandIn: Bool = false, now: MonotonicTime,
@@ -312,14 +312,14 @@ struct EngineMachine<Task, Job>: ~Copyable {
         if lane != left { startReady(lane, now: now, actions: &actions) }
     }
 
-    /// The job waits for a time: it gives its slot back, and queues for one again with ``jobWoke(_:now:actions:)``.
+    /// The job waits for a time: it gives its slot back, and is queued again by ``jobWoke(_:now:actions:)``.
     mutating func jobSlept(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
         guard leavePlace(id, now: now, actions: &actions) else { return }
         jobs[Int(id.index)].state = .asleep
         startReady(jobs[Int(id.index)].lane, now: now, actions: &actions)
     }
 
-    /// The time that a job waited for has come: it goes to the front of its level. Does nothing if it is not asleep.
+    /// The wait of a sleeping job is over: it goes to the front of its level. Does nothing if it is not asleep.
     mutating func jobWoke(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
         guard isAlive(id), case .asleep = jobs[Int(id.index)].state else { return }
         jobs[Int(id.index)].circuitRole = .retry
@@ -363,9 +363,9 @@ struct EngineMachine<Task, Job>: ~Copyable {
         freeJobSlot(id.index)
     }
 
-    /// A preview of a job's partial result is wanted.
+    /// A subscriber wants a preview of a job's partial result.
     ///
-    /// - Returns: whether there is a slot for it that no complete image is queued for.
+    /// - Returns: whether the preview has a slot: one was free, and no complete image was queued for it.
     mutating func previewWanted(of id: JobID) -> Bool {
         guard isAlive(id), self[.decode].occupy() else { return false }
         previewCount += 1

@@ -16,7 +16,7 @@ final class JobResult: Sendable {
     }
 
     let value: Value
-    /// Whether a stored response turned out to be useless, so that asking its origin may help.
+    /// Whether a stored response turned out to be unusable, so that the task may retry with the origin.
     let isOfStored: Bool
     /// Whether the result is stale and its revalidation has been requested.
     let isFollowed: Bool

@@ -25,8 +25,8 @@ final class Scheduler: @unchecked Sendable {
     private var machine: Machine
     private var phase = Phase.running
     private var idleWaiters: [Bridge] = []
-    /// The number of tasks that have left the machine and have not ended: those that failed and have a fallback, and
-    /// those whose ending is about to be set.
+    /// The number of tasks that have left the machine but have not ended: failed tasks with a fallback, and tasks whose
+    /// ending is about to be set.
     private var tasksInTransit = 0
     private var counters = ImagePipeline.Statistics()
 
@@ -51,11 +51,11 @@ final class Scheduler: @unchecked Sendable {
             lane.order = configuration.order == .lastInFirstOut ? .lastInFirstOut : .firstInFirstOut
             return lane
         }
-        // High enough that a store never waits for lookups; it has its own few threads.
+        // High enough to keep the store busy. The store limits itself by its few threads.
         var storeLane = lane(limit: 32)
         var fetchLane = lane(limit: max(1, configuration.maximumConcurrentFetches))
         fetchLane.groupLimit = max(1, configuration.maximumConcurrentFetchesPerOrigin)
-        // A quarter of the slots, so that prefetching never makes a visible image wait for a whole download.
+        // A quarter of the slots is reserved, so that a visible image never waits for whole downloads of prefetching.
         storeLane.reserve = storeLane.limit / 4
         fetchLane.reserve = fetchLane.limit / 4
         let decodeLane = lane(limit: max(1, configuration.decodeConcurrency))
@@ -132,7 +132,7 @@ final class Scheduler: @unchecked Sendable {
         counters.tasks += 1
         if joined > 0 { counters.coalescedTasks += 1 }
         telemetry?.record(machine.takeJournal(), of: plan, at: now)
-        // Apply a priority change or a cancellation that came meanwhile.
+        // Apply a priority change or a cancellation that arrived meanwhile.
         if let latest = task.wasAdded(id, isShared: joined > 0) {
             machine.taskPriorityChanged(id, to: latest, now: now, actions: &actions)
         } else {
@@ -167,8 +167,8 @@ final class Scheduler: @unchecked Sendable {
         let plan: Result<RequestPlan, LoadError>
     }
 
-    /// Moves tasks to jobs of their own, in one step. If each got its own job in turn, the first could leave before the
-    /// second joins, and cancel the job that both would have shared.
+    /// Moves tasks to jobs of their own, in one step. If they moved one by one, the first could leave before the second
+    /// joins, and cancel the job that both would have shared.
     ///
     /// - Parameters:
     ///   - hits: the images in memory for each of them.
@@ -346,7 +346,7 @@ final class Scheduler: @unchecked Sendable {
     /// The server of this URL's origin speaks an HTTP version that multiplexes exchanges on one connection.
     func originMultiplexes(_ url: ResourceURL) {
         let origin = url.originKey
-        // Called for every response, and mostly known.
+        // Called for every response. In most calls, the limit is already set.
         if lock.withLock({ machine.originLimit(of: origin) == multiplexedLimit }) { return }
         let now = clock.now()
         change { machine, actions in
@@ -409,7 +409,7 @@ final class Scheduler: @unchecked Sendable {
     /// Releases the lock, performs the machine's actions, and ends the tasks that were removed from the machine.
     private func unlockAndPerform(_ actions: Machine.Actions, ended: [(ImageTask, JobResult)] = []) {
         var leaving = ended.count
-        // With the lock held, because another thread may start the job as soon as it is released.
+        // Set these inputs while the lock is held. As soon as it is released, another thread may start the jobs.
         actions.forEach { action in
             switch action {
             case .refuse(let job, let refusal): job.refuse(refusal.error)
@@ -458,15 +458,14 @@ final class Scheduler: @unchecked Sendable {
         if delivers { deliver(actions) }
     }
 
-    /// Gives tasks the results of their jobs. Those that continue with another request do so after the others have
-    /// ended.
+    /// Delivers job results to tasks. Tasks that continue with another request do so after the others have ended.
     private func deliver(_ actions: Machine.Actions) {
         var run = ImageTask.callbackRun()
         var failed: [(ImageTask, JobResult)] = []
         var stale: [(ImageTask, JobResult)] = []
         actions.forEach { action in
             guard case .deliver(let task, let from) = action, let result = from.result else { return }
-            // Determined again, because a cancellation may have come since it was counted.
+            // Determined again, because a cancellation may have arrived since the tasks in transit were counted.
             switch task.continuation(after: result) {
             case .end: task.didEnd(result, in: &run)
             case .revalidation: stale.append((task, result))

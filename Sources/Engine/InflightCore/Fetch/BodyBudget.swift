@@ -2,9 +2,10 @@ import InflightConcurrency
 
 /// Decides which transfers continue while the bodies in flight share a memory limit. A value without locks and I/O.
 ///
-/// A transfer reports the number of bytes that it holds after each piece of its body. While there is room, all of them
-/// continue. Beyond that all pause except the oldest, which spills its body to a file and always continues, so that the
-/// others get their turns after it. Room goes to the paused transfer with the highest priority, the oldest first.
+/// A transfer reports the number of bytes that it holds after each piece of its body. While all bodies fit, all
+/// transfers continue. Otherwise all pause except the oldest. The oldest spills its body to a file and always
+/// continues, so that each of the others becomes the oldest in turn. Released memory goes to the paused transfer with
+/// the highest priority, the oldest first.
 struct BodyBudget<Waiter: Sendable>: Sendable {
     /// Ascends in the order in which transfers began.
     typealias ID = UInt64
@@ -25,7 +26,7 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
 
     private struct Transfer {
         var bytes: Int64 = 0
-        /// Whether it makes progress by itself: it neither waits for a retry nor for a slot.
+        /// Whether it can progress by itself. It cannot while it waits for a retry or a slot.
         var isActive = true
         var hasSpilled = false
         /// The paused transfer, if it is paused.
@@ -119,7 +120,7 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
         return next()
     }
 
-    /// A paused transfer no longer waits for room.
+    /// A paused transfer no longer waits for memory.
     mutating func unpause(_ id: ID) {
         guard transfers[id]?.waiter != nil else { return }
         transfers[id]?.waiter = nil
@@ -142,7 +143,7 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
             let waiting = transfers.filter { $0.value.waiter != nil }.sorted {
                 ($1.value.priority, $0.key) < ($0.value.priority, $1.key)
             }
-            // Each may receive a piece, so granting more of them would only pause them again.
+            // Each granted transfer may receive a piece at once. Granting more than fit would only pause them again.
             for (id, transfer) in waiting where room >= 0 {
                 if let waiter = transfer.waiter { grants.append(Grant(waiter: waiter, spills: false)) }
                 unpause(id)

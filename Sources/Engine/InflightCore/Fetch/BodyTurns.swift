@@ -1,7 +1,7 @@
 import InflightConcurrency
 
 /// Runs the turns in which fetches decode or spill a body outside the transport's thread: one at a time, first in first
-/// out, on the decoding threads. A turn is bounded, so that each body gets one soon.
+/// out, on the decoding threads. The work of a turn is bounded, so that no body waits long for its turn.
 final class BodyTurns: Sendable {
     struct Turn {
         let job: FetchJob
@@ -11,7 +11,7 @@ final class BodyTurns: Sendable {
 
     private struct State {
         var waiting: [Turn] = []
-        /// Whether the executor has a turn.
+        /// Whether a turn was passed to the executor and has not finished.
         var isHanded = false
         var waiters: [Bridge] = []
     }
@@ -32,7 +32,7 @@ final class BodyTurns: Sendable {
         if isFirst { handOver() }
     }
 
-    /// Waits until the executor has no turn left, including those of fetches that have already ended.
+    /// Waits until no turn is queued or running. This includes turns of fetches that have already ended.
     func wait() async {
         let bridge = Bridge()
         let isHanded = state.withLock { state in

@@ -57,7 +57,7 @@ extension FetchJob {
         }
     }
 
-    /// The head is known, and the decision about it.
+    /// Applies the decision about a response's head, which is now known.
     func beginBody(_ work: Work, _ head: ResponseHead, _ expectedBytes: Int64?, _ decision: ImagePipeline.HeadDecision)
     {
         var head = head

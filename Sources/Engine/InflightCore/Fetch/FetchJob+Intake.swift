@@ -1,7 +1,7 @@
 import InflightConcurrency
 
 // Receipt of a body's pieces, within the budget of all bodies in flight, and in bounded steps if a piece decodes to
-// many bytes. While the fetch is paused or a turn runs on another thread, no piece arrives, and the end is held.
+// many bytes. While the fetch is paused, or a turn runs on another thread, no piece arrives, and the end is held.
 
 extension FetchJob {
     /// A fetch that the budget has paused.
@@ -36,11 +36,12 @@ extension FetchJob {
         return true
     }
 
-    /// Appends the decoded bytes of a coded piece, as far as the budget and one turn allow.
+    /// Appends the decoded bytes of a coded piece, within the budget and the limit of one turn.
     ///
     /// - Parameters:
     ///   - bytes: the piece; if `nil`, the rest of the last one.
-    ///   - spills: whether all of it is appended, spilling to a file if there is no room, because nothing can pause it.
+    ///   - spills: whether to append all of it, and spill to a file beyond the budget, because the source cannot be
+    ///     paused.
     func decode(
         _ bytes: UnsafeRawBufferPointer?, by coded: CodedBody, _ work: Work, spills: Bool = false
     ) -> Verdict? {
@@ -66,7 +67,7 @@ extension FetchJob {
         }
     }
 
-    /// Spills the body if there is no room, for bytes that nothing can pause.
+    /// Spills the body if it exceeds the budget. For bytes from a source that cannot be paused.
     private func keepLimit(_ work: Work) -> Verdict? {
         holds(work) ? nil : spill(work)
     }
@@ -83,7 +84,7 @@ extension FetchJob {
 
     /// Reports the number of the body's bytes in memory to the budget.
     ///
-    /// - Returns: whether there is room for more.
+    /// - Returns: whether the budget allows more.
     private func holds(_ work: Work) -> Bool {
         let bytes = Int64(work.response.body.memoryCount) + Int64(work.cache?.raw.memoryCount ?? 0)
         if let id = work.bodyID { return stage.bodies.withLock { $0.holds(bytes, id) } }
@@ -126,7 +127,7 @@ extension FetchJob {
         for grant in grants { grant.waiter.job.resume(grant.waiter, spills: grant.spills) }
     }
 
-    /// The budget has room for a paused fetch.
+    /// The budget allows a paused fetch to continue.
     private func resume(_ paused: Paused, spills: Bool) {
         let (work, hasTurn): (Work?, Bool) = stripe.lock.withLock {
             guard let work = self.work else { return (nil, false) }
@@ -221,12 +222,12 @@ extension FetchJob {
                 + "written: \(error.text). Free disk space, or raise maximumBodyBytesInFlight.")
     }
 
-    /// Releases the body's share of the budget, and resumes transfers for which there is room now.
+    /// Releases the body's share of the budget, and resumes the paused transfers that fit now.
     func endBody(_ work: Work) { Self.resume(grantsAfterBody(work)) }
 
     /// Releases the body's share of the budget.
     ///
-    /// - Returns: the paused transfers for which there is room now.
+    /// - Returns: the paused transfers that fit now.
     func grantsAfterBody(_ work: Work) -> [BodyBudget<Paused>.Grant] {
         guard let id = stripe.lock.withLock({ work.bodyID.take() }) else { return [] }
         return stage.bodies.withLock { $0.ended(id) }

@@ -26,7 +26,7 @@ extension FetchJob {
     /// - Returns: the head to continue with, unless the work's verdict is set.
     func judge(_ head: ResponseHead, _ work: Work) -> ResponseHead {
         work.cache?.responseTime = work.exchange.responseTime
-        // The changes that an earlier response required concerned its own bytes.
+        // The changes that an earlier response required were for that response's own bytes.
         work.cache?.changes = StoreChanges()
         if let resumption = work.resumption.take(), let merged = resume(from: resumption, head, work) { return merged }
         guard work.exchange.verdict == nil, let cache = work.cache else { return head }
@@ -63,7 +63,8 @@ extension FetchJob {
         return nil
     }
 
-    /// Returns how to store a resumed body. Its first part may not have been storable, and lacks its selecting fields.
+    /// Returns how to store a resumed body. A first part from memory has no selecting fields, and may not have been
+    /// storable.
     private static func keeping(
         _ incoming: IncomingResponse, from resumption: Resumption, _ cache: CacheTransaction
     ) -> StoreChanges.Keeping {
@@ -206,7 +207,7 @@ extension FetchJob {
     /// an image is stored.
     private func isWorthKeeping(_ response: StoredResponse, _ body: Bytes, isWhole: Bool) -> Bool {
         guard plan.goal != .info, Int64(body.count) == Int64(response.bodyRange.count) else { return false }
-        // A requested range is worth as much as a complete body, however short it is.
+        // A requested range is stored like a complete body, however short it is.
         guard response.isComplete else { return isWhole || Int64(body.count) >= Self.leastPartBytes }
         guard plan.wantsPicture, response.head.status == 200, !response.head.fields.contains("content-encoding") else {
             return true

@@ -62,7 +62,7 @@ extension FetchJob {
 
     // MARK: Unreachable origins
 
-    /// The minimum wait before a timeout counts. A request with a shorter timeout says nothing about the origin.
+    /// The shortest wait that counts as a connection failure. A shorter timeout is no evidence about the origin.
     private static let shortestTimeout = Duration.seconds(1)
 
     func noteAnswer(_ work: Work) {

@@ -39,7 +39,7 @@ extension FetchJob {
             if endsAsCancelled(work) { return }
             let decision = made.withLock { $0 } ?? Self.decide([], request, purpose, now)
             if decision.readPosition != nil, body == nil {
-                // The body has vanished, so the entries that are left decide anew.
+                // The body has vanished. Decide again from the remaining entries.
                 if cache.lookUps < 4 { return lookUp(work, cache) }
                 return ask(work, cache, CacheExchange())
             }
@@ -53,7 +53,7 @@ extension FetchJob {
         if purpose == .refetch {
             let control = CacheControl(request: request.fields)
             guard request.mayAskOrigin(control) else { return .fail(CacheDecision.gatewayTimeout) }
-            // An intermediate cache may have the same bytes.
+            // An intermediate cache may have the same unusable bytes.
             return .exchange(CacheExchange(reloading: request, control))
         }
         let decision = CacheDecision.decide(found: found, request: request, now: now)
@@ -89,7 +89,7 @@ extension FetchJob {
         scheduler.jobAdvanced(step)
     }
 
-    /// Makes the stored part of a body the beginning of the one to receive.
+    /// Makes the stored part the beginning of the body to receive.
     private func begin(_ resumption: Resumption, _ body: Bytes, _ work: Work, _ cache: CacheTransaction) {
         beginBody(work, resumption.stored.head, nil, .byStatus)
         guard work.exchange.verdict == nil else { return forget(work) }

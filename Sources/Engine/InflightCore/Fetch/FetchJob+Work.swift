@@ -16,7 +16,7 @@ extension FetchJob {
     struct Attempts {
         /// The number of failed attempts.
         var failed = 0
-        /// Whether the last one was lost with a connection that an earlier request had opened.
+        /// Whether the last failed attempt was lost with a connection that an earlier request had opened.
         var isRepeatOfLoss = false
         /// Whether `willSend` was called again after a 401.
         var hasAskedAgain = false
@@ -41,7 +41,7 @@ extension FetchJob {
         var receivedBytes: Int64 = 0
         /// The number of body bytes reported to observers.
         var toldBytes: Int64 = 0
-        /// Whether its rate is measured.
+        /// Whether the exchange's rate is measured.
         var isWatched = false
         /// The decision that makes the rest of the response irrelevant.
         var verdict: Verdict?

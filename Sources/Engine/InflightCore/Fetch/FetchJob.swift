@@ -8,7 +8,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// The maximum number of unneeded body bytes to receive so that the connection can be reused.
     private static let drainedBytes: Int64 = 64 * 1024
 
-    // Indirect, because it is rare and moves with every exchange.
+    // Indirect, because a verdict is rare, but its storage is moved with every exchange.
     indirect enum Verdict {
         /// Call `willSend` for other credentials, then send the request again.
         case again(ResponseHead)
@@ -134,7 +134,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     /// Releases everything that an ended job holds.
     ///
-    /// - Returns: the paused transfers for which there is room now.
+    /// - Returns: the paused transfers that fit into the budget now.
     private func releaseWork() -> [BodyBudget<Paused>.Grant] {
         let (work, timer) = stripe.lock.withLock {
             let work = self.work.take()
@@ -270,7 +270,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     func respectVary(_ head: ResponseHead) {
         let concerned = head.namesVaried(among: stage.fieldsExcludedFromKey).subtracting(plan.varying)
         if concerned.isEmpty { return }
-        // A new subscriber would have to be compared too. It finds no job, and fetches for itself.
+        // Close the job, because each new subscriber would have to be compared too. New subscribers fetch for
+        // themselves.
         let tasks = scheduler.close(id)
         tasks.first?.task.driver.separate(tasks, from: plan, by: concerned)
     }

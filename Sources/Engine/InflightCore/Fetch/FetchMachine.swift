@@ -7,8 +7,8 @@ protocol FetchParts {
     associatedtype Timer
 }
 
-/// The state machine of a fetch: its inputs are past facts, its outputs say what the caller has to do. It has no lock,
-/// clock or I/O. ``FetchJob`` keeps it under a lock, and acts after releasing the lock.
+/// The state machine of a fetch. Its inputs are past facts, and its outputs are the caller's next actions. It has no
+/// lock, clock or I/O. ``FetchJob`` keeps it under a lock, and acts after releasing the lock.
 ///
 ///     queued ── started ─▶ preparing ── sends ─▶ exchanging ── ended ─▶ preparing
 ///     preparing ── asks ─▶ asking ── answered ─▶ preparing
@@ -34,7 +34,7 @@ struct FetchMachine<Parts: FetchParts> {
         case flowing
         /// The transport is paused while `didReceive` decides about the head.
         case judging(Parts.Call, held: Ending?)
-        /// The transport is paused until the budget of bodies in flight has room.
+        /// The transport is paused until the body fits into the budget of bodies in flight.
         case paused
         /// The transport is paused until a worker thread processes the received bytes.
         case scheduled(held: Ending?)
@@ -231,7 +231,7 @@ struct FetchMachine<Parts: FetchParts> {
         return (isCancelled, resumes && !isCancelled, early.hasMissedPriority)
     }
 
-    /// The budget of bodies in flight has room for a paused exchange.
+    /// The budget of bodies in flight allows a paused exchange to continue.
     ///
     /// - Parameter needsTurn: whether a worker thread processes the received bytes first.
     /// - Returns: whether the exchange is still paused for it.
@@ -346,7 +346,7 @@ struct FetchMachine<Parts: FetchParts> {
         return nil
     }
 
-    /// The transport pauses until the budget of bodies in flight has room, or until a worker thread is ready.
+    /// The transport pauses until the body fits into the budget of bodies in flight, or until a worker thread is ready.
     mutating func stops(untilRoom: Bool, at now: MonotonicTime) {
         change(.stops) { exchange in
             exchange.intake = untilRoom ? .paused : .scheduled(held: exchange.intake.held)
@@ -386,9 +386,9 @@ struct FetchMachine<Parts: FetchParts> {
     enum Ended {
         /// The fetch continues from it.
         case now(wasWatched: Bool, wasTooSlow: Bool)
-        /// It is reported again when everything before it is processed.
+        /// It is held, and is reported again when everything before it is processed.
         case held
-        /// The same; a worker thread first writes the received bytes to a file.
+        /// It is held too. A worker thread first writes the received bytes to a file.
         case heldWhileSpilling(number: Int)
         /// There is no exchange.
         case nothing

@@ -44,7 +44,7 @@ final class PartKeeper: @unchecked Sendable {
         let bytes = copy(start)
         let isTaken = storage.submit(bytes: bytes.count) { done in
             write(bytes, at: start) { [self] id in
-                // Work that follows begins before this is done, so that a waiter finds no gap.
+                // Submit follow-up work before this write counts as done, so that a wait for the store covers both.
                 wrote(id, upTo: start + bytes.count)
                 done()
             }

@@ -67,7 +67,7 @@ struct RedirectPolicy {
         if target.origin != exchange.url.origin {
             // Fields that were dropped are not sent again, even if a later redirect returns to the origin.
             next.originFields = HTTPFields()
-            // A `Host` field of the caller would name another server there.
+            // The caller's `Host` field, one of these, names the host of the old origin.
             for name in Self.ownFields { next.fields.remove(name) }
         }
         return next

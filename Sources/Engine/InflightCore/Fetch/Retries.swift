@@ -4,7 +4,8 @@ import InflightConcurrency
 /// servers asked for.
 // Unchecked: mutable properties are accessed only while `lock` is held.
 final class Retries: @unchecked Sendable {
-    /// The maximum number of origins. Beyond it, all begin with a full budget again.
+    /// The maximum number of origins with a budget. Beyond it, all budgets are discarded, so that each origin starts
+    /// full.
     private static let maximumOrigins = 1024
     private static let maximumPauses = 1024
 

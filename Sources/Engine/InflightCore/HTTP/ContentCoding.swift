@@ -34,13 +34,13 @@ public enum ContentCodingError: Error, Hashable, Sendable {
     case truncated
     /// There is no memory for the decoder's work.
     case outOfMemory
-    /// The receiver of the result wanted no more.
+    /// The receiver of the decoded bytes stopped the decoder.
     case stopped
 }
 
 /// The content codings that a pipeline decodes.
 struct AcceptedCodings: Sendable {
-    /// The maximum number of codings of one body. More are an attack.
+    /// The maximum number of codings of one body. A body with more is treated as an attack.
     private static let maximumDepth = 4
 
     private let codings: [any ContentCoding]
@@ -97,7 +97,7 @@ final class CodedBody {
     /// Whether a call was stopped. If so, ``resume(_:)`` has to be called before more bytes are decoded.
     var hasMore: Bool { stages.contains { $0.rest != nil } }
 
-    /// Decodes `bytes` and passes the result on, until `body` returns that it wants no more for now.
+    /// Decodes `bytes` and passes the result on, until `body` returns `false`.
     func decode(
         _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
     ) throws(ContentCodingError) {
@@ -117,7 +117,7 @@ final class CodedBody {
         }
     }
 
-    /// Decodes like ``decode(_:_:)``, but throws if `body` wants no more.
+    /// Decodes like ``decode(_:_:)``, but throws if `body` returns `false`.
     func decodeAll(
         _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
     ) throws(ContentCodingError) {

@@ -53,7 +53,7 @@ public struct HTTPFields: Sendable, Hashable {
     ) {
         let lengths = Self.lengths(name.count, value.count)
         let size = Self.lengthBytes + name.count + value.count
-        // One append costs less than three.
+        // Append lengths, name and value at once, because one append costs less than three.
         unsafe withUnsafeTemporaryAllocation(byteCount: size, alignment: 1) { field in
             unsafe field.storeBytes(of: lengths.name, toByteOffset: 0, as: UInt32.self)
             unsafe field.storeBytes(of: lengths.value, toByteOffset: 4, as: UInt32.self)

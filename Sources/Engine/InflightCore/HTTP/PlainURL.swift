@@ -50,7 +50,7 @@ struct PlainURL {
                 port = port * 10 + Int(digit)
                 position += 1
             }
-            // The default port and leading zeros have to be dropped.
+            // The general parser has to drop default ports and leading zeros.
             guard position > portStart, port <= 65535, port != usualPort, unsafe bytes[portStart] != UInt8(ascii: "0")
             else { return nil }
         }

@@ -3,7 +3,8 @@ import InflightConcurrency
 /// One call of the program's own asynchronous code for a job: a hook, or a source.
 ///
 /// The code runs in a Swift task, on the executor that the configuration names, with no lock held. Its result is
-/// delivered once, on that task, when the code has in fact returned: a cancellation asks it to, and waits for that.
+/// delivered once, on that task, after the code has returned. A cancellation cancels the task, and the result follows
+/// when the code returns.
 final class ExtensionCall: Sendable {
     private let token = CancellationToken()
 
@@ -14,7 +15,7 @@ final class ExtensionCall: Sendable {
     ) {
         let isKnown = Bridge()
         let task = Task(executorPreference: executor) {
-            // A cancellation that comes while the code runs must reach it.
+            // Wait until the token can cancel this task, so that no cancellation is missed while the code runs.
             await isKnown.wait()
             let result: Result<Output, any Error>
             do {

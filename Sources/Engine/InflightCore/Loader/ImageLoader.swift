@@ -58,7 +58,8 @@ public final class ImageLoader: Confined {
     private var pictures: (placeholder: PixelBuffer?, failure: PixelBuffer?) = (nil, nil)
     private var handler: ((ImageLoader) -> Void)?
     private var task: ImageTask?
-    /// Retained by the completion closure. If it is nil before the ending came, the queue dropped that closure.
+    /// Retained by the completion closure. If it becomes nil before the load has ended, the queue has dropped that
+    /// closure.
     private weak var answer: Answer?
 
     private final class Answer: Sendable {
@@ -88,8 +89,8 @@ public final class ImageLoader: Confined {
 
     deinit {
         task?.cancel()
-        // On any thread. Taken out, so that nothing here retains the handler: its captures are released where it would
-        // have been called.
+        // `deinit` may run on any thread. Take the handler out, so that nothing here retains it and its captures are
+        // released on the confinement queue.
         if handler != nil { confinement.release(ConfinedBox(handler.take())) }
     }
 
@@ -223,7 +224,7 @@ public final class ImageLoader: Confined {
         }
         set {
             checkConfinement()
-            // Taken out first, because releasing the old handler's captures may use this loader.
+            // Take the old handler out first, because releasing its captures may use this loader.
             let old = handler.take()
             handler = newValue
             withExtendedLifetime(old) {}

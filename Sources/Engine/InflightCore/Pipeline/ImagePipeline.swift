@@ -49,7 +49,7 @@ public final class ImagePipeline: Sendable {
     public init(configuration: Configuration) throws(LoadError) {
         scheduler = Scheduler(configuration)
         images = CachedImages(configuration)
-        // Before the store, so that a pipeline without a transport opens no store.
+        // Created before the store, so that a pipeline without a transport opens no store.
         let transports = try TransportTable(configuration)
         storage = try ResponseStorage(configuration, log: scheduler.log)
         decoding = DecodeStage(configuration, scheduler: scheduler, images: images, storage: storage)
@@ -101,7 +101,8 @@ public final class ImagePipeline: Sendable {
             completion: Self.confined(completion))
     }
 
-    /// Returns a callback that the main queue calls, as one that any queue may call.
+    /// Converts the type of a callback to one that any queue accepts. The result traps on another queue than the main
+    /// queue.
     private static func confined<Value: Sendable>(
         _ callback: @escaping @MainActor @Sendable (ImageTask, Value) -> Void
     ) -> @Sendable (ImageTask, Value) -> Void {

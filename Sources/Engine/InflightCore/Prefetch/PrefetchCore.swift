@@ -57,7 +57,7 @@ final class PrefetchCore: Sendable {
     func start(_ requests: some Sequence<ImageRequest>) {
         var wishes: [(key: JobKey, wish: ImageRequest)] = []
         var refused = 0
-        // Keys are made before the lock is taken, because that runs the caller's code.
+        // Make the keys before taking the lock, because that runs the caller's code.
         for request in requests {
             if let key = key(of: request) { wishes.append((key, request)) } else { refused += 1 }
         }
@@ -115,7 +115,7 @@ final class PrefetchCore: Sendable {
                     || wish.agrees(with: request, in: response.head.namesVaried(among: harmless))
             }
         }
-        // The remains of the entry are released with no lock held.
+        // Release the rest of the entry with no lock held.
         return withExtendedLifetime(taken) { taken?.yield }
     }
 
@@ -141,7 +141,7 @@ final class PrefetchCore: Sendable {
         case .time(let duration):
             let clock = pipeline.scheduler.clock
             let timer = clock.schedule(at: clock.now() + duration) { [weak self] in
-                // Not on the clock's thread, which must not be blocked: the end of a turn runs the caller's code.
+                // Leave the clock's thread, which must not be blocked: the end of a turn runs the caller's code.
                 guard let self else { return }
                 endTurn(on: queue)
             }
@@ -165,7 +165,7 @@ final class PrefetchCore: Sendable {
 
     // MARK: Actions
 
-    /// Performs the machine's actions, with no lock held. Whatever is not needed any more is released at the end.
+    /// Performs the machine's actions, with no lock held. Releases the values that are no longer needed at the end.
     private func perform(_ actions: Machine.Actions) {
         for task in actions.cancels { task.cancel() }
         for (id, wish) in actions.sends { send(id, wish) }

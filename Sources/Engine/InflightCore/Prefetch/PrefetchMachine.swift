@@ -2,7 +2,7 @@
 /// no caller's code. It returns the values that it drops, to be released outside the lock.
 ///
 /// A request is identified by its key. `started` and `stopped` only record the requested state. The end of the turn
-/// compares that with the entries, so that a request that was started and stopped within the turn is never sent.
+/// applies it to the entries, so that a request that was started and stopped within the turn is never sent.
 ///
 ///     new ──turn ends──▶ waiting ──a slot──▶ sending ──wasSent──▶ running ──ended──▶ kept, or gone
 struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
@@ -12,7 +12,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
     struct Actions {
         var cancels: [Work] = []
         var sends: [(id: ID, wish: Wish)] = []
-        /// Not needed any more.
+        /// The requests that are no longer needed, to be released outside the lock.
         var leftovers: [Wish] = []
         var droppedYields: [Yield] = []
     }
@@ -29,7 +29,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
     fileprivate enum Phase {
         case new
         case waiting
-        /// Returned to be sent; ``wasSent(_:as:)`` has not been called yet.
+        /// Returned in ``Actions/sends``; ``wasSent(_:as:)`` has not been called yet.
         case sending
         case running(Work)
         case kept(Yield, cost: Int64)
@@ -141,7 +141,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
         return next()
     }
 
-    /// Takes a kept response. It stays if `isRight` returns false, because it is not valid for the request.
+    /// Takes a kept response. Leaves it if `isRight` returns false, because it is not valid for the request.
     mutating func taken(
         _ key: Key, where isRight: (Wish, Yield) -> Bool = { _, _ in true }
     ) -> (yield: Yield, leftover: Wish)? {
@@ -153,7 +153,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
         return (yield, entry.wish)
     }
 
-    /// Nothing is wanted any more, for good.
+    /// Stops all requests. None will be started again.
     mutating func closed() -> Actions {
         isClosed = true
         _ = allStopped()
@@ -218,7 +218,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
         return true
     }
 
-    /// Applies the wanted state of an entry at the end of a turn.
+    /// Applies the requested state of an entry at the end of a turn.
     private mutating func settle(_ id: ID, _ actions: inout Actions) {
         guard let entry = entries[id] else { return }
         entries[id]?.isTouched = false
@@ -256,7 +256,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
             guard let entry = entries[id], case .waiting = entry.phase else { continue }
             waiting -= 1
             guard entry.isWanted else {
-                // Stopped in the current turn, whose end will decide.
+                // The request was stopped in the current turn. The end of the turn decides what happens to it.
                 entries[id]?.phase = .new
                 continue
             }

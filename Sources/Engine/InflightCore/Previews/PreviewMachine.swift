@@ -42,13 +42,13 @@ struct PreviewMachine {
 
     var isEnded: Bool { phase == .ended }
 
-    /// `count` bytes of the body have arrived.
+    /// The body now has `count` bytes.
     mutating func bytesCame(_ count: Int64, now: MonotonicTime) -> Action {
         bytes = count
         return phase == .resting ? proceed(now) : .nothing
     }
 
-    /// The time of ``Action/wake(_:)`` has come.
+    /// The time of ``Action/wake(_:)`` was reached.
     mutating func timeCame(now: MonotonicTime) -> Action {
         guard phase == .waiting else { return .nothing }
         phase = .resting

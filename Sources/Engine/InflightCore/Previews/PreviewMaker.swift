@@ -13,7 +13,7 @@ final class PreviewMaker: @unchecked Sendable {
         /// The body so far.
         var bytes = Bytes.empty
         var timer: (any ScheduledWork)?
-        /// The detail shown so far, for each image that is made of this body.
+        /// The detail shown so far, for each image that subscribers request of this body.
         var details: [JobKey: Int] = [:]
     }
 
@@ -42,7 +42,7 @@ final class PreviewMaker: @unchecked Sendable {
         perform(action)
     }
 
-    /// The bytes so far are useless: the body is fetched again, or from elsewhere.
+    /// The received bytes are obsolete: the body is fetched again, or from another source.
     func beganAnew() {
         let old = lock.withLock {
             state.machine.beganAnew()
@@ -52,7 +52,7 @@ final class PreviewMaker: @unchecked Sendable {
         withExtendedLifetime(old) {}
     }
 
-    /// The body is complete, or not wanted any more. No more previews are made.
+    /// The body is complete or no longer needed. No more previews are made.
     func end() {
         let (timer, old) = lock.withLock {
             state.machine.ended()

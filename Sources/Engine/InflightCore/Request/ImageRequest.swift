@@ -261,11 +261,11 @@ extension ImageRequest {
         request.url = next
         request.changeRest { values in
             values.fallbacks = []
-            // Both belong to the first URL.
+            // The identity and the source belong to the first URL.
             values.identity = nil
             values.source = nil
             guard !isSameOrigin else { return }
-            // As after a redirect to another origin.
+            // Fields for the first origin are dropped, as after a redirect to another origin.
             values.originFields = HTTPFields()
             for name in RedirectPolicy.ownFields { values.fields.remove(name) }
         }

@@ -1,6 +1,6 @@
 import InflightConcurrency
 
-// What the keys of a plan's jobs are made of.
+// The contents of the keys of a plan's jobs.
 
 extension FetchKey {
     /// - Parameters:
@@ -11,7 +11,7 @@ extension FetchKey {
         ignored: Set<String>, varying: Set<String>
     ) {
         var rest = Self.bytes(request, url: url, goal: goal, ignored: ignored, varying: varying)
-        // The byte separates the keys of different purposes.
+        // The appended byte separates the keys of different purposes.
         switch purpose {
         case .usual: break
         case .revalidation(let ofPicture): rest.append(ofPicture ? 7 : 8)
@@ -20,7 +20,7 @@ extension FetchKey {
             rest.append(15)
             rest += Array(request.imageIdentity(prefix, request.storedRepresentation.processedOptions).utf8)
         }
-        // The space keeps identities apart from URLs, which have none.
+        // No URL contains a space, so a key with an identity never equals a key with a URL.
         self.init(url: request.identity.map { "identity " + $0 } ?? url.string, rest: rest)
     }
 
@@ -43,7 +43,7 @@ extension FetchKey {
         case .response: bytes.append(1)
         case .info: bytes.append(6)
         }
-        // Added even if the request has none of them. Otherwise its key would equal one that ignores these fields.
+        // Appended even if the request has none of the fields. Otherwise its key would equal one that ignores them.
         if !varying.isEmpty {
             bytes.append(7)
             for name in varying.sorted() {
@@ -79,7 +79,8 @@ extension FetchKey {
         return bytes
     }
 
-    /// Appends limits other than the defaults. Such loads are other jobs, since one may fail and the other succeed.
+    /// Appends limits other than the defaults. Loads with different limits need separate jobs, because one may fail
+    /// while the other succeeds.
     private static func appendLimits(_ limits: ImageRequest.Limits, to bytes: inout [UInt8]) {
         var fetchLimits = limits
         fetchLimits.maximumPixels = ImageRequest.Limits().maximumPixels

@@ -15,7 +15,7 @@ public struct LoadedResponse: Sendable {
     /// Whether this is a stored response past its freshness lifetime that HTTP allows to be used, because its successor
     /// is being requested or its server failed.
     public var isStale = false
-    // Boxed, since few responses have any: see above.
+    // Boxed, because few responses have any, so that a result still fits that size.
     private var surroundings: Surroundings?
 
     /// Creates a response, for example in a test.

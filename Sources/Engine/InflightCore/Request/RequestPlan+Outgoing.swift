@@ -24,7 +24,7 @@ extension RequestPlan {
         if exchange.url.origin != nil {
             for index in 0..<usualFields.count {
                 let name = usualFields.name(index)
-                // A caller that asks for any response sets its own `Accept`.
+                // A caller that accepts any response sets its own `Accept`.
                 guard !fields.contains(name), goal != .response || name != "Accept" else { continue }
                 fields.append(name: usualFields.rawName(index), value: usualFields.rawValue(index))
             }
@@ -65,7 +65,8 @@ extension RequestPlan {
         return (StoreKey(identity.map { "identity " + $0 } ?? url), caching)
     }
 
-    /// Names of fields for the first origin only are credentials too, unless the configuration declares them harmless.
+    /// Returns the names of the credentials. Fields for the first origin only are credentials too, unless the
+    /// configuration excludes them from keys.
     private func credentialNames(
         _ redirected: RedirectPolicy.Exchange?, _ fieldsExcludedFromKey: Set<String>
     ) -> Set<String> {

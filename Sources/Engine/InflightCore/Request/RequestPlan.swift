@@ -105,7 +105,7 @@ final class RequestPlan: Sendable {
         return !control.noCache && !control.noStore && control.maxAge == nil && control.minFresh == nil
     }
 
-    /// Returns the key that separates responses, as far as images in memory are concerned, without limits and policy.
+    /// Returns the key of a response's ``ImageLifetime``. It does not contain limits and policy.
     func resource(after redirected: RedirectPolicy.Exchange?, fieldsExcludedFromKey: Set<String>) -> LifetimeTable.Key {
         let name = redirected?.url.string ?? request.identity.map { "identity " + $0 } ?? url.string
         if redirected == nil, request.isUsual, url.userInfo == nil { return LifetimeTable.Key(name: name) }
@@ -118,7 +118,7 @@ final class RequestPlan: Sendable {
         return LifetimeTable.Key(name: name, rest: rest)
     }
 
-    /// Whether only an image is of use.
+    /// Whether the bytes have to be an image.
     var wantsPicture: Bool {
         goal == .image || purpose == .revalidation(ofPicture: true) || (!request.isUsual && request.expectsImage)
     }

@@ -22,7 +22,7 @@ final class ProcessedLookUp: EngineJob, @unchecked Sendable {
         }
         let (key, request) = plan.stored(
             after: nil, usualFields: stage.defaultFields, fieldsExcludedFromKey: stage.fieldsExcludedFromKey)
-        // Images with transparency were encoded as PNG.
+        // With JPEG, an image with transparency was stored as PNG, so look for both.
         let ways = options.format == .jpeg ? [options, options.keepingAlpha] : [options]
         let identities = ways.map { plan.request.imageIdentity(plan.firstProcessor, $0) }
         let now = scheduler.clock.wallTime
@@ -84,7 +84,7 @@ extension EncodeOptions {
     /// contents of the store.
     var isExact: Bool { format == .png || (format == .webp && isLossless) }
 
-    /// The options to encode an image with alpha, if the format of these has none.
+    /// The options to encode an image with alpha, if the format of these options does not support alpha.
     var keepingAlpha: EncodeOptions {
         var options = EncodeOptions(format: .png)
         options.metadata = metadata

@@ -53,7 +53,7 @@ final class ResponseStorage: @unchecked Sendable {
         return true
     }
 
-    /// Changes of the entries under `keys` have begun, and last until ``ended(_:)``.
+    /// Changes of the entries under `keys` begin. They last until ``ended(_:)``.
     fileprivate func began(_ keys: [StoreKey]) {
         lock.withLock {
             for key in keys { changing[key, default: (0, [])].count += 1 }
@@ -73,7 +73,7 @@ final class ResponseStorage: @unchecked Sendable {
 
     /// Runs `lookUp` when no change is pending for `key`: at once, or on a thread of the store.
     ///
-    /// A request that follows a response sees the store as that left it, as if the store wrote before responding.
+    /// A request that follows a response finds the store as if the response had been stored before its delivery.
     /// Entries that a `POST` invalidated are not used (RFC 9111 section 4.4), and nothing is fetched twice.
     func whenSettled(_ key: StoreKey, _ lookUp: @escaping @Sendable () -> Void) {
         let isSettled = lock.withLock {
@@ -94,7 +94,7 @@ final class ResponseStorage: @unchecked Sendable {
         group.seal()
     }
 
-    /// Returns when the store is done with everything that was passed to it.
+    /// Returns when the store has finished everything that was passed to it.
     func wait() async {
         let bridge = Bridge()
         let isIdle = lock.withLock {

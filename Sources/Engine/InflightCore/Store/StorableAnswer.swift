@@ -1,4 +1,4 @@
-/// The response of which a processed image may be stored.
+/// A response whose processed images may be stored.
 final class StorableAnswer: Sendable {
     let key: StoreKey
     let request: CachingRequest

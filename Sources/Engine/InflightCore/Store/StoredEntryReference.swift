@@ -23,7 +23,8 @@ final class StoredEntryReference: Sendable {
     func kept(as id: StoredEntry.ID) -> Bool { machine.withLock { $0.kept(as: id) } }
 }
 
-/// Decides when to remove an entry whose body was rejected: once, in whichever order both become known.
+/// Decides when to remove an entry whose body was rejected: once, after both the rejection and the entry's ID are
+/// known, in either order.
 struct StoredEntryMachine {
     private var id: StoredEntry.ID?
     private var isRejected = false

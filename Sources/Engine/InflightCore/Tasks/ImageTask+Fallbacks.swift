@@ -1,9 +1,9 @@
 import InflightConcurrency
 
-// The next request of a task that its result does not end.
+// The next request of a task after a result that does not end it.
 
 extension ImageTask {
-    /// What a task does after a result.
+    /// The continuation of a task after a result.
     enum Continuation {
         case end
         /// The task failed, and has a fallback or a refetch.
@@ -56,7 +56,7 @@ extension ImageTask {
         return isFirst ? currentRequest : nil
     }
 
-    /// What a store keeps for this task.
+    /// The representation that a store keeps for this task.
     var storedRepresentation: ImageRequest.StoredRepresentation {
         request.isUsual ? .original : request.storedRepresentation
     }

@@ -113,7 +113,7 @@ public final class ImageTask: @unchecked Sendable {
         if let id, leftovers.outcome == nil { driver.scheduler.cancelTask(id) }
         driver.scheduler.telemetry?.handOut()
         waiter?.open()
-        // Releasing the closures' captures may run the caller's code: here, with no lock held.
+        // Release the closures here, with no lock held, because releasing their captures may run the caller's code.
         withExtendedLifetime((leftovers, sink)) {}
     }
 
@@ -162,7 +162,7 @@ public final class ImageTask: @unchecked Sendable {
     /// A preview of the partial image has been made. It replaces an undelivered one.
     ///
     /// - Parameter fallback: the value of ``takenFallbacks`` when the preview was begun. A task that has taken another
-    ///   fallback since then does not get it.
+    ///   fallback since then does not receive it.
     func didPreview(_ preview: BoxedPreview, fallback: UInt16) {
         arrived(.preview(preview), fallback: fallback)
     }
@@ -203,7 +203,7 @@ public final class ImageTask: @unchecked Sendable {
 
     /// The stored image is stale, and its revalidation follows.
     ///
-    /// - Returns: whether the task still waits.
+    /// - Returns: whether the task was still pending.
     func didReceiveStale(_ result: JobResult) -> Bool {
         arrived(.stale(result))
     }
@@ -245,7 +245,7 @@ public final class ImageTask: @unchecked Sendable {
         case nothing
         case progress(Progress, CallbackSink.Progress?)
         case preview(BoxedPreview, CallbackSink.Preview?)
-        /// Callbacks do not get it.
+        /// Not delivered to callbacks.
         case stale(JobResult)
         case end(JobResult, CallbackSink?, isShared: Bool)
     }
@@ -288,7 +288,7 @@ public final class ImageTask: @unchecked Sendable {
             return (leftovers, state.sink.take(), nil)
         }
         if leftovers.isEnd { driver.scheduler.telemetry?.handOut() }
-        // Releasing what is not delivered may run the caller's code: here, with no lock held.
+        // Release undelivered values here, with no lock held, because that may run the caller's code.
         withExtendedLifetime((leftovers, sink)) {}
         if let queue { submit(to: queue) }
     }
@@ -299,7 +299,7 @@ public final class ImageTask: @unchecked Sendable {
         case news(TaskNews.Event)
         case ended(JobResult, isShared: Bool)
         case cancelled
-        /// The ending was delivered before.
+        /// The ending has already been delivered.
         case nothing
     }
 

@@ -105,7 +105,8 @@ final class TaskDriver: Sendable {
         if task.isCancelled { return }
         var now: MonotonicTime?
         while true {
-            // Counted before the lookup, which runs without a lock because the cache may be the caller's code.
+            // Read the count before the lookup. The lookup runs without a lock, because the cache may be the caller's
+            // code.
             let count = images.count
             let hit = images.find(plan)
             if let hit, hit.steps == plan.stepCount {
@@ -162,7 +163,7 @@ final class TaskDriver: Sendable {
         task.didEnd(failure)
     }
 
-    /// Gives the task a stale image, and submits the revalidation.
+    /// Delivers a stale image to the task, and submits the revalidation.
     func deliverStale(_ stale: JobResult, to task: ImageTask) {
         guard task.didReceiveStale(stale) else { return }
         report(task, "The cached image is stale and was delivered. It is being revalidated.")
@@ -188,7 +189,7 @@ final class TaskDriver: Sendable {
 
     // MARK: Revalidation
 
-    /// The maximum number of concurrent revalidations. Beyond it, the next request for the URL tries again.
+    /// The maximum number of concurrent revalidations. Beyond it, a later request for the URL starts the revalidation.
     private static let maximumRefreshes = 64
 
     /// Revalidates a stale response for the store, in a task that only the engine observes.
@@ -196,7 +197,7 @@ final class TaskDriver: Sendable {
         var request = stale.request
         request.priority = .low
         request.fallbacks = []
-        // A revalidation fetches the bytes: the stored ones are stale.
+        // Store the bytes that the revalidation fetches. It makes no processed image.
         request.storedRepresentation = .original
         let purpose = RequestPlan.Purpose.revalidation(ofPicture: stale.wantsPicture)
         let goal = stale.goal == .response ? RequestPlan.Goal.response : .data
@@ -249,7 +250,7 @@ final class TaskDriver: Sendable {
     }
 }
 
-/// Runs callbacks of the engine's own, which only count, on the thread where a load ended, with no lock held. They stay
+/// Runs the engine's own callbacks, which only count, with no lock held, on the thread where a load ended. They stay
 /// off the decode executor, so that its documented limit holds.
 private struct EndingThread: CallbackExecutor {
     func submit(_ work: @escaping @Sendable () -> Void) {

@@ -2,7 +2,7 @@ import InflightConcurrency
 
 /// The events of a task that are not delivered yet, besides its ending, and the rules by which one replaces another:
 ///
-/// - Progress never decreases, not after a redirect or a retry. It replaces undelivered progress.
+/// - Progress never decreases, not even after a redirect or a retry. It replaces undelivered progress.
 /// - A preview is better than all before it, and replaces an undelivered one.
 /// - Progress and a preview are delivered in the order in which the latest of each arrived.
 /// - A stale image is delivered before the progress of its revalidation, and discards progress that arrives before its
@@ -60,7 +60,7 @@ struct TaskNews: GateBacklog {
         return self
     }
 
-    /// The task has gone to a fallback: further events belong to another image.
+    /// The task has switched to a fallback, so later events belong to another image.
     ///
     /// - Returns: the preview to release.
     mutating func fallbackTaken() -> BoxedPreview? {

@@ -24,11 +24,11 @@ struct EventBuffer: Sendable {
     mutating func append(_ event: ImagePipeline.Event, isPast: Bool = false) {
         var event = event
         if !isPast {
-            // Threads read the clock before they get here, so the first to read it may arrive last.
+            // Threads read the clock before this call, so an event with an earlier time may arrive later.
             event.time = max(event.time, latest)
             latest = event.time
         }
-        // After the first dropped event all are dropped, so that the gap is at the end of the batch.
+        // After one event was dropped, drop all until the batch is taken, so that the gap is at its end.
         guard dropped == 0, events.count < capacity else {
             dropped += 1
             return

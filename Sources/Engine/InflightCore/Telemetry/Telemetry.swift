@@ -30,7 +30,7 @@ final class Telemetry: Sendable {
         return number == 0 ? nextTask() : number
     }
 
-    /// The time by a clock that may run user code, so read it with no lock held.
+    /// The time. The clock may run user code, so read it with no lock held.
     var now: MonotonicTime { clock.now() }
 
     func record(

@@ -10,7 +10,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
         /// The reason to stop, if any.
         var stop: LoadError?
         var isPaused = false
-        /// Whether a resume came before the pause was recorded.
+        /// Whether ``resume()`` was called before the pause was recorded.
         var isResumed = false
     }
 

@@ -87,9 +87,9 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
     override public var isFinished: Bool { state.withLock { $0.phase == .finished } }
 
     #if !canImport(ObjectiveC)
-        // Foundation on Linux retains its block for ever, with everything that it captures, and submits it on the
-        // thread that first sees the operation finished, so there is no moment to remove it. Therefore it gets a block
-        // that takes the caller's out as it runs.
+        // Foundation on Linux retains the completion block for ever, with its captures. It submits the block on the
+        // thread that first sees the operation finished, so no later moment is safe for removing it. Therefore
+        // Foundation gets a block that takes the caller's block out when it runs.
         /// The block that runs once after the operation has finished. It is released when it runs.
         override public var completionBlock: (@Sendable () -> Void)? {
             get { completion.withLock { $0 } }
@@ -142,7 +142,7 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
         finish(with: .failure(cancelled), from: .executing)
     }
 
-    /// - Parameter phase: the phase that this ends. In any other phase nothing happens.
+    /// - Parameter phase: the phase that this call ends. In any other phase, the call has no effect.
     private func finish(with result: Result<Output, LoadError>, from phase: Phase) {
         willChangeValue(forKey: "isExecuting")
         willChangeValue(forKey: "isFinished")

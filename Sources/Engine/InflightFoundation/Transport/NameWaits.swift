@@ -12,7 +12,7 @@ internal import InflightConcurrency
 /// Waits for the system's resolver to finish a name lookup, with any result, on separate threads.
 ///
 /// Cancelling a `URLSession` task during its name lookup blocks its whole session until the resolver answers. When a
-/// lookup that began later has ended, the task's has very likely ended too.
+/// later lookup of the same name has ended, the task's lookup has very likely ended too.
 final class NameWaits: Sendable {
     typealias Waiting = @Sendable () -> Void
 

@@ -39,7 +39,7 @@ extension SessionExchange {
         return (silence, failure(.timedOut, message))
     }
 
-    /// The time at which the silence exceeds its limit.
+    /// The time at which the transfer has been silent for too long.
     private var silenceDeadline: MonotonicTime? {
         guard let stall = request.limits.stallTimeout else { return nil }
         if let lastActivity { return lastActivity + stall }
@@ -48,7 +48,7 @@ extension SessionExchange {
 
     // MARK: Foundation's errors
 
-    /// Returns the load error for a session's error at this point of the exchange.
+    /// Returns the load error for a session's error, given the state of the exchange.
     func failure(for error: any Error) -> LoadError {
         let (code, detail) = Self.parts(of: error)
         func because(_ code: LoadError.Code, _ message: String) -> LoadError { failure(code, message, error) }

@@ -144,7 +144,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
         }
         var expected = announced
         if request.fields.contains("Accept-Encoding"), head.isCoded {
-            // A caller that asks for a coding would decode it, so the head must not mention one.
+            // Foundation has decoded the body. The head must not state a coding, or the caller would decode it again.
             head.fields.remove("Content-Encoding")
             head.fields.remove("Content-Length")
             expected = nil
@@ -201,7 +201,7 @@ final class SessionExchange: Transfer, @unchecked Sendable {
     func didComplete(response: URLResponse?, error: (any Error)?) {
         isTaskEnding = true
         if let stop { return end(.failure(stop)) }
-        // A redirect response without a usable target was not delivered before.
+        // Deliver the response of a redirect without a usable target here, because it was not delivered before.
         if error == nil, !hasHead, let response { didReceive(response) }
         let result: Result<TransportSummary, LoadError> =
             if let stop {

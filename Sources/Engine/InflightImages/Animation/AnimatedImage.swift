@@ -102,7 +102,7 @@ public final class AnimatedImage: Sendable, AsyncSequence {
         let waiter = FrameWorkshop.Waiter()
         let result = await withTaskCancellationHandler {
             workshop.ask(index, waiter)
-            // A cancellation before `ask` found no waiter to remove.
+            // A cancellation before `ask` found no waiter to remove, so remove the waiter here.
             if Task.isCancelled { workshop.leave(index, waiter) }
             return await waiter.value()
         } onCancel: {

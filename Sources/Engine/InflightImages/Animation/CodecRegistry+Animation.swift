@@ -29,7 +29,7 @@ extension CodecRegistry {
         clock: any EngineClock, workers: any WorkExecutor, url: String?
     ) throws(LoadError) -> AnimatedImage {
         let (codec, format) = try decoder(for: bytes)
-        // Frames are not pages. One page of a multi-page image can be shown as a still.
+        // Frames are not pages, so one page of a multi-page image is shown as a still.
         let info = try codec.info(bytes, format: format, page: options.page)
         guard let source = try codec.animation(bytes, format: format, options: options) else {
             try info.checkPixels(maximum: options.maximumPixels)

@@ -56,7 +56,7 @@ final class FrameComposer: FrameMaking {
         try cancellation.check()
         if canvas == nil { canvas = try AnimationCanvas(width: info.storedWidth, height: info.storedHeight) }
         let (first, clears) = order.start(for: index, ready: ready)
-        // After a failure below, the canvas is unusable.
+        // Until this call succeeds, the canvas is unusable.
         ready = nil
         if clears { canvas?.clear(x: 0..<info.storedWidth, y: 0..<info.storedHeight) }
         for earlier in first..<index { try pass(earlier, cancellation) }

@@ -21,7 +21,7 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
     private var waiters: [Int: [Waiter]] = [:]
     /// The frames that have waiters and are not being made, in order.
     private var wanted: [Int] = []
-    /// The frames to prefetch that were not begun, with their positions in the whole prediction.
+    /// The frames to prefetch that were not begun, each with its position in the prediction.
     private var ahead: [(place: Int, index: Int)] = []
     /// The frame being made, and whether it was stopped, in which case new waiters enqueue the frame again.
     private var making: (index: Int, isStopped: Bool)?
@@ -83,13 +83,13 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
             making = (index, false)
             return index
         }
-        // One slot belongs to the frame on display.
+        // One slot is reserved for the displayed frame.
         let room = min(maximumFrames, knownCost > 0 ? maximumCost / knownCost : maximumFrames) - 1
         guard let position = ahead.firstIndex(where: { $0.place < room && !heldIndices.contains($0.index) }) else {
             return nil
         }
         let index = ahead[position].index
-        // Prefetch a frame once: making it again after its eviction is not worthwhile.
+        // Prefetch a frame only once: making it again after its eviction is not worthwhile.
         ahead.removeFirst(position + 1)
         making = (index, false)
         return index

@@ -1,8 +1,8 @@
 /// Computes which frames a frame of an animation depends on, and whether any composed frame is transparent.
 struct FrameOrder {
-    /// For each frame, whether the canvas is fully transparent before it, whichever frames came before.
+    /// For each frame, whether the canvas is fully transparent before it, for any composition of the earlier frames.
     private let startsEmpty: [Bool]
-    /// For each frame, whether the canvas before it never shows, during the frame or after its disposal.
+    /// For each frame, whether the canvas before it is invisible during the frame and after its disposal.
     private let startsAnew: [Bool]
     private let frames: [AnimationFramePlan]
     /// Whether any composed frame may have transparent pixels.
@@ -28,7 +28,7 @@ struct FrameOrder {
             let frame = frames[index]
             let hidesAll =
                 frame.covers(width: width, height: height) && (frame.blending == .replace || !frame.hasAlpha)
-            // The contents to restore after a frame are needed even if the frame hides them.
+            // A frame that restores the contents afterwards needs them even if it hides them.
             return startsEmpty[index] || (hidesAll && frame.disposal != .restore)
         }
         self.frames = frames

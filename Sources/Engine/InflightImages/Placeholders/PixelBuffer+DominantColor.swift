@@ -17,7 +17,7 @@ extension PixelBuffer {
                 }
             }
         }
-        // Neighbours count together, because a colour may lie at the border of two steps.
+        // Count neighbours together, because similar colours may fall on both sides of a step's border.
         var best = SIMD4<Float>.zero
         for step in sums.indices where sums[step][3] > 0 {
             var together = SIMD4<Float>.zero

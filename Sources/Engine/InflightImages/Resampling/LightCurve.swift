@@ -12,7 +12,7 @@ struct LightCurve: Sendable {
 
     /// The light of each of the 256 samples, 0 … 1.
     let light: [Float]
-    /// For each light `index` / ``steps``, the nearest sample. Where samples change fastest with light, near black, a
+    /// The nearest sample for each light `index` / ``steps``. Near black, where samples change fastest with light, a
     /// step is a twentieth of a sample.
     let bytes: [UInt8]
 

@@ -109,7 +109,7 @@
                     let first = unsafe line + (start &- base)
                     let weight = unsafe weights.baseAddress! + index &* taps
                     var sum = Light.zero
-                    // Skip weights for samples past the source's end. They are zero, and there are no such samples.
+                    // Skip the weights past the source's end: they are zero, and have no samples.
                     for tap in 0..<min(taps, horizontal.sourceCount &- start) {
                         unsafe sum += first[tap] * Float(weight[tap])
                     }

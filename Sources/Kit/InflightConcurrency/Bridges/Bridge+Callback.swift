@@ -49,7 +49,8 @@ extension Bridge {
             if token.isCancelled { return .failure(.cancelled) }
             let work = start(CallbackAnswer(bridge))
             token.onCancel {
-                // Open first: the work may release its callback when it is cancelled, which must not count as dropped.
+                // Open the bridge first: the work may release its callback when it is cancelled, and that must not
+                // count as dropped.
                 bridge.open(with: .failure(.cancelled))
                 work?.cancel()
             }

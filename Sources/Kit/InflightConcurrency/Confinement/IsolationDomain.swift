@@ -32,7 +32,8 @@ public final class IsolationDomain: Sendable {
     /// The name of the domain in messages.
     public let name: String
     private let lock = Lock()
-    /// The thread that is inside, or 0. Only that thread itself can find its own number here.
+    /// The identifier of the thread inside the domain, or 0. A thread can find its own identifier here only while it is
+    /// inside.
     private let owner = Atomic<UInt>(0)
 
     /// Creates a domain.

@@ -87,8 +87,8 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
         return isScheduled
     }
 
-    /// A consumer has asked for the next event, instead of a queue. No handler is called, so the outcome ends the gate
-    /// at once. If nothing passed, the consumer is to be woken when a delivery is to be submitted.
+    /// A consumer has requested the next event. No queue and no handler are involved, so the outcome ends the gate at
+    /// once. If nothing passed, wake the consumer when the gate returns that a delivery is to be submitted.
     @inlinable
     package mutating func pulled() -> Passage {
         let passage = queueReached()

@@ -11,7 +11,7 @@ extension DispatchQueue {
             do throws(Failure) { unsafe result = .success(try body()) } catch { unsafe result = .failure(error) }
         }
         guard let given = unsafe result else { preconditionFailure("sync returned before its work ran") }
-        // As above.
+        // Not used by other code: `sync` has returned.
         nonisolated(unsafe) let sent = given
         return unsafe sent
     }

@@ -117,7 +117,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         }
     }
 
-    /// A group that got a place back while it had parked entries.
+    /// A group with parked entries that has a free place again.
     @usableFromInline
     struct Ready {
         @usableFromInline var sequence: Int64

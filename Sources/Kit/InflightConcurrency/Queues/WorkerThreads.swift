@@ -64,7 +64,7 @@ public final class WorkerThreads: Sendable {
         func add(_ work: @escaping @Sendable () -> Void) {
             mutex.lock()
             queue.append(work)
-            // A thread counts as idle until it has woken up, so each idle thread stands for one piece of queued work.
+            // A signalled thread counts as idle until it runs. Each idle thread can take one piece of queued work.
             let needsThread = queue.count - first > idle && threads < limit
             if needsThread { threads += 1 }
             mutex.unlock()

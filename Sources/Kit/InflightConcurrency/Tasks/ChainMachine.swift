@@ -31,7 +31,7 @@ package struct ChainMachine {
         return proceed(to: 0)
     }
 
-    /// Whether to ask the question now that its turn on the queue has come.
+    /// Whether to ask the question now that it has reached the callback queue.
     package func wants(question index: Int) -> Bool { phase == .asking(index) }
 
     /// The question was answered, or was dropped without an answer.

@@ -7,7 +7,7 @@ package struct StartMachine: Sendable {
     package enum Action: Hashable, Sendable {
         /// The work is to begin.
         case begin(ID)
-        /// The work is running and is to stop. It keeps its place until ``workEnded(_:)``.
+        /// The work is running and is to stop. It counts as running until ``workEnded(_:)``.
         case stop(ID)
         /// The start was refused, and its caller is to be notified.
         case refuse(ID)

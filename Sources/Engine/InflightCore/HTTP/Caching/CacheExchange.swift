@@ -5,7 +5,8 @@ package struct CacheExchange: Hashable, Sendable {
     package var setting = HTTPFields()
     /// The names of the request's own fields that are not sent, in lower case.
     package var removing: [String] = []
-    /// The positions of the entries that a 304 may refer to, the most recent first. If empty, it is for the caller.
+    /// The positions of the entries that a 304 may refer to, the most recent first. If empty, a 304 is passed to the
+    /// caller.
     package var offered: [Int] = []
     /// Whether the caller already has a response, and the exchange is only for the store.
     package var isBehind = false

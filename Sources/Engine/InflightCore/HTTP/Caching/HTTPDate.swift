@@ -59,7 +59,7 @@ package enum HTTPDate {
         guard date.count == 3, let day = digits(date[0], 2), let month = month(date[1]), let short = digits(date[2], 2)
         else { return nil }
         let (year, _, _) = civil(floored(now.milliseconds, 86_400_000))
-        // The latest year with these digits that is at most 50 years ahead.
+        // Choose the latest year with these digits that is at most 50 years ahead.
         for century in [year / 100 + 1, year / 100, year / 100 - 1] {
             guard let time = time(year: century * 100 + short, month: month, day: day, clock: words[2]) else {
                 continue

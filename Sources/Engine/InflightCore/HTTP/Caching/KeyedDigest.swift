@@ -1,7 +1,7 @@
 /// A digest of a secret with a random key that is stored beside it: HMAC with SHA-256 (RFC 2104).
 ///
 /// A stored value shows whether a secret is the same, but not the secret. The key differs in each entry, so entries of
-/// one account cannot be linked, and precomputed tables do not help. A secret that can be guessed can be tested.
+/// one account cannot be linked, and precomputed tables do not help. A guess at a weak secret can still be tested.
 enum KeyedDigest {
     private static let scheme = Array("hmac-sha256:".utf8)
     private static let keyLength = 16

@@ -1,7 +1,7 @@
 /// Processed images in the store: their keys, and when they may be used.
 ///
-/// They are stored beside the responses from which they were made, under a separate key. A field that no request can
-/// have selects among them, as the fields named by `Vary` do among responses.
+/// They are stored under a separate key, beside the responses from which they were made. An internal field, which no
+/// request can have, distinguishes them, as the fields named by `Vary` distinguish responses.
 package enum ProcessedPictures {
     /// The name of that field. No field name contains a colon (RFC 9110 section 5.1).
     static let field = ":picture"
@@ -37,8 +37,8 @@ package enum ProcessedPictures {
     ///
     /// - Parameters:
     ///   - pictures: the entries under ``key(_:)``.
-    ///   - originals: the entries under the key itself. One that is newer than the image decides instead of it, and has
-    ///     to be the same representation (RFC 9111 section 4: the most recent response is used).
+    ///   - originals: the entries under the key itself. If one is newer than the image, its freshness applies, and it
+    ///     has to be the same representation (RFC 9111 section 4: the most recent response is used).
     ///   - request: the request for the bytes.
     /// - Returns: a position in `pictures`.
     package static func choose(

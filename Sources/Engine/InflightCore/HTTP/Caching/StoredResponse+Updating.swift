@@ -18,10 +18,10 @@ extension StoredResponse {
     }
 
     private static func merged(_ old: HTTPFields, with new: HTTPFields, leaving left: Set<String>) -> HTTPFields {
-        // They describe the stored bytes, which do not change.
+        // These fields describe the stored bytes, which do not change.
         let ofBytes: Set<String> = ["content-length", "content-encoding", "content-range"]
         let taken = new.filtered { !left.contains($0) && !ofBytes.contains($0) }
-        // These two describe a single response. The old ones would make the newer response seem old.
+        // These two fields describe a single response. The old ones would make the newer response seem old.
         var replaced: Set<String> = ["age", "date"]
         for index in 0..<taken.count { replaced.insert(taken.name(index).lowercased()) }
         var fields = old.filtered { !replaced.contains($0) }

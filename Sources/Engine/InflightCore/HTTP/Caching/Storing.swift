@@ -66,8 +66,8 @@ package enum Storing {
         return IncomingResponse(response: stored, end: range.upperBound == .max ? nil : range.upperBound)
     }
 
-    /// Returns whether a stored response could ever be used. One that needs revalidation but has no validator could
-    /// not, and neither could one with a status other than 200 that nothing allows to be used.
+    /// Returns whether a stored response could ever be used. It could not if it needs revalidation but has no
+    /// validator, nor if its status is not 200 and it neither has a freshness lifetime nor allows `stale-if-error`.
     private static func isWorthKeeping(_ stored: StoredResponse) -> Bool {
         let control = stored.cacheControl
         let isEverFresh = Freshness(of: stored, at: stored.responseTime).lifetime > 0

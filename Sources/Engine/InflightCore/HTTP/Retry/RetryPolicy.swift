@@ -64,7 +64,7 @@ public struct RetryPolicy: Sendable, Hashable {
         guard retriesUnsafeMethods || Self.isIdempotent(method), failedTries <= maximumRetries else { return .fail }
         let isLoss = failure == .error(.connectionLost)
         guard isLoss ? budget.takeRetry(ofLossAt: now) : budget.takeRetry() else { return .fail }
-        // A connection that the server closed while it was idle says nothing about the next one.
+        // Retry at once: a connection that the server closed while it was idle is no evidence about a new connection.
         if isLoss, failedTries == 1 { return .retry(after: .zero) }
         let jitter = delay(beforeRetry: failedTries, random: random)
         return .retry(after: max(asked ?? .zero, jitter))
