@@ -111,13 +111,15 @@ struct BitmapTests {
     func palettes() throws {
         let c = opaque
         #expect(try rows(bitmap(3, 1, bits: 8, colors: colors, [1, 3, 9, 0])) == [[c[1], c[3], [0, 0, 0, 255]]])
-        // Entries beyond the declared pixels are read from where they would be, as in Pillow and browsers.
+        // Palette entries beyond the start of the pixels are read from the bytes of the pixels, as in Pillow and
+        // browsers.
         #expect(
             try rows(bitmap(2, 1, bits: 8, colors: colors, used: 70_000, offset: 70, [2, 4, 0, 0]))
                 == [[c[2], [0, 4, 2, 255]]])
         #expect(try rows(bitmap(2, 1, bits: 8, colors: colors, offset: 58, [])) == [[c[0], c[0]]])
         #expect(try rows(bitmap(2, 1, bits: 8, colors: colors, offset: 66, [])) == [[[0, 0, 0, 255], c[0]]])
-        // No pixels can begin at the end of the header, where some old programs point; they follow the palette.
+        // Some old programs declare that the pixels start at the end of the header. They cannot, so they follow the
+        // palette.
         #expect(try rows(bitmap(2, 1, bits: 8, colors: colors, offset: 54, [2, 3, 0, 0])) == [[c[2], c[3]]])
         #expect(
             try rows(bitmap(3, 2, bits: 2, colors: colors, [0b0110_1100, 0, 0, 0, 0b0001_1000, 0, 0, 0]))

@@ -6,7 +6,7 @@ import InflightTestSupport
 import Testing
 
 /// Files whose parts are intact but omitted, repeated, reordered, or changed at one place. Each part passes its own
-/// checks, so a decoder may trust what it says about another part too soon.
+/// checks, so a decoder may rely on its claims about another part before it has checked them.
 @Suite(.timeLimit(.minutes(10)))
 struct ReorderedTests {
     /// Splits a file into its beginning and then one part after the other.

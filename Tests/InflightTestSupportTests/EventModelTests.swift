@@ -26,8 +26,8 @@ struct EventModelTests {
     @Test("A complete load is valid, and leaving out a required event is a violation")
     func leftOut() {
         #expect(problem(Self.good) == nil)
-        // Optional are the event that a load waits for its job, the head of a response, and the end of an exchange that
-        // its job ended before.
+        // Three events are optional: a load's subscription to its job, the head of a response, and the end of an
+        // exchange whose job has ended already.
         for index in Self.good.indices where ![2, 6, 7].contains(index) {
             var events = Self.good
             events.remove(at: index)

@@ -122,7 +122,8 @@ struct BadInputTests {
 
     struct Row: Sendable, CustomTestStringConvertible {
         var name: String
-        /// Created on demand: the leak sanitizer cannot follow what a constant of this suite would retain for ever.
+        /// Created on demand, because the leak sanitizer cannot follow values that a constant of this suite would
+        /// retain forever.
         var response: @Sendable () -> LoopbackServer.Response
         var code: LoadError.Code
         var status: Int?

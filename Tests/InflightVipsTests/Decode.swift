@@ -19,7 +19,7 @@ func validate(_ bytes: [UInt8]) throws {
     try IsolatedFormats.validate(bytes, format: try #require(ImageFormat.detect(bytes)))
 }
 
-/// Decodes in this process what production code decodes in a sandboxed decoder process.
+/// Decodes in this process. Production code decodes the same formats in a sandboxed decoder process.
 func decode(
     _ bytes: [UInt8], _ options: DecodeOptions = DecodeOptions(), cancellation: CancellationFlag = CancellationFlag()
 ) throws -> PixelBuffer {

@@ -50,7 +50,7 @@ func bridgeParts(_ harness: Harness) {
 private enum Polls {
     // Only used on the main thread, but also by a C function, which cannot be isolated.
     nonisolated(unsafe) private static var count = 0
-    // As above.
+    // Used only on the main thread, like `count`.
     nonisolated(unsafe) private static var before: GPollFunc?
 
     static func begin() {

@@ -37,7 +37,7 @@ do {
     exit(1)
 }
 
-// Each launch is a program of its own with its own pictures (`G_APPLICATION_NON_UNIQUE`).
+// Each launch is a separate process with its own images (`G_APPLICATION_NON_UNIQUE`).
 let application = unsafe gtk_application_new("org.inflight.Gallery", GApplicationFlags(rawValue: 32))!
 var gallery: GalleryWindow?
 unsafe connectSignal(UnsafeMutableRawPointer(application), "activate") {

@@ -3,8 +3,8 @@ import InflightCore
 package import InflightGTK
 import InflightTestSupport
 
-/// A list that scrolls in simulated time, with cells that decide like a `RemoteImage`, the engine's lane, and a server
-/// that responds after 0 to 800 ms. The same seed gives the same scrolling and the same responses.
+/// A list that scrolls in simulated time, with cells that follow the rules of a `RemoteImage`, the engine's lane, and a
+/// server that responds after 0 to 800 ms. The same seed gives the same scrolling and the same responses.
 package final class ScrollSimulation {
     package private(set) var waits = VisibleWaits()
     /// The number of loads that the lane has started.

@@ -65,7 +65,7 @@ package struct VisibleWaits: Sendable {
         return nil
     }
 
-    /// The counts and times in a line of text.
+    /// The counts and times as one line of text.
     package var told: String {
         func part(_ number: Int) -> String { "\(number * 100 / max(1, count)) %" }
         func time(_ share: Double) -> String { percentile(share).map { "\($0) ms" } ?? "longer than any stayed" }

@@ -2,8 +2,8 @@ internal import Glibc
 import InflightConcurrency
 import InflightWorker
 
-/// Receives on the second socket, on its own thread: cancels during a decode, and the end of the program, with which
-/// the process exits, even during a decode.
+/// Receives messages on the second socket, on its own thread: cancels during a decode, and the end of the program. When
+/// the program ends, the process exits, even during a decode.
 final class ControlWatch: Sendable {
     private struct State {
         var id = 0

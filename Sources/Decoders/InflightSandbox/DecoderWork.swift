@@ -19,7 +19,7 @@ struct DecoderWork {
     func run() -> Never {
         var input: SharedMemory?
         while case .message(let bytes, let descriptor) = requests.receive(upTo: 4096) {
-            // A malformed request comes from a program of another version, which cannot be served.
+            // A malformed request comes from a program of another version, which this decoder cannot serve.
             guard let request = DecoderRequest(bytes) else { _exit(3) }
             if let descriptor { input = Self.map(descriptor) }
             switch request {

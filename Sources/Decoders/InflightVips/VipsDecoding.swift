@@ -43,6 +43,7 @@ import InflightImages
         }
     }
 
-    /// Few enough to check for cancellation often, and enough to make the cost of a call per strip negligible.
+    /// The number of pixels per strip: few enough to check for cancellation often, and enough to make the cost of a
+    /// call per strip negligible.
     private static let stripPixels = 1 << 16
 }

@@ -11,10 +11,11 @@ import InflightImages
     let width: Int
     let height: Int
 
-    /// A failing call takes the text of libvips's one error buffer, so images are decoded one at a time.
+    /// A failing call reads libvips's one error buffer, so images are decoded one at a time.
     private static let turn = Lock()
 
-    /// Opens `bytes` with the loader for `format`, whatever they contain. Closes it after `body`; other threads wait.
+    /// Opens `bytes` with the loader for `format`, without detecting the format. Closes it after `body`; other threads
+    /// wait.
     static func with<Result>(
         _ bytes: Bytes, format: ImageFormat, page: Int = 0, _ body: (VipsPicture) throws(LoadError) -> Result
     ) throws(LoadError) -> Result {

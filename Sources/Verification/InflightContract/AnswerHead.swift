@@ -72,7 +72,7 @@ public struct AnswerHead: Sendable, Hashable {
     }
 }
 
-/// A stored response, as a dictionary with dates would hold it.
+/// A stored response as plain values and times.
 public struct StoredCopy: Sendable, Hashable {
     public internal(set) var id: Int64
     var key: String
@@ -85,7 +85,7 @@ public struct StoredCopy: Sendable, Hashable {
     /// The number of body bytes that are stored, and the length of the whole body.
     var end: Int
     var total: Int?
-    /// Whether the response may be stored. Its request has a say in this too.
+    /// Whether the response may be stored. This depends on its request as well.
     var mayBeKept = false
 
     var isComplete: Bool { end == total }
@@ -129,7 +129,7 @@ public struct Conditions: Sendable, Hashable {
     public init() {}
 }
 
-/// A request, as far as the caching rules look at it.
+/// The properties of a request that the caching rules use.
 struct CachedRequest {
     var policy: ImageRequest.CachePolicy
     var isOfCaller: Bool

@@ -1,6 +1,6 @@
 public import InflightCore
 
-// With a store: how a request is sent, the meaning of its response, and the handling of transient failures.
+// With a store: how a request is sent, how its response is interpreted, and how transient failures are handled.
 
 extension ContractModel {
     /// The meaning of a response's head.
@@ -41,7 +41,7 @@ extension ContractModel {
             return begins(serial, index, conditions, hasCredentials, priority)
         }
         let wanting = live.filter { jobs[$0].stage == 0 && jobs[$0].state == .wanting && fits($0) }
-        // Two jobs may look the same on the wire. Then one of them is next.
+        // Two jobs may look the same on the wire. The exchange then belongs to the next of them in the queue.
         let known = store.receivers[receiver].flatMap { wanting.contains($0) ? $0 : nil }
         let best =
             known
@@ -351,7 +351,7 @@ extension ContractModel {
         remedies(job, code, record)
     }
 
-    /// The effects of the response on the store have to be written now.
+    /// Adds the response's changes to the writes that the engine has to request now.
     private func settle(_ record: ExchangeRecord, _ job: Int, isWhole: Bool) {
         var writes = record.writes
         if case .none = record.judgement { writes = jobs[job].lateWrites }
@@ -405,7 +405,7 @@ extension ContractModel {
         jobs[job].part?.copy.id = -1
     }
 
-    /// Takes one of the remaining retries. Returns its delay in milliseconds, or nil if no retry is left.
+    /// Consumes one of the remaining retries. Returns its delay in milliseconds, or nil if no retry is left.
     private func takesRetry(_ job: Int, _ code: LoadError.Code, _ record: ExchangeRecord) -> Int64? {
         guard bounds.retries > 0 else { return nil }
         jobs[job].failedTries += 1

@@ -1,7 +1,7 @@
 public import InflightCore
 
-// The caller's own asynchronous code: `willSend`, sources, and `didReceive`. Its calls occupy the slot of a fetch, and
-// their cancellation is checked as that of exchanges is.
+// The caller's own asynchronous code: `willSend`, sources, and `didReceive`. Each call occupies the slot of a fetch.
+// Cancellation of a call is checked in the same way as cancellation of an exchange.
 
 extension ContractModel {
     /// The request that `willSend` is called with.
@@ -12,7 +12,7 @@ extension ContractModel {
         public var origin: UInt8
         public var isRedirected: Bool
         public var hasCredentials: Bool
-        /// Whether it is repeated after a 401.
+        /// Whether this is the call after a 401.
         public var isAgain: Bool
 
         public init(
@@ -72,7 +72,7 @@ extension ContractModel {
                 && (job.redirects > 0) == question.isRedirected
         }
         let index = fitting.first { isCancelled != isLive(exchanges[$0].job) }
-        // Its total time may be over.
+        // The total time of the job may have elapsed.
         let late = fitting.first
         if let index = index ?? late {
             exchanges[index].isBetween = false
@@ -119,7 +119,7 @@ extension ContractModel {
         broken(7, "didReceive was cancelled, though somebody waits for exchange \(serial)")
     }
 
-    /// Returns whether the total time of an exchange's job is over.
+    /// Returns whether the total time of an exchange's job has elapsed.
     public func isLate(exchange serial: Int) -> Bool {
         guard let job = exchanges.first(where: { $0.serial == serial })?.job, job >= 0 else { return false }
         return isLate(job)
@@ -181,7 +181,7 @@ extension ContractModel {
         if jobs[job].startedAt < 0 { jobs[job].startedAt = time }
     }
 
-    /// Credentials are sent to their own origin only (rule 8).
+    /// Checks that credentials are sent to their own origin only (rule 8).
     func checkProof(_ hasCredentials: Bool, of job: Int) {
         if hasCredentials != jobs[job].hasCredentials {
             let what = hasCredentials ? "were sent" : "were not sent"
@@ -200,12 +200,13 @@ extension ContractModel {
     }
 }
 
-// One token for all requests that need one. The first request makes it, and it is made again after a refusal.
+// One token for all requests that need one. The first request creates it. After a refusal, the next request creates
+// another.
 extension ContractModel {
     public struct Tokens {
         enum State: Equatable {
             case none
-            /// The making of this number is running.
+            /// The creation with this number is running.
             case making(Int)
             case good(Int)
         }
@@ -214,7 +215,7 @@ extension ContractModel {
         var lastMaking = 0
     }
 
-    /// A token is about to be made. Returns the number of the making and of the token.
+    /// A token is about to be created. Returns the number of the creation and of the token.
     ///
     /// - Parameter isCancelled: whether all its subscribers left before it began.
     public func tokenIsMade(isCancelled: Bool) -> Int {
@@ -229,7 +230,7 @@ extension ContractModel {
         return tokens.lastMaking
     }
 
-    /// The making was cancelled because its last subscriber left.
+    /// The creation was cancelled because its last subscriber left.
     public func tokenIsGivenUp(_ making: Int) {
         if tokens.state == .making(making) { tokens.state = .none }
     }

@@ -5,10 +5,10 @@ internal import InflightCore
 extension ContractModel {
     struct CircuitRecord {
         var failures = 0
-        /// The number of times it has opened in a row; 0 while it is closed.
+        /// The number of consecutive openings; 0 while the circuit is closed.
         var openings = 0
         var until: Int64 = 0
-        /// The job whose outcome decides, or -1.
+        /// The job whose outcome closes the circuit or opens it again, or -1.
         var probe = -1
 
         var isOpen: Bool { openings > 0 }
@@ -23,7 +23,8 @@ extension ContractModel {
         return circuit.probe < 0 && now >= circuit.until && running(of: jobs[job].origin) == 0
     }
 
-    /// Returns whether a fetch is queued as the probe of another origin. Several probes become due in any order.
+    /// Returns whether a fetch is queued as the probe of another origin. Probes of several origins become due in any
+    /// order.
     func isProbedElsewhere(_ other: Int, _ job: Int) -> Bool {
         jobs[other].origin != jobs[job].origin && isOpen(jobs[other].origin)
     }

@@ -33,7 +33,7 @@ extension ContractModel {
             tasks[task].fallsOn == thread && nextFallback(of: task)?.resource == resource
         }
         // A task that never had a job falls inside the call that requests it. That call may be further down this
-        // thread than the event in which others fall.
+        // thread's stack than the event in which other tasks fall.
         let index =
             falling.lastIndex { mayAsk($0) && !tasks[$0].wasTaken } ?? falling.firstIndex { mayAsk($0) }
         guard let index else {
@@ -47,7 +47,7 @@ extension ContractModel {
         (wish.size, wish.first, wish.second) = (before.size, before.first, before.second)
         (wish.language, wish.policy) = (before.language, before.policy)
         tasks[task].fallbacks += 1
-        // It is another image, from the beginning.
+        // The fallback is another image, so previews start again.
         tasks[task].shown = 0
         tasks[task].wish = wish
         tasks[task].phase = .asking

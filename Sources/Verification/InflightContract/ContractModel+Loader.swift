@@ -32,7 +32,8 @@ extension Wish {
         return wish
     }
 
-    /// Returns whether both request the same image. The origin does not count, since an image is known by its identity.
+    /// Returns whether both request the same image. The origin is ignored, because the loader compares images by their
+    /// identity.
     fileprivate func asksForTheSame(as other: Wish) -> Bool {
         var other = other
         other.origin = origin
@@ -49,7 +50,7 @@ extension ContractModel {
         return loaders.count - 1
     }
 
-    /// Its request is about to be set.
+    /// The loader's request is about to be set.
     public func loader(_ number: Int, sets wish: Wish?, priority: ImageRequest.Priority) {
         loaders[number].wanted = wish
         guard let wish else { return loaderResets(number) }
@@ -65,7 +66,7 @@ extension ContractModel {
         }
     }
 
-    /// Its own processor is about to be set; 0 for none.
+    /// The loader's own processor is about to be set; 0 for none.
     public func loader(_ number: Int, setsProcessor processor: UInt8) {
         loaders[number].processor = processor
         guard let wish = loaders[number].wanted?.processed(by: processor) else { return }
@@ -94,16 +95,17 @@ extension ContractModel {
         loaders[number].state = .idle
     }
 
-    /// It is about to be released.
+    /// The loader is about to be released.
     public func loaderIsReleased(_ number: Int) { loaderCancels(number) }
 
-    /// Returns whether its ending may have been dropped with its queue's work. Then its state has to be read first.
+    /// Returns whether the ending of the loader's task may have been dropped with its queue's pending work. If so, the
+    /// loader's state has to be read first.
     public func mayHaveLostAnswer(_ number: Int) -> Bool {
         guard case .loading(let task) = loaders[number].state else { return false }
         return tasks[task].phase == .lost || tasks[task].phase == .silent
     }
 
-    /// The new load subscribes before the old one leaves.
+    /// Begins the loader's load. The new load subscribes before the old one leaves.
     private func begin(_ number: Int) {
         guard let wish = loaders[number].wish else { return }
         let before = loaders[number].state
@@ -122,7 +124,7 @@ extension ContractModel {
 
     // MARK: Visible state
 
-    /// Its state was read.
+    /// The loader's state was read.
     public func loader(_ number: Int, shows state: ImageLoader.State, content: (PixelBuffer) -> Content) {
         switch (loaders[number].state, state) {
         case (.idle, .idle): break
@@ -141,14 +143,14 @@ extension ContractModel {
         }
     }
 
-    /// Its image was read: the loaded one, the placeholder, or the failure image.
+    /// The loader's image was read: the loaded one, the placeholder, or the failure image.
     public func loader(_ number: Int, hasRightPicture: Bool) {
         if !hasRightPicture { broken(8, "loader \(number) has another picture than its state says") }
     }
 
-    /// Its handler is called.
+    /// The loader's handler is called.
     ///
-    /// - Returns: the task that the call is about.
+    /// - Returns: the task that the call concerns.
     public func handlerBegins(_ number: Int, at place: Place) -> Int? {
         if place.queue != loaders[number].queue {
             broken(1, "loader \(number) calls on queue \(place.queue), not on queue \(loaders[number].queue)")
@@ -161,7 +163,7 @@ extension ContractModel {
         return task
     }
 
-    /// Its load has ended, as its handler sees.
+    /// The loader's load has ended, as its handler observes.
     public func loader(_ number: Int, endsWith ending: Ending, of task: Int, at place: Place) {
         endingBegins(task, ending, at: place)
         switch ending {

@@ -3,7 +3,7 @@ import InflightCore
 // HTTP's rules for serving from memory, written from RFC 9111 and from Documentation/Caching.md.
 
 extension ContractModel {
-    /// The response of images in memory. All images of one response share it.
+    /// The response that images in memory were made of. All images of one response share this value.
     struct Life {
         var copy: StoredCopy
         var isSuperseded = false
@@ -44,7 +44,7 @@ extension ContractModel {
         var exchange: Int
         /// The index of the response, or -1 if HTTP's rules do not apply.
         var life: Int
-        /// Whether a redirect that must not be reused led to it.
+        /// Whether a redirect that must not be reused led to the image.
         var isRedirected: Bool
     }
 
@@ -139,7 +139,7 @@ extension ContractModel {
 }
 
 extension ContractModel.JobRecord {
-    /// It begins with an image from memory.
+    /// Sets the job's content to an image from memory.
     mutating func begins(with image: ContractModel.Kept, isStale: Bool) {
         (exchange, source, self.isStale, life) = (image.exchange, .memory, isStale, image.life)
         redirects = image.isRedirected ? 1 : 0

@@ -1,6 +1,6 @@
 public import InflightCore
 
-// What decoders and processors see, and the rules that hold when nothing is running.
+// The observations of decoders and processors, and the rules that hold while nothing is running.
 
 extension ContractModel {
     /// The decode executor receives work.
@@ -200,7 +200,7 @@ extension ContractModel {
         }
     }
 
-    /// Time passes and something still does not end.
+    /// Something does not end although time passes.
     public func neverEnds() { broken(3, "something never ends") }
 
     /// All references to the pipeline are gone and everything has ended, but its parts still exist.

@@ -5,7 +5,7 @@ public import InflightCore
 /// One `Prefetcher`, as its documentation specifies it.
 struct PrefetchRecord {
     enum Phase: Equatable {
-        /// It was requested in the current turn. Nothing else is known yet.
+        /// The entry was requested in the current turn. Nothing else is known yet.
         case new
         case waiting
         case running(Int)
@@ -20,14 +20,14 @@ struct PrefetchRecord {
         var phase = Phase.new
     }
 
-    /// The queue on which it receives endings.
+    /// The queue on which the prefetcher receives endings.
     let queue: Int
     var limit: Int
     /// The maximum number of stored bodies; nil if images go into memory.
     let room: Int?
     var isPaused = false
     var entries: [Entry] = []
-    /// Keys in the order in which they were touched in this turn, queued, and stored.
+    /// Keys in the order in which they were touched in this turn, were queued, and were stored.
     var touched: [Int] = []
     var line: [Int] = []
     var kept: [Int] = []
@@ -104,7 +104,8 @@ extension ContractModel {
         sendNext()
     }
 
-    /// A stored body was requested: the exchange that it came from. A varying response is only for equal requests.
+    /// A stored body was requested. It came from this exchange, or there was none. A varying response is only for equal
+    /// requests.
     public func prefetcherGave(_ exchange: Int?, for wish: Wish, varies: (Int) -> Bool = { _ in false }) {
         var expected: Int?
         if let entry = prefetcher?[key(wish)], case .kept(let kept) = entry.phase,
@@ -121,7 +122,7 @@ extension ContractModel {
         }
     }
 
-    /// It is about to be released. Other subscribers are not affected.
+    /// The prefetcher is about to be released. Other subscribers are not affected.
     public func prefetcherIsReleased() {
         for entry in prefetcher?.entries ?? [] {
             if case .running(let task) = entry.phase { cancels(task) }
@@ -195,7 +196,7 @@ extension ContractModel {
             prefetcher?.line.removeFirst()
             guard let entry = record[key] else { continue }
             guard entry.isWanted else {
-                // It was stopped in the current turn. Whether it stays so is known at the end of the turn.
+                // The entry was stopped in the current turn. The end of the turn decides whether it stays stopped.
                 prefetcher?.change(key) { $0.phase = .new }
                 continue
             }

@@ -16,7 +16,7 @@ extension ContractModel {
             return tell(task, .content(inMemory.kept.exchange))
         }
         let done = inMemory.map { $0.stage + 1 } ?? 0
-        // A load that was taken is finished, with its fallbacks too.
+        // A load that was accepted runs to its end, including its fallbacks.
         if isStopped || isClosed && !tasks[task].wasTaken { return tell(task, .failure(.shutDown)) }
         if !tasks[task].wasTaken, waiting.count > bounds.maximumTasks { return tell(task, .failure(.overloaded)) }
         var found = -1
@@ -195,7 +195,8 @@ extension ContractModel {
             guard wish.resource == resource, Self.group(wish.kind) == Self.group(kind),
                 language == nil || wish.language == language, (jobs[next].redirects > 0) == isRedirected
             else { continue }
-            // Two jobs may look the same after a response varied. Then one of them is next.
+            // Two jobs may look the same after a response varied. The exchange then belongs to the next of them in the
+            // queue.
             if let found = job, jobs[next].origin != origin || jobs[found].origin == origin && !isBefore(next, found) {
                 continue
             }
@@ -260,7 +261,7 @@ extension ContractModel {
         let job = exchanges[index].job
         guard job >= 0, isLive(job) else {
             if bounds.isFlat { broken(7, "exchange \(serial) was started, but nobody waits for one") }
-            // A cancellation until now was that of the call.
+            // A cancellation up to now was the cancellation of the call.
             exchanges[index].isCancelled = false
             return
         }
@@ -368,7 +369,7 @@ extension ContractModel {
         }
         movedTasks += leaving.count
         for task in leaving { join(task, varied: true) }
-        // A hook's verdict may arrive after the first task, whose URL would have been fetched, has left.
+        // `didReceive` may return after the first task, whose URL would have been fetched, has left.
         for job in live where jobs[job].isVaried && jobs[job].stage == 0 {
             jobs[job].hasAnyOrigin = leaving.contains {
                 waits($0, for: job) && tasks[$0].wish.origin != jobs[job].origin
@@ -398,7 +399,7 @@ extension ContractModel {
         case redirect(origin: UInt8)
         /// A 401 after which `willSend` is called once more.
         case again
-        /// The engine stopped it.
+        /// The engine stopped the exchange.
         case stopped
     }
 
@@ -410,14 +411,14 @@ extension ContractModel {
         if case .failure(.cannotConnect) = end { connectionFails(record) }
         leavesProbe(job)
         guard job >= 0, isLive(job) else {
-            // The 401 was delivered before the job was cancelled. Then the hook is called all the same.
+            // The 401 was delivered before the job was cancelled. The hook may then still be called.
             if case .again = end, !bounds.isFlat { lateQuestions += 1 }
             return
         }
         switch end {
         case .again:
             if isLate(job) { return failed(job, .timedOut) }
-            // It keeps its slot.
+            // The record keeps its slot.
             record.serial = -1
             record.isBetween = true
             exchanges.append(record)
@@ -434,7 +435,7 @@ extension ContractModel {
             jobs[job].origin = origin
             jobs[job].state = .wanting
             jobs[job].level = level(of: job)
-            // It had a slot and gave it back, so it goes before all others of its level.
+            // The job had a slot and gave it back, so it precedes all others of its level.
             lastSequence += 1
             jobs[job].sequence = bounds.isLastInFirstOut ? lastSequence : -lastSequence
             comesToQueue(job)

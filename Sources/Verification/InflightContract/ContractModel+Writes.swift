@@ -1,6 +1,6 @@
 public import InflightCore
 
-// The writes that the engine requests from the store. They follow from HTTP's rules and from nothing else.
+// The writes that the engine requests from the store. They follow from HTTP's rules alone.
 
 extension ContractModel {
     // MARK: Requests
@@ -37,7 +37,8 @@ extension ContractModel {
             store.writes[index].number = store.lastNumber
             store.writes[index].change = .keep(whole, delivery: delivery, replacing: Set(replaced))
         } else if !kept.mayBeKept || !kept.isComplete && !kept.head.hasStrongValidator {
-            // An interrupted body is stored if it is complete all the same or can be resumed.
+            // An interrupted body may be stored only if all its bytes arrived, or if a strong validator allows resuming
+            // it.
             broken(12, "an answer of \(key) is to be kept that must not be")
         } else {
             if replaced.contains(where: { store.copies[$0]?.key ?? key != key }) {

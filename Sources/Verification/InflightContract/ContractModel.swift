@@ -8,19 +8,20 @@ public import InflightCore
 public final class ContractModel {
     struct TaskRecord {
         enum Phase {
-            /// Its request is still being prepared.
+            /// The task's request is still being prepared.
             case asking
-            /// Its load has failed, and it is about to request its next fallback.
+            /// The task's load has failed, and the task is about to request its next fallback.
             case falling
-            /// It waits for a job or a slot.
+            /// The task waits for a job or a slot.
             case waiting
-            /// Its outcome exists, but is not delivered yet.
+            /// The task's outcome exists, but is not delivered yet.
             case told
             case ended
             case cancelled
-            /// Its queue dropped work that may have been its ending.
+            /// The queue dropped work that may have been the task's ending.
             case lost
-            /// As `lost`, and then cancelled. It receives nothing more. Whether the cancel was in time is unknown.
+            /// As `lost`, and then cancelled. The task receives nothing more. Whether the cancel was in time is
+            /// unknown.
             case silent
             /// An awaiting caller that has left. It receives nothing.
             case gone
@@ -30,30 +31,31 @@ public final class ContractModel {
         /// The resource that was requested first, and the number of fallbacks requested since.
         let first: UInt8
         var fallbacks = 0
-        /// The thread on which it fails.
+        /// The thread on which the task's load failed.
         var fallsOn = 0
         /// The task that leaves after this one has subscribed.
         var replaces: Int?
-        /// Whether it has subscribed to a job at some time.
+        /// Whether the task has ever subscribed to a job.
         var wasTaken = false
         var priority: ImageRequest.Priority
         var queue: Int
         var phase = Phase.asking
         var job = -1
         var isShared = false
-        /// It left a job whose response varies. The first of the leaving tasks to join the next job is not specified.
+        /// The task left a job whose response varies. Which of the leaving tasks subscribes to the next job first is
+        /// unspecified.
         var isMoved = false
         var isFromMemory = false
         var outcome = Outcome.none
-        /// The source that its result names, and whether that result is stale.
+        /// The source that the task's result names, and whether that result is stale.
         var source = LoadSource.network
         var isStale = false
-        /// Whether it receives stale content before the revalidated one.
+        /// Whether the task receives stale content before the revalidated content.
         var hearsStale = false
-        /// The delivery of the stale content that it has not received yet.
+        /// The delivery of the stale content that the task has not received yet.
         var stale = -1
         var hasRefetched = false
-        /// The highest progress that was delivered, and the highest that exists.
+        /// The highest progress that was delivered to the task, and the highest that exists.
         var heard: Int64 = -1
         var sent: Int64 = 0
         /// The amount of the image that was shown.
@@ -72,12 +74,12 @@ public final class ContractModel {
         enum State {
             /// Waiting for the job before it.
             case blocked
-            /// Waiting for a slot. (Whether a decode has one cannot be seen before it begins.)
+            /// Waiting for a slot. (The slot of a decode is visible only once the decode begins.)
             case wanting
             case running
             /// Looking up in the store.
             case looking
-            /// Waiting for the store to read a body or to finish writes. It keeps its slot.
+            /// Waiting for the store to read a body or to finish writes. The job keeps its slot.
             case reading, settling
             /// Waiting for a time.
             case asleep
@@ -88,16 +90,16 @@ public final class ContractModel {
         var stage: Int
         var wish: Wish
         var origin: UInt8
-        /// Whether tasks of one identity have different URLs, so that the first of them cannot be seen.
+        /// Whether tasks with one identity have different URLs, so that the model cannot see whose URL is fetched.
         var hasAnyOrigin = false
         var isVaried: Bool
         var hasCredentials: Bool
         var upstream: Int
         var isInTable = true
         var state: State
-        /// Whether the executor has its work on pixels, as far as can be seen.
+        /// Whether the executor has received the job's work on pixels, as far as the model can see.
         var isHanded = false
-        /// The exchange that it runs, or whose bytes it works on.
+        /// The exchange that the job runs, or whose bytes it processes.
         var exchange = -1
         /// The number of body bytes received last.
         var received: Int64 = 0
@@ -112,7 +114,7 @@ public final class ContractModel {
             var delivery: Int
         }
 
-        /// The copy that is read for it.
+        /// The stored copy that the job reads.
         struct Read {
             var id: Int64
             var copy: StoredCopy
@@ -136,13 +138,13 @@ public final class ContractModel {
         var group = 0
         /// The writes of a failed response, made if no better response follows.
         var lateWrites: [StoreRecord.Write.Change] = []
-        /// The source and staleness of its content.
+        /// The source and the staleness of the job's content.
         var source = LoadSource.network
         var isStale = false
         /// Whether a background revalidation is requested.
         var isFollowed = false
         var isOfStored = false
-        /// The response that its images share; -1 if HTTP's rules do not apply.
+        /// The response that the job's images share; -1 if HTTP's rules do not apply.
         var life = -1
     }
 
@@ -157,7 +159,7 @@ public final class ContractModel {
         var isCancelled = false
         /// The call of `willSend` or of a source, or -1.
         var call = -1
-        /// It received a 401, and `willSend` is about to be called again.
+        /// A 401 was received, and `willSend` is about to be called again.
         var isBetween = false
         /// The request was changed again by `willSend` after a 401.
         var isSecond = false
@@ -193,7 +195,7 @@ public final class ContractModel {
     public internal(set) var violation: Violation?
     /// Returns the key of a stored response by resource, origin, and whether a redirect led there.
     public var cacheKey: (UInt8, UInt8, Bool) -> String = { _, _, _ in "" }
-    /// The running thread, of those nested on this stack.
+    /// The running thread among those nested on this stack.
     public var thread = 0
 
     var tasks: [TaskRecord] = []
@@ -218,13 +220,13 @@ public final class ContractModel {
     var handed = 0
     /// The number of running decoders.
     var decoding = 0
-    /// The numbers of slots that were seen to be taken, and of exchanges.
+    /// The numbers of occupied slots and of exchanges that the model has seen so far.
     var startedExchanges = 0
     var sentExchanges = 0
     /// The number of exchanges that the log hook received.
     var loggedExchanges = 0
     var lastCall = -1
-    /// After the 401 of a job without subscribers the hook may still be called.
+    /// The number of calls of `willSend` that may still follow a 401 of a job without subscribers.
     var lateQuestions = 0
     var tokens = Tokens()
     var loaders: [LoaderRecord] = []
@@ -238,7 +240,8 @@ public final class ContractModel {
     var falling: [Int] = []
     var joinedTasks = 0
     var askedTasks = 0
-    /// Tasks that left a job whose response varies. A task that is cancelled before the next job is not counted again.
+    /// The number of tasks that left a job whose response varies. A task that is cancelled before the next job is not
+    /// counted again.
     var movedTasks = 0
 
     public init(bounds: Bounds) {
@@ -308,7 +311,7 @@ public final class ContractModel {
     /// `isCancelled` was read.
     public func saw(isCancelled: Bool, of task: Int) {
         let isExpected = tasks[task].phase == .cancelled || tasks[task].phase == .gone
-        // Whether an ending was lost with its queue's work cannot be seen.
+        // The model cannot see whether a queue dropped an ending with its other work.
         if tasks[task].phase == .lost || tasks[task].phase == .silent || isCancelled == isExpected { return }
         broken(3, "isCancelled of task \(task), which is \(tasks[task].phase), is \(isCancelled)")
     }
@@ -490,7 +493,7 @@ public final class ContractModel {
     public func released(_ task: Int, at place: Place) {
         tasks[task].hasClosures = false
         let queue = tasks[task].queue
-        // Work that the queue itself dropped may be released wherever its last reference was held.
+        // Work that the queue dropped may be released in any context that held its last reference.
         if tasks[task].phase == .lost || tasks[task].phase == .silent { return }
         // Inside the call that requests the load, the caller holds the closures itself.
         if place.queue == queue || place.cancelling == task || place.dropping == queue || place.loading == task {

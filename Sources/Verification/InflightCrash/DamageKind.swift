@@ -61,7 +61,7 @@ enum IndexPage {
         } else if page[first] == 10 || page[first] == 13 {
             allowance.others = Int(page[first + 3]) << 8 | Int(page[first + 4])
         } else {
-            // It holds a piece of one body, or of the page map.
+            // The page holds a piece of one body, or of the page map.
             allowance.others = 1
         }
         return allowance

@@ -2,7 +2,7 @@ import InflightCore
 import InflightDisk
 import InflightTestSupport
 
-/// The parent's record of what its victims reported, and so of what the cache must contain.
+/// The parent's record of its victims' reports, from which the required contents of the cache follow.
 struct Ledger {
     private struct Entry {
         var seed: UInt64

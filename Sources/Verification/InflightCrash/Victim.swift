@@ -118,7 +118,7 @@ enum CrashBody {
     static func url(seed: UInt64, number: Int) -> String { "http://victim/\(seed)/\(number)" }
 
     static func bytes(seed: UInt64, number: Int, size: Int) -> Bytes {
-        // A short random piece, repeated, is quick to generate, and no two bodies are alike.
+        // A short random piece, repeated, is quick to generate, and no two bodies are equal.
         let piece = Bytes.random(509, seed: seed &* 1_000_003 &+ UInt64(number)).array
         var bytes: [UInt8] = []
         bytes.reserveCapacity(size + piece.count)

@@ -1,7 +1,7 @@
 import Glibc
 import InflightDisk
 
-// Kills processes that write into a disk cache, and checks what they leave: `make crash N=2000`.
+// Kills processes that write into a disk cache, and checks the caches that they leave: `make crash N=2000`.
 //
 //     inflight-crash [--count N | --seconds N] [--processes N] [--seed SEED]
 //     inflight-crash --damage N [--seed SEED]

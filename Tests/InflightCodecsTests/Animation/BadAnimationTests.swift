@@ -39,10 +39,10 @@ struct BadAnimationTests {
             #expect(image.info.isCutShort || most == fixture.drawings.count, "\(length)")
             let last = try await image.frame(at: most - 1).pixels
             let whole = try await open(fixture.bytes).frame(at: most - 1).pixels
-            // With fewer frames, there may be no transparency left.
+            // With fewer frames, the animation may be opaque, and then it has another pixel format.
             #expect(last.converted(to: .rgba).bytes == whole.converted(to: .rgba).bytes, "\(length)")
         }
-        // All but the last frame, whose end only the end of the file tells.
+        // Every frame but the last one. Only the end of the file marks the end of the last frame.
         #expect(most >= fixture.drawings.count - 1)
     }
 
@@ -66,7 +66,7 @@ struct BadAnimationTests {
         }
     }
 
-    /// A GIF file that declares its frames but holds next to no data.
+    /// A GIF file that declares its frames but contains almost no data.
     private func gif(width: Int, height: Int, frames: Int) -> [UInt8] {
         let size = Pieces.little16(width) + Pieces.little16(height)
         let frame = [0x2C, 0, 0, 0, 0] + size + [0, 2, 1, 0x44, 0]

@@ -160,7 +160,7 @@ struct HEIFTests {
         let pieces = HEIFPieces()
         var file = pieces.file
         let locations = HEIFPieces.full("iloc", [0, 0] + Pieces.big16(65_535) + items)
-        // After the other boxes of `meta`, so that this one counts.
+        // Appended after the other boxes of `meta`, so that this box applies.
         let start = try #require((0..<file.count - 4).first { Array(file[$0..<$0 + 4]) == Array("meta".utf8) }) - 4
         let length = file[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
         file.insert(contentsOf: locations, at: start + length)

@@ -27,8 +27,9 @@ struct FailingFilesTests {
                 if let found { #expect(found == body, "\(fault) of operation \(failing): other bytes of \(url)") }
                 if found == nil { missing.append(url) }
             }
-            // A body that cannot be read counts as damaged, and so do bytes that a file confirmed but lost: that costs
-            // their entry. A change that reports its failure is not acknowledged, and costs none.
+            // A body that cannot be read counts as damaged, and so does a body whose write reported success without
+            // effect. Both lose their entry. A change that reports its failure is not acknowledged, so it loses no
+            // entry.
             let isCostly = fault == .lost || !files.hasFailedChange
             #expect(missing.count <= (isCostly ? 1 : 0), "\(fault) of operation \(failing): \(missing) are lost")
             #expect(

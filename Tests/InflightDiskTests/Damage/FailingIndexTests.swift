@@ -42,7 +42,7 @@ struct FailingIndexTests {
         #expect(first > 30, "only \(first) operations were tried")
     }
 
-    // Without `lost`: an operation that reports success is no failure that the store could report.
+    // Without `lost`: the store cannot report a failure of an operation that returned success.
     @Test(
         "While index operations fail, nothing is stored; failure and recovery are each reported once",
         arguments: [IndexFaults.Fault.inputOutput, .short, .noSpace])

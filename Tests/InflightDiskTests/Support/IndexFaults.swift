@@ -2,7 +2,7 @@ import CDiskFaults
 import InflightDisk
 
 /// SQLite's own files, with one or many failing operations.
-// Unchecked: the object behind the pointer has its own lock. Safe: the pointer never leaves.
+// Unchecked: the object behind the pointer has its own lock. Safe: the pointer does not escape this object.
 @safe final class IndexFaults: @unchecked Sendable {
     enum Fault: CaseIterable {
         case inputOutput

@@ -160,7 +160,7 @@ struct IsolatedFormatsTests {
             }
             #expect(error?.code == .invalidRequest)
         }
-        // The decoder process also checks pages that this process lets pass.
+        // The decoder process also checks pages that this process accepts.
         let pool = DecoderPool(suffix: "-vips")
         let error = #expect(throws: LoadError.self) {
             try pool.decode(file, format: .tiff, options: options, cancellation: CancellationFlag())

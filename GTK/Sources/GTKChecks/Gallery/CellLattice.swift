@@ -1,7 +1,7 @@
 /// The positions of cells in a window: a lattice of rectangles that are not white, separated by white.
 ///
-/// The cells of a uniform grid form columns and lines. Most pixels across a column's width are not white. Few such
-/// pixels are in a gap. They belong to a scrollbar or to the selection mark.
+/// The cells of a uniform grid form columns and lines. Most pixels across a column's width are not white. A gap has few
+/// such pixels, which belong to a scrollbar or to the selection mark.
 struct CellLattice {
     /// The horizontal ranges of the columns, and the vertical ranges of the fully visible lines.
     private(set) var columns: [Range<Int>] = []

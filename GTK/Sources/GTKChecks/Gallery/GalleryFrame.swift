@@ -5,7 +5,7 @@
 struct GalleryFrame {
     private(set) var right = 0, blank = 0, other = 0
     private(set) var wrong: [(row: Int, seen: Int)] = []
-    /// The rows of the fully visible cells, or nil if too few images are visible to tell.
+    /// The rows of the fully visible cells, or nil if too few images are visible to identify the first row.
     private(set) var rows: Range<Int>?
     let columns: Int
     var visible: Int { right + blank + other + wrong.count }

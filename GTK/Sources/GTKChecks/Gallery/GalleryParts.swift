@@ -7,7 +7,7 @@ import InflightTestSupport
 func galleryParts(_ harness: Harness, program: String, binds: Int) {
     harness.part("the gallery shows no wrong row, seen from outside at every frame") { harness in
         let run = try await GalleryRun(harness, program: program)
-        // Every row that comes into view was bound, and so were several others that did not.
+        // GTK binds several rows for each row that comes into view, so fewer rows are seen than bound.
         await run.throwAbout(untilSeen: min(binds / 5, 25_000))
         await run.comeToRest()
         await run.close()
@@ -181,8 +181,8 @@ private final class GalleryRun {
 
     // MARK: Rest
 
-    /// Stays in place until every request has its response and almost no cell is blank. Failed responses leave
-    /// blank cells. If few cells are visible, those can be too many, so failed loads are retried.
+    /// Stays in place until every request has its response and almost no cell is blank. Failed responses leave blank
+    /// cells. If few cells are visible, the failed ones alone can exceed that share, so failed loads are retried.
     private func rest() {
         until("at rest \(rests), fewer than a twentieth of the cells are blank") {
             guard server.answerOrder().inFlight == 0, let frame = last?.frame else { return false }
@@ -219,8 +219,8 @@ private final class GalleryRun {
 
     func close() async {
         let (status, text) = await gallery.close()
-        // A display without a desktop has no session bus. GTK 4.8 also loses the scroll position of its grid
-        // now and then when the number of columns changes. It prints a warning for both.
+        // A display without a desktop has no session bus. GTK 4.8 sometimes loses the scroll position of its grid when
+        // the number of columns changes. GTK prints a warning for both.
         let known = ["session bus", "ran out of items", "failed to scroll to given position"]
         let lines = text.split(separator: "\n")
         let errors = lines.filter { line in !known.contains { line.contains($0) } }.joined(separator: "\n")

@@ -61,7 +61,7 @@ final class GalleryProgram {
     }
 
     enum Look {
-        /// The window is gone.
+        /// The window no longer exists.
         case gone
         /// A frame was being drawn.
         case torn

@@ -13,7 +13,8 @@ final class RowGrid {
     private(set) var bindCount = 0
     /// The number of binds to rows whose images were in memory.
     private(set) var hitCount = 0
-    /// The number of binds to rows whose images were not in memory and were requested, if ``look()`` ran in time.
+    /// The number of binds to rows whose images were not in memory and were requested. ``look()`` counts them, so a
+    /// bind that ends before the next call is not counted.
     private(set) var askedCount = 0
     /// The time of each bind on the main thread, in nanoseconds.
     private(set) var bindTimes = ImagePipeline.Histogram()

@@ -34,7 +34,7 @@ enum RowPictures {
     /// Returns the content of one cell, by the centres of its squares.
     /// - Parameters:
     ///   - least: the minimum difference between red and green in a square that counts.
-    ///   - pixel: returns (red, green, blue) at a position in the cell, from 0 to 63 on each axis.
+    ///   - pixel: returns (red, green, blue) at a position in the cell, from 0 to 63 on each axis, or nil.
     static func read(least: Int = 12, _ pixel: (_ x: Int, _ y: Int) -> (Int, Int, Int)?) -> Seen {
         var row = 0, blanks = 0
         for square in 0..<16 {

@@ -45,7 +45,7 @@ final class Motion {
         }
     }
 
-    /// - Returns: whether to continue with the next frame, once the animation is visible or stopped.
+    /// - Returns: whether to show the next frame. While the animation is not visible, the call waits.
     private func take(_ pixels: PixelBuffer) async -> Bool {
         if Task.isCancelled { return false }
         show(Texture(pixels))

@@ -1,7 +1,8 @@
 internal import Dispatch
 internal import InflightCore
 
-/// A computed placeholder, made off the main thread, once for each text as long as it is in use.
+/// The texture of a placeholder that has to be computed. It is made off the main thread. All users of one text share it
+/// while any of them retains it.
 @MainActor
 final class PlaceholderTexture {
     private struct Entry {

@@ -16,7 +16,8 @@ enum TextureCache {
     private static var entries: [Key: Entry] = [:]
     private static var limit = 256
 
-    /// - Precondition: a texture retains its pixels, so no other pixels can be at their address while it lives.
+    /// The key is the address of the pixels. A texture retains its pixels, so no other pixels can have that address
+    /// while the texture lives.
     static func texture(of pixels: PixelBuffer) -> Texture {
         let address = unsafe pixels.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
         let key = Key(address: address, width: pixels.width, height: pixels.height)

@@ -8,8 +8,8 @@ package enum Nearness: Hashable, Sendable {
     case away
 }
 
-/// The state machine of one place on the screen, as a value. It takes events, changes its state and returns the
-/// actions to perform. It knows no widget, no loader and no clock.
+/// The state machine of one place on the screen, as a value. It takes events, changes its state and returns the actions
+/// to perform. It depends on no widget, loader or clock.
 ///
 ///     empty ──bound──▶ waiting ──looked: visible, near──▶ loading ──loaded──▶ loaded
 ///       ▲                │  ▲                               │  │

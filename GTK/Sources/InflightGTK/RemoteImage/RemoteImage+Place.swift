@@ -2,7 +2,7 @@ internal import CInflightGTK
 package import InflightCore
 
 extension RemoteImage {
-    /// Returns the request adapted to this place and its size, or nil if the widget has no size yet.
+    /// Returns the request adapted to the options and to the widget's size, or nil if the widget has no size yet.
     package func sized(_ request: ImageRequest) -> ImageRequest? {
         var request = request.forTextures()
         if !options.processors.isEmpty { request.processors += options.processors }
@@ -74,7 +74,8 @@ extension RemoteImage {
                 height: Double(place.size.height)))
     }
 
-    /// Whether the widget's position makes no difference. A list checks hundreds of cells in every frame that moves.
+    /// Whether the check can be skipped, because the widget's position changes nothing. A list checks hundreds of cells
+    /// in every frame that moves.
     private var isAtRest: Bool {
         if case .allocation = options.size { return false }
         return machine.phase == .loaded && motion == nil
@@ -86,7 +87,8 @@ extension RemoteImage {
         motion?.isSeen = nearness == .visible
     }
 
-    /// Loads the image again if the place differs by more than a tenth from the size that the image was made for.
+    /// Loads the image again if the widget's size differs by more than a tenth from the size that the image was made
+    /// for.
     private func checkSize() {
         guard machine.phase == .loaded || machine.phase == .loading, case .allocation = options.size, let bound,
             let old = asked?.resize, let new = sized(bound), let resize = new.resize,

@@ -40,7 +40,7 @@ public final class RemoteImage {
     var watch: ViewportWatch?
     /// The request as it was bound.
     var bound: ImageRequest?
-    /// The request adapted to this place, as it was looked up in memory or given to the loader.
+    /// The adapted request, as it was looked up in memory or given to the loader.
     var asked: ImageRequest?
     var shown: Texture?
     var placeholder: PlaceholderTexture?

@@ -1,4 +1,4 @@
-/// The command line of `inflight-gallery`.
+/// The command-line options of `inflight-gallery`.
 struct GalleryOptions {
     static let help = """
         Looks at pictures: from URLs, from a file with a URL on each line, from folders.

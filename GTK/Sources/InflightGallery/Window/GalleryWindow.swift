@@ -2,7 +2,7 @@ import CInflightGTK
 import Inflight
 import InflightGTK
 
-/// The only window: a header with the search, and below it the grid or one large picture.
+/// The only window: a header with the search, and below it the grid or one large image.
 @safe @MainActor
 final class GalleryWindow {
     private let window: UnsafeMutablePointer<GtkWidget>

@@ -2,11 +2,11 @@ import CInflightGTK
 import Inflight
 import InflightGTK
 
-/// One picture as large as the window, with previews while it loads.
+/// One image as large as the window, with previews while it loads.
 @safe @MainActor
 final class LargePicture {
     let widget: UnsafeMutablePointer<GtkWidget>
-    /// Called by the arrow keys, with 1 for the next picture and -1 for the previous one.
+    /// Called by the arrow keys, with 1 for the next image and -1 for the previous one.
     var onMove: (Int) -> Void = { _ in }
     var onClose: () -> Void = {}
     private let image: RemoteImage

@@ -119,7 +119,7 @@ final class PictureGrid {
     }
 }
 
-/// A picture, and below it the reason if its load failed.
+/// An image, and below it the reason if its load failed.
 @safe @MainActor
 private struct Cell {
     let widget: UnsafeMutablePointer<GtkWidget>

@@ -1,8 +1,8 @@
 /// Decides which exchanges with an origin may reuse a connection that an earlier one opened.
 ///
 /// Losing a request on a reused connection costs a retry. An origin that closes connections silently may cost two at
-/// first, then one per ten exchanges, no more than they add to a ``RetryBudget``. In between, each exchange opens a
-/// connection of its own.
+/// first, and then one per ten exchanges, which is the rate at which exchanges refill a ``RetryBudget``. While the
+/// credit is below one loss, each exchange opens a connection of its own.
 struct ConnectionReuse {
     private static let perExchange = 1
     private static let perLoss = 10

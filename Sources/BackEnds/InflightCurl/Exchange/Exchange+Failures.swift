@@ -51,7 +51,7 @@ extension Exchange {
         case CURLE_UNSUPPORTED_PROTOCOL:
             return failure(.badResponse, "The response from \(host) is not HTTP (\(why)). Check the port.")
         case CURLE_OUT_OF_MEMORY where !hasHead:
-            // libcurl reports a line that is too long this way.
+            // libcurl reports a line that is too long by this code.
             return failure(.badResponse, "A line of the response header is too long (\(why)).")
         case CURLE_FILESIZE_EXCEEDED: return tooLarge("The announced body length is too large to represent")
         case CURLE_URL_MALFORMAT:

@@ -10,13 +10,14 @@ internal import InflightCore
 
 /// A libcurl easy handle, reused for one exchange after another. Constant options are set once, all others only if they
 /// differ from their previous value.
-// Confined to the event loop's thread. Safe: the pointers never leave.
+// Confined to the event loop's thread. Safe: the pointers do not escape this object.
 @safe final class EasyHandle {
     let easy: UnsafeMutableRawPointer
     // The loop releases its handles before its own end.
     unowned(unsafe) let loop: EventLoop
     var exchange: Exchange?
-    /// Whether libcurl has tried to resend a request. It counts resends over the handle's lifetime, up to five.
+    /// Whether libcurl has tried to resend a request. The handle is then not pooled, because libcurl counts resends
+    /// over a handle's lifetime, up to five.
     var isWorn = false
 
     private let errorText: UnsafeMutablePointer<CChar>

@@ -12,7 +12,7 @@ internal import InflightCore
 ///
 /// Everything here is confined to that thread. libcurl calls back from inside the calls made to it, so no exclusive
 /// access to the loop's own state is held across them.
-// Safe: the pointers live as long as the loop, and never leave.
+// Safe: the pointers live as long as the loop, and do not escape it.
 @safe final class EventLoop {
     let settings: Settings
     /// The monotonic time in nanoseconds, as of the latest wait.
@@ -139,9 +139,9 @@ internal import InflightCore
         }
     }
 
-    /// Lets libcurl do its due work, and ends finished transfers.
+    /// Runs libcurl's timers that are due, and ends finished transfers.
     private func runTransfers() {
-        // A round may make another due at once. After a few of them, sockets and letters come first.
+        // Each call may make another timer due at once. After four calls, sockets and letters are served first.
         for _ in 0..<4 where transferDeadline <= now {
             transferDeadline = .max
             act(CURL_SOCKET_TIMEOUT, 0)
@@ -191,7 +191,7 @@ internal import InflightCore
             }
         }
         resolver.processTimeouts()
-        // Done before letters are opened, so that new exchanges find the resolved addresses.
+        // Process these before the letters, so that new exchanges find the resolved addresses.
         takeAnswers()
     }
 

@@ -86,7 +86,7 @@ struct Poller: ~Copyable {
         guard Int(descriptor) < entries.count else { return }
         let position = Int(descriptor)
         if entries[position].known != nil {
-            // Closing would suffice, if a child process could not hold a duplicate.
+            // Closing the descriptor is not enough, because a child process may hold a duplicate.
             inflight_epoll_control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
         }
         entries[position].known = nil

@@ -9,9 +9,9 @@ internal import InflightCore
 
 /// Resolves names with c-ares on the event loop, without a thread. Only reading the hosts file blocks.
 ///
-/// A name whose lookup is pending is not looked up again. Confined to the event loop's thread. The loop takes the
-/// answers itself, so that c-ares never calls into the loop's work.
-// Safe: the channel lives as long as the resolver, and never leaves.
+/// A name whose lookup is pending is not looked up again. Confined to the event loop's thread. The loop fetches the
+/// answers itself, so that c-ares never calls into the loop.
+// Safe: the channel lives as long as the resolver, and does not escape it.
 @safe final class Resolver {
     enum Outcome: Sendable, Equatable {
         case found([String], secondsToLive: Int)

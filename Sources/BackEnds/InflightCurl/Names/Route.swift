@@ -1,6 +1,6 @@
 internal import InflightCore
 
-/// The way to an origin, direct or through a proxy, and the names to resolve for it.
+/// The route to an origin, direct or through a proxy, and the names to resolve for it.
 struct Route: Sendable {
     /// The proxy for libcurl; empty for a direct connection.
     var proxy = ""
@@ -10,7 +10,7 @@ struct Route: Sendable {
     var names: [(host: String, port: Int, isLoopback: Bool)] = []
     /// Whether the last of the names is the origin's own.
     var resolvesOrigin = false
-    /// The replacement for the URL's beginning up to its path, if libcurl cannot take that.
+    /// The replacement for the start of the URL up to its path, if its host has non-ASCII characters.
     var replacedStart: String?
 
     /// - Throws: The reason why the origin cannot be reached.

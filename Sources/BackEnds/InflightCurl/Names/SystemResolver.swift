@@ -9,7 +9,7 @@ internal import InflightCore
 #endif
 
 /// The system's own resolver, for names that neither the hosts file nor DNS has. It blocks, so it runs on two threads
-/// of its own, which are never waited for.
+/// of its own. Nothing waits for these threads to end.
 final class SystemResolver {
     private static let maximumWaiting = 256
     /// The system does not report how long its answers are valid.

@@ -1,5 +1,5 @@
-/// The file that identifies the folder: backup programs skip such folders, and this program knows that it may write and
-/// delete there. See https://bford.info/cachedir/.
+/// The file that identifies the folder as a cache. Backup programs skip such folders, and Inflight writes and deletes
+/// only in a folder with its own tag. See https://bford.info/cachedir/.
 struct FolderTag: Hashable {
     /// The cache's identity, the seed of its checksums.
     var identity: UInt64

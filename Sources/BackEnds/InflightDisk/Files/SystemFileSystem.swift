@@ -166,7 +166,7 @@ extension FileError {
     package static var inputOutput: FileError { FileError(EIO) }
     package static var noSpace: FileError { FileError(ENOSPC) }
 
-    /// Whether the error says nothing about the file: the operation may succeed later, or for another user.
+    /// Whether the error does not concern the file itself: the operation may succeed later, or for another user.
     var isPassing: Bool { [EMFILE, ENFILE, ENOMEM, EACCES, EPERM, EAGAIN].contains(number) }
 
     /// The system's description of the error.

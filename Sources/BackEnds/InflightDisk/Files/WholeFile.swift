@@ -37,7 +37,7 @@ extension FileSystem {
                 let left = unsafe UnsafeRawBufferPointer(rebasing: memory[done...])
                 return try unsafe write(file, left, at: offset + Int64(done))
             }
-            // Nothing written without an error: the disk accepts no more.
+            // A write of 0 bytes without an error: the disk accepts no more.
             guard count > 0 else { throw .noSpace }
             done += count
         }

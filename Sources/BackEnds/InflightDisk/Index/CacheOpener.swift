@@ -3,7 +3,7 @@
 struct CacheOpener {
     /// Without symbolic links, which SQLite rejects anywhere in a path.
     let paths: CachePaths
-    /// The folder as its owner named it.
+    /// The folder's path as configured.
     let named: String
     let fileSystem: any FileSystem
     /// The name of SQLite's VFS; nil for the default one.
@@ -74,7 +74,8 @@ struct CacheOpener {
                 try fileSystem.makePrivate(paths.folder, isFolder: true)
             }
             try write(tag)
-            // If the tag were lost, everything written from here on would belong to no cache.
+            // Read the tag back. A lost tag would leave the following writes in a folder that is not identified as a
+            // cache.
             guard try self.tag() == tag else { throw StoreFailure.file(.inputOutput, "CACHEDIR.TAG") }
             return tag
         }
@@ -247,7 +248,8 @@ struct CacheOpener {
         }
     }
 
-    /// Returns a random start, far from any other and with room for more entries than will ever be stored.
+    /// Returns a random first number, far from that of any other index and with space for more entries than will ever
+    /// be stored.
     private static func firstNumber() -> Int64 {
         var random = SystemRandomNumberGenerator()
         return Int64.random(in: 1..<(1 << 61), using: &random)

@@ -21,7 +21,7 @@ struct DatabaseError: Error, Hashable {
 }
 
 /// A connection to an index, for one thread at a time.
-// Unchecked: passed from thread to thread, never shared. Safe: the pointer never leaves.
+// Unchecked: passed from thread to thread, never shared. Safe: the pointer does not escape this object.
 @safe final class Database: @unchecked Sendable {
     fileprivate let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
@@ -238,7 +238,7 @@ enum Value {
 }
 
 /// A prepared statement.
-// Safe: the pointer never leaves and is released before its database.
+// Safe: the pointer does not escape this object, and is released before its database.
 @safe final class Statement {
     private let handle: OpaquePointer
     private unowned let database: Database

@@ -7,7 +7,7 @@ struct EntryRow: Hashable {
     var rank: Int64
     var uses: Int64
     var stored: Int64
-    /// The bytes that its file takes or may take; 0 if the body is in the index.
+    /// The bytes that the entry's file takes or may take; 0 if the body is in the index.
     var room: Int64
     /// The number in the file's name, or 0.
     var file: Int64
@@ -73,7 +73,7 @@ struct EntryRow: Hashable {
         return sum.value
     }
 
-    /// Returns the record, or nil if the row is not as it was written.
+    /// Returns the record, or nil if the row differs from what was written.
     func checked(identity: UInt64) -> EntryRecord? {
         guard seal == rightSeal(identity: identity), length >= 0, let record = try? EntryRecord(record),
             Int64(record.response.bodyRange.count) == length, file == 0 || room >= length

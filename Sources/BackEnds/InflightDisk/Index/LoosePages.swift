@@ -3,8 +3,8 @@ internal import InflightCore
 /// Rows of an index that are no longer reachable from its root. Reads the pages one by one without SQLite, by its file
 /// format (https://www.sqlite.org/fileformat2.html).
 ///
-/// It trusts only the pointer map, which says whether a page is in use, so that evicted or removed entries do not come
-/// back. The caller checks each row by its seal and its body's checksum. Each length and page number is validated.
+/// Trusts only the pointer map, which records whether a page is in use, so that evicted or removed entries are not
+/// restored. The caller checks each row by its seal and its body's checksum. Each length and page number is validated.
 struct LoosePages {
     private let fileSystem: any FileSystem
     private let file: OpenFile
@@ -68,7 +68,7 @@ struct LoosePages {
         }
     }
 
-    /// Returns whether the pointer map says that a page belongs to a table.
+    /// Returns whether the pointer map records that a page belongs to a table.
     private func isInUse(_ number: Int) -> Bool {
         let each = Self.pageBytes / 5 + 1
         var map = (number - 2) / each * each + 2

@@ -108,7 +108,7 @@ final class OpenCache {
         }
         state.count(row, row.checked(identity: identity), by: -1)
         guard row.isInFile else { return nil }
-        // A damaged row must not give back more room than is counted.
+        // A damaged row must not release more space than is counted.
         let room = min(max(row.room, 0), state.fileBytes)
         state.fileBytes -= room
         try plan(PlannedFile(file: row.file, room: room), &state)

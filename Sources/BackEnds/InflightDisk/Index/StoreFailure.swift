@@ -1,6 +1,6 @@
 internal import InflightCore
 
-/// A failure of the store, before it is put into words.
+/// A failure of the store, before it is turned into an error for the owner.
 enum StoreFailure: Error {
     case database(DatabaseError)
     /// With the name of the file that could not be read or written.
@@ -9,7 +9,7 @@ enum StoreFailure: Error {
     case refused(LoadError)
     /// The index has been removed or replaced.
     case replaced
-    /// There is not enough room yet. Nothing was changed.
+    /// There is not enough space yet. Nothing was changed.
     case crowded
 
     var isDamage: Bool {

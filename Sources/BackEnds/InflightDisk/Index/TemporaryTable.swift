@@ -23,7 +23,7 @@ package final class TemporaryTable {
         return value
     }
 
-    /// Adds entries, replacing those with the same keys. Adds either all of them, or none if there is no room.
+    /// Adds entries, replacing those with the same keys. Adds either all of them, or none if there is not enough space.
     package func set(_ entries: some Sequence<(key: [UInt8], value: [UInt8])>) throws {
         try database.run("BEGIN")
         do {

@@ -98,7 +98,7 @@ struct Finding: Sendable {
             switch read {
             case .value(let body): finish(found, position, body)
             case .failed(let error, let index) where error.isDamage:
-                // The repair keeps what is undamaged in the index, which excludes this body.
+                // The repair keeps the undamaged rows and bodies of the index, and so not this body.
                 core.write(.mend(index.index)) { _ in finish(found, position, nil) }
             case .notOpen, .failed: completion([], nil)
             }

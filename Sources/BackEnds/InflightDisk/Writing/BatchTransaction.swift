@@ -1,8 +1,8 @@
 internal import InflightConcurrency
 internal import InflightCore
 
-/// Runs a batch: determines which operations need files and room, makes room, writes the files, and then applies
-/// everything in one transaction.
+/// Runs a batch: determines the files and the space that its operations need, frees that space, writes the files, and
+/// then applies everything in one transaction.
 // Confined to the writer's thread.
 final class BatchTransaction {
     let writer: Writer
@@ -47,7 +47,7 @@ final class BatchTransaction {
         var failedFiles: [Int64] = []
         var files: [Int64]?
         if plans.values.allSatisfy({ !$0.hasFile }) {
-            // Usually there is room, and one transaction suffices.
+            // Usually there is enough space, and one transaction suffices.
             do throws(StoreFailure) {
                 files = try commit(onlyIn: room)
             } catch {
@@ -56,7 +56,7 @@ final class BatchTransaction {
         }
         if files == nil {
             if try !room.makeRoom(for: need) {
-                // In a batch of several operations, some may still find room on their own.
+                // In a batch of several operations, some may still fit on their own.
                 if operations.count > 1 { throw .database(.full) }
                 return outcomes.map { $0 ?? .failed }
             }
@@ -193,7 +193,7 @@ final class BatchTransaction {
 
     // MARK: The transaction
 
-    /// - Parameter room: If given and there is not enough room, nothing changes and the failure is `crowded`.
+    /// - Parameter room: If given and there is not enough space, nothing changes and the failure is `crowded`.
     /// - Returns: The files that no row names any longer.
     private func commit(onlyIn room: RoomMaker? = nil) throws(StoreFailure) -> [Int64] {
         let before = outcomes
@@ -385,14 +385,14 @@ final class BatchTransaction {
     ) throws(StoreFailure) {
         let (was, isComplete) = (before.response.isComplete, record.response.isComplete)
         var rank = row.rank
-        // Another store may have taken the writer of this body for dead and given back its reserved space.
+        // Another store may have considered the writer of this body dead, and released its reserved space.
         var room = row.isInFile ? max(row.room, row.length) : row.room
         if was != isComplete {
             state.partial = max(0, state.partial + (isComplete ? -1 : 1))
             rank = RankRule.of(isComplete: isComplete, age: state.age, uses: row.uses)
             if isComplete {
                 writer.sums.forget(row.id)
-                // The body no longer grows, so the space reserved for that is given back.
+                // The body no longer grows, so the space reserved for its growth is released.
                 let size = (try? configuration.fileSystem.status(writer.paths.body(row.file)))?.size
                 if row.isInFile, let size, size >= row.length { room = min(room, size) }
             }

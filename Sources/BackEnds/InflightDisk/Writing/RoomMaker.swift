@@ -1,6 +1,6 @@
 internal import InflightCore
 
-/// Makes room before anything is written, so that the limit holds at every commit. It evicts entries by rank, removes
+/// Frees space before anything is written, so that the limit holds at every commit. It evicts entries by rank, removes
 /// their files, and cuts free pages off the index if files need their space.
 struct RoomMaker {
     let writer: Writer
@@ -15,18 +15,18 @@ struct RoomMaker {
         var files: [PlannedFile] = []
         /// Entries whose files will grow, and the space that each then needs.
         var growing: [(id: Int64, room: Int64)] = []
-        /// The bytes that those need beyond the space they have.
+        /// The bytes that those files need beyond their present space.
         var growth: Int64 = 0
 
         var fileBytes: Int64 { files.reduce(growth) { $0 + $1.room } }
 
-        /// Returns the pages for one row of `bytes` bytes, including page splits on the path to it.
+        /// Returns the number of pages for one row of `bytes` bytes, including page splits on the path to it.
         static func pages(for bytes: Int) -> Int64 { Int64(bytes) / (Layout.pageBytes - 8) + 6 }
     }
 
     private var limit: Int64 { writer.configuration.dataLimit }
 
-    /// Returns the number of missing bytes, 0 or less if there is room.
+    /// Returns the number of missing bytes, 0 or less if there is enough space.
     ///
     /// - Parameter isCut: Whether to assume an index file with all its free pages cut off.
     private func missing(
@@ -38,7 +38,8 @@ struct RoomMaker {
         return pages * Layout.pageBytes + fileBytes + need.fileBytes - limit
     }
 
-    /// Makes room, and reserves the space that must be counted before it is written. Returns whether there is room.
+    /// Frees space, and reserves the space that must be counted before it is written. Returns whether there is enough
+    /// space.
     func makeRoom(for need: Need) throws(StoreFailure) -> Bool {
         for _ in 0..<256 {
             let round = try writer.transaction(cache) { (state) throws(StoreFailure) in try self.round(need, &state) }
@@ -52,14 +53,14 @@ struct RoomMaker {
         return false
     }
 
-    /// Returns whether there is room without any change.
+    /// Returns whether there is enough space without any change.
     func hasRoom(_ need: Need, _ usage: OpenCache.Usage, _ state: IndexState) -> Bool {
         missing(need, usage, fileBytes: state.fileBytes) <= 0
     }
 
     private struct Round {
         var hasRoom = false
-        /// Whether nothing can be done about it.
+        /// Whether there is nothing left to evict or to cut off, so that no space can be freed.
         var isStuck = false
         /// Whether only copying the log is left to do, which a reader may prevent.
         var waitsForCut = false
@@ -73,7 +74,7 @@ struct RoomMaker {
             for (id, room) in need.growing { try grow(id, to: room, &state) }
             return Round(hasRoom: true)
         }
-        // Evict somewhat more than needed, so that the next few bodies find room.
+        // Evict somewhat more than needed, so that the next few bodies find free space.
         let slack = min(limit / 32, 4 << 20)
         var round = Round()
         var (evicted, doomedBytes): ([Int64], Int64) = ([], 0)

@@ -18,11 +18,11 @@ final class Writer: @unchecked Sendable {
     private var isKnownUnavailable = false
     /// The body bytes of the largest batch that could not be written since the folder became unavailable.
     private var refusedBytes = 0
-    /// Removed files whose room is still counted. The next transaction gives it back.
+    /// Removed files whose space is still counted. The next transaction releases it.
     private var settled: [Int64] = []
     /// Files that no row names any longer and that could not be removed yet.
     private var doomed: [Int64] = []
-    /// Whether the leftovers of dead stores have been removed.
+    /// Whether the leftovers of stores that are no longer open have been removed.
     private var hasSwept = false
     /// How long to wait for readers of the log, in milliseconds; 0 after a timeout until a truncation succeeds.
     private var logPatience = Writer.longLogPatience
@@ -116,7 +116,8 @@ final class Writer: @unchecked Sendable {
 
     // MARK: Failures
 
-    /// Records and once reports that something could not be written. Entries stay readable, and later writes are tried.
+    /// Records that something could not be written, and reports it once. Entries stay readable, and later writes are
+    /// attempted.
     ///
     /// - Parameter bytes: The number of body bytes that could not be written.
     func note(_ failure: StoreFailure, bytes: Int = 0) {
@@ -160,7 +161,7 @@ final class Writer: @unchecked Sendable {
             }
             if error.isLogFull, truncateLog(cache), let done = try? attempt(batch, in: cache) { return done }
             if batch.operations.count > 1 {
-                // One operation that fails, for lack of room perhaps, must not fail the others.
+                // One operation that fails, for example for lack of space, must not fail the others.
                 return batch.operations.flatMap { outcomes(of: Mailbox.Batch(operations: [$0])) }
             }
             if !error.isBusy, !error.isLogFull { note(error, bytes: batch.operations.reduce(0) { $0 + $1.bytes }) }
@@ -206,7 +207,7 @@ final class Writer: @unchecked Sendable {
 
     /// Copies the log into the index before it is full. SQLite itself fails commits that would exceed the limit.
     ///
-    /// - Returns: Whether the log has room for another store.
+    /// - Returns: Whether the log has space to store another response.
     private func keepsLogShort(_ cache: OpenCache) -> Bool {
         let reserve = configuration.logReserve
         // A store with a larger limit may have left a longer log.
@@ -239,7 +240,7 @@ final class Writer: @unchecked Sendable {
         remove(Array(files))
     }
 
-    /// Runs a transaction that also gives back the room of removed files.
+    /// Runs a transaction that also releases the space of removed files.
     func transaction<Result>(
         _ cache: OpenCache, _ body: (inout IndexState) throws(StoreFailure) -> Result
     ) throws(StoreFailure) -> Result {
@@ -262,7 +263,7 @@ final class Writer: @unchecked Sendable {
         _ = try? transaction(cache) { (_) throws(StoreFailure) in }
     }
 
-    /// Removes some files that stores no longer alive were writing or had to remove.
+    /// Removes some of the files that stores were writing, or still had to remove, when they ended.
     ///
     /// - Returns: Whether none were left.
     private func sweepSome(_ cache: OpenCache) -> Bool {
@@ -285,8 +286,8 @@ final class Writer: @unchecked Sendable {
         return false
     }
 
-    /// Gives back reserved space that bodies have not grown into because their writer was killed. Only done while no
-    /// other store is open, since it might be growing one.
+    /// Releases the space that was reserved for bodies whose writer was killed before it used all of it. Only done
+    /// while no other store is open, since that store might be extending such a body.
     private func giveBackRoom(_ cache: OpenCache) {
         _ = try? transaction(cache) { (state) throws(StoreFailure) in
             var rows: [EntryRow] = []

@@ -138,8 +138,8 @@ struct BMPStructure: FileStructure {
         let used = size >= 36 ? bytes.little32(at: start + 32) ?? 0 : 0
         let declared = bits <= 8 ? (used == 0 ? 1 << bits : used) : 0
         let usual = paletteStart + min(declared, 256) * paletteEntry
-        // Old programs store the header's end and mean the palette's. Other offsets in the palette are the start of the
-        // pixels, as in Pillow and browsers.
+        // Some old programs store the end of the header as the start of the pixels, and mean the end of the palette.
+        // Other offsets within the palette are taken as the start of the pixels, as in Pillow and browsers.
         self.pixelStart = pixelStart.map { $0 <= paletteStart ? usual : $0 } ?? usual
         paletteCount = min(declared, 256)
         if compression == .runs, let count = bytes.little32(at: start + 20), count > 0 {

@@ -23,7 +23,7 @@ import InflightImages
     func apply(_ pixels: UnsafeMutableRawBufferPointer, pixelCount: Int) {
         precondition(pixels.count >= pixelCount * 4)
         guard let base = pixels.baseAddress else { return }
-        // Each part's size must fit the library's 32-bit count.
+        // The library counts pixels in 32 bits, so large buffers are converted in parts.
         var done = 0
         while done < pixelCount {
             let count = min(pixelCount - done, 1 << 20)

@@ -82,7 +82,7 @@ struct GIFStructure: FileStructure {
             switch kind {
             case 0x3B: return .trailer
             case 0x21:
-                // A graphic control extension has four bytes. The first tells whether there is a transparent colour.
+                // A graphic control extension has four bytes. The first has the flag for a transparent colour.
                 if bytes.byte(at: position + 1) == 0xF9, let flags = bytes.byte(at: position + 3) {
                     isTransparent = flags & 1 != 0
                     try take(.control(at: position))

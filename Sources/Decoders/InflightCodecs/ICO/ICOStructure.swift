@@ -34,7 +34,7 @@ struct ICOStructure: FileStructure {
         }
         let place = best.offset..<best.offset + best.count
         guard bytes.count > best.offset + 8 else { return .needsMoreBytes(best.offset + 64) }
-        // A PNG is recognised by its signature, whatever the directory says.
+        // A PNG is recognised by its signature, even if the directory declares something else.
         if bytes.byte(at: best.offset) == 0x89, bytes.has("PNG", at: best.offset + 1) {
             let part = bytes.part(best.offset..<min(bytes.count, place.upperBound))
             switch try PNGStructure.readHeader(part) {

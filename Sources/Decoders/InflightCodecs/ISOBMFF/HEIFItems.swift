@@ -91,8 +91,8 @@ struct HEIFItems {
         return found
     }
 
-    /// Returns whether all bytes of the item `wanted`, or of every item if nil, are within the file. A malformed list
-    /// has none that are.
+    /// Returns whether all bytes of the item `wanted`, or of every item if nil, are within the file. Returns false for
+    /// a malformed list.
     func extentsLieInside(of wanted: Int? = nil) -> Bool {
         guard let (version, _, content) = locations?.full(bytes) else { return false }
         var cursor = HEIFCursor(bytes, content)
@@ -104,7 +104,7 @@ struct HEIFItems {
             guard let item = cursor.next(version < 2 ? 2 : 4), let method = version == 0 ? 0 : cursor.next(2),
                 cursor.next(2) != nil, let base = cursor.next(baseSize), let extents = cursor.next(2)
             else { return false }
-            // Extents that take no bytes in the list are all the same.
+            // If the fields of an extent take no bytes in the list, all extents are the same.
             let isEmpty = indexSize + offsetSize + lengthSize == 0
             for _ in 0..<(isEmpty ? min(extents, 1) : extents) {
                 guard cursor.next(indexSize) != nil, let offset = cursor.next(offsetSize),

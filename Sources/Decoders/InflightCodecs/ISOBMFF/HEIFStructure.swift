@@ -66,7 +66,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
             case .impossible:
                 throw damaged("invalid box length")
             case .box(let box):
-                // No needed box can follow one that extends to the end of the file.
+                // No required box can follow one that extends to the end of the file.
                 if box.isOpen { throw damaged("a box without a length") }
                 if position == 0 {
                     guard box.has("ftyp", bytes) else { throw damaged("malformed header") }

@@ -41,7 +41,7 @@ import InflightImages
         try unsafe Self.check(inflight_png_finish(handle), handle)
     }
 
-    /// Returns the transform of the image's colours to sRGB, if they need one.
+    /// Returns the transform of the image's colours to sRGB, or nil if none is needed.
     func colorTransform(isGray: Bool) -> ColorTransform? {
         if let profile = unsafe header.profile {
             let bytes = unsafe Bytes(
@@ -54,7 +54,8 @@ import InflightImages
         let chromaticities = unsafe withUnsafeBytes(of: &points) { unsafe Array($0.bindMemory(to: Double.self)) }
         let expected = [0.3127, 0.3290, 0.64, 0.33, 0.30, 0.60, 0.15, 0.06]
         let isKnown = chromaticities.contains { $0 != 0 }
-        // Programs that mean sRGB write 1 / 2.2 alone. With primaries, browsers take it literally.
+        // Programs that mean sRGB write a gamma of 1 / 2.2 without primaries. If there are primaries, browsers use both
+        // values.
         if abs(gamma - 1 / 2.2) < 0.02, !isKnown { return nil }
         return ColorTransform.forPrimaries(isKnown ? chromaticities : expected, gamma: 1 / gamma)
     }

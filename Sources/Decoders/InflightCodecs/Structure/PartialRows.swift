@@ -40,7 +40,7 @@ import InflightImages
         }
     }
 
-    /// Ends the rows.
+    /// Fills the missing rows with transparent pixels, and ends the rows.
     func finish() {
         resizer.pushBlankRest()
         resizer.finish()

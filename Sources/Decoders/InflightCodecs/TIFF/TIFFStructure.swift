@@ -65,7 +65,7 @@ struct TIFFStructure: FileStructure {
             mayHaveMoreFrames: mayHaveMorePages)
     }
 
-    /// Parses the first directory, wherever it is, and the values it refers to, and counts the available pages.
+    /// Parses the first directory, which may be anywhere in the file, and its values, and counts the available pages.
     static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<TIFFStructure> {
         guard bytes.count >= 16 else { return .needsMoreBytes(64) }
         guard let reader = TIFFReader(bytes) else { throw PictureError.damaged(.tiff, "malformed header") }

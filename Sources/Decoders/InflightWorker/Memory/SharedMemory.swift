@@ -9,7 +9,7 @@ package import InflightCore
 
     package let descriptor: Descriptor
     package let byteCount: Int
-    // The processes agree on who writes when: see `DecoderProcess` and `SharedPixels`.
+    // The processes agree on when each may write: see `DecoderProcess` and `SharedPixels`.
     nonisolated(unsafe) package let base: UnsafeMutableRawPointer
 
     /// Creates zeroed memory and maps it for writing, or returns `nil` if the system has none or a limit is reached.

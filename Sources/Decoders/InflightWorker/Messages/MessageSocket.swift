@@ -17,7 +17,7 @@ package final class MessageSocket: Sendable {
         return (MessageSocket(Descriptor(mine)), MessageSocket(Descriptor(theirs)))
     }
 
-    /// Sends a message. Returns whether the other side, if it still exists, will receive it.
+    /// Sends a message. Returns whether the other side will receive it if it still exists.
     package func send(_ message: [UInt8], _ shared: Descriptor? = nil) -> Bool {
         defer { withExtendedLifetime(shared) {} }
         return unsafe message.withUnsafeBytes { bytes in

@@ -19,7 +19,7 @@ package struct PixelLayout: Sendable, Equatable {
             width: pixels.width, height: pixels.height, bytesPerRow: pixels.bytesPerRow, format: pixels.format)
     }
 
-    /// The number of bytes it needs, or `nil` if no image can have it.
+    /// The number of bytes that the image needs, or `nil` if no image can have this layout.
     package var byteCount: Int? {
         PixelBuffer.byteCount(width: width, height: height, bytesPerRow: bytesPerRow)
     }

@@ -5,7 +5,7 @@ import InflightCore
 /// One decoder process, from its start to its end.
 // Unchecked: one thread at a time uses it, the one that took it from its pool.
 final class DecoderProcess: @unchecked Sendable {
-    /// The capabilities that it reported.
+    /// The capabilities that the decoder reported.
     let decodes: Set<ImageFormat>
     let encodes: Set<ImageFormat>
     let protections: Set<DecoderConfiguration.Protection>
@@ -19,7 +19,7 @@ final class DecoderProcess: @unchecked Sendable {
     private var nextID = 0
     /// The decoder's input. The program writes it before each request, and never while one is in flight.
     private var input: SharedMemory?
-    /// The total time it was busy.
+    /// The total time for which the decoder was busy.
     private var busy = Duration.zero
 
     /// The total time after which a decoder is replaced. The system ends it some time later, so that a decoder that
@@ -60,7 +60,8 @@ final class DecoderProcess: @unchecked Sendable {
         _ = end()
     }
 
-    /// Starts the program. On return, only the process holds the other ends of the sockets, so that its end is noticed.
+    /// Starts the program. On return, only the process holds the other ends of the sockets, so this side is notified
+    /// when the process ends.
     private static func start(_ path: String) throws(LoadError) -> (MessageSocket, MessageSocket, Int32) {
         guard let (requests, theirRequests) = MessageSocket.pair(), let (control, theirControl) = MessageSocket.pair()
         else { throw .tooManyOpenFiles(.decode) }
@@ -82,10 +83,10 @@ final class DecoderProcess: @unchecked Sendable {
         LoadError(.decoderUnavailable, stage: .decode, message: "Cannot use the decoder \(path): \(what).")
     }
 
-    /// Whether it can accept a request: it is running, has not reached its limit, and has no unread reply.
+    /// Whether the decoder can accept a request: it is running, has not reached its limit, and has no unread reply.
     var isFresh: Bool { process != nil && busy < Self.mostWork && !requests.isReadable(within: 0) }
 
-    /// Ends it immediately, even during a request.
+    /// Ends the process immediately, even during a request.
     private func end() -> DecoderEnding {
         guard let process = process.take() else { return DecoderEnding(0) }
         return DecoderEnding(inflight_end_process(process))
@@ -233,7 +234,7 @@ final class DecoderProcess: @unchecked Sendable {
 
     // MARK: Failures
 
-    /// Returns the decoder's error if it has a code that decoders use.
+    /// Returns the decoder's error if its code is one that decoders use.
     private func failure(_ code: String, _ message: String, _ work: Work) -> LoadError {
         let known: [LoadError.Code] = [
             .damaged, .unsupportedFormat, .tooManyPixels, .cancelled, .cannotEncode, .invalidRequest,

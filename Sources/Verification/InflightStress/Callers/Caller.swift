@@ -6,7 +6,7 @@ import Synchronization
 
 /// One thread that performs one operation after the other, whatever their results.
 final class Caller: Sendable {
-    /// The maximum number of loads in flight for one caller. Loads that its callbacks begin come on top.
+    /// The maximum number of loads in flight that a caller's thread starts. Callbacks may begin further loads.
     private static let room = 40
 
     let index: Int
@@ -93,13 +93,13 @@ final class Caller: Sendable {
             hands.anyRecord()?.cancel()
             did(.cancel)
         case 2:
-            // A caller without room has the most work pending on its queue.
+            // A caller that has reached its maximum has the most work pending on its queue.
             manual.manual?.dropAll()
             did(.queueChange)
         default: break
         }
         while !hasRoom, !world.isOver {
-            // Runs the work that stopped queues hold back.
+            // Run the work that suspended queues hold.
             manual.manual?.runAll()
             world.resumeAll()
             waitsForRoom.store(true, ordering: .relaxed)

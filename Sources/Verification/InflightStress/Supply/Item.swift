@@ -48,7 +48,8 @@ struct Item: Sendable, Hashable {
         self.number = number
     }
 
-    /// Returns PNG's signature, so that it is recognized as an image, width, height, number, theme, and padding.
+    /// Returns the body of the item: PNG's signature, so that the format is recognized, width, height, number, theme,
+    /// and padding.
     func body(theme: Int) -> Bytes { Self.bodies[number * Self.themes.count + theme] }
 
     private static let bodies = all.flatMap { item in

@@ -25,7 +25,7 @@ struct Wish: Sendable {
         hasFallback = random.below(3) == 0
     }
 
-    /// Returns a wish without a fallback. Loaders and prefetchers ignore fallbacks when they compare requests.
+    /// Returns a request without a fallback. Loaders and prefetchers ignore fallbacks when they compare requests.
     static func withoutFallback(using random: inout SeededGenerator) -> Wish {
         var wish = Wish(using: &random)
         wish.hasFallback = false
@@ -51,14 +51,14 @@ struct Wish: Sendable {
 
     private var givenTheme: Int { given?.kind == .varying ? theme : 0 }
 
-    /// Returns what is wrong with these bytes; nil if they are the right ones.
+    /// Returns a description of the mismatch, or nil if these bytes are the expected ones.
     func complaint(about body: Bytes) -> String? {
         guard let given else { return "bytes were delivered for \(self), which cannot be loaded" }
         if body == given.body(theme: givenTheme) { return nil }
         return "wrong bytes for \(self): \(body.array.prefix(16))…"
     }
 
-    /// Returns what is wrong with this image; nil if it is the right one.
+    /// Returns a description of the mismatch, or nil if this image is the expected one.
     func complaint(about pixels: PixelBuffer) -> String? {
         guard let given else { return "an image was delivered for \(self), which cannot be loaded" }
         let seen = Stamp(pixels)

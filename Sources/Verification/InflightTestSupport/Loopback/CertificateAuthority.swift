@@ -24,7 +24,7 @@ extension LoopbackServer {
     ///
     /// One authority may sign for several servers. Its creation takes about a millisecond.
     @safe public final class CertificateAuthority: Sendable {
-        // Safe: the pointer never leaves the kit, and lives exactly as long as the object.
+        // Safe: the pointer does not escape this module, and lives exactly as long as the object.
 
         // Written once, before the object is shared. The data it points to never changes.
         nonisolated(unsafe) let pointer: OpaquePointer

@@ -44,7 +44,7 @@ final class ConnectionWorker: @unchecked Sendable {
         case .handshakeFailed(let why):
             core.change { [connection] state, time in state.note(.handshakeFailed(why), connection, at: time) }
         }
-        // It leaves the table first, so that no thread writes to the descriptors that are closed here.
+        // The connection leaves the table first, so that no thread writes to the descriptors that are closed here.
         core.change { [connection, byPeer] state, time in
             state.connectionClosed(connection, byPeer: byPeer, at: time)
         }

@@ -3,14 +3,14 @@ internal import Glibc
 internal import InflightConcurrency
 internal import InflightCore
 
-/// Holds a server's state in a lock, and its threads: one that accepts, and one for each connection.
+/// A server's state, guarded by a lock, and its threads: one that accepts, and one for each connection.
 ///
 /// The threads reference the core, not the server, so that an unreferenced server can stop.
 final class ServerCore: Sendable {
     struct Threads {
         var acceptor: JoinableThread?
         var workers: [Int: JoinableThread] = [:]
-        /// Workers whose connection has ended. The next thread that passes joins them.
+        /// The workers whose connections have ended. The accepting thread joins them.
         var ended: [Int] = []
     }
 

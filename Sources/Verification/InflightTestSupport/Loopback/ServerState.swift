@@ -3,7 +3,7 @@ internal import InflightCore
 
 /// The state of a loopback server: a value that takes events.
 ///
-/// It makes no calls and takes no lock. ``ServerCore`` holds it in one.
+/// It makes no calls and takes no lock. ``ServerCore`` guards it with a lock.
 struct ServerState {
     typealias Server = LoopbackServer
 
@@ -158,7 +158,7 @@ struct ServerState {
         }
     }
 
-    /// What was seen so far, for the description of a failed wait.
+    /// The counts and the last events, for the description of a failed wait.
     var summary: String {
         let stopped = isStopping ? "The server was stopped. " : ""
         let seen = paths.sorted { $0.key < $1.key }.map { path, counts in

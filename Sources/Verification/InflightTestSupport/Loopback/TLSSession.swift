@@ -1,7 +1,7 @@
 internal import CInflightTLS
 
 /// A server's certificate and key. Any thread.
-// Safe: the pointer never leaves the object, and OpenSSL's contexts may be used from several threads at once.
+// Safe: the pointer does not escape the object, and OpenSSL's contexts may be used from several threads at once.
 @safe final class TLSIdentity: Sendable {
     // Written once, before the object is shared.
     nonisolated(unsafe) fileprivate let context: OpaquePointer
@@ -27,7 +27,7 @@ internal import CInflightTLS
 }
 
 /// The server side of TLS over one connection. Confined to the connection's thread.
-// Safe: the pointer never leaves the object, and lives exactly as long as it does.
+// Safe: the pointer does not escape the object, and lives exactly as long as it does.
 @safe final class TLSSession {
     enum Outcome {
         /// The number of bytes transferred; 0 for a handshake.

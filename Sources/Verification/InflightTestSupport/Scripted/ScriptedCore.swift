@@ -37,9 +37,9 @@ final class ScriptedCore: Sendable {
     /// The next step of an exchange. Taken under the lock, performed without it.
     enum Move {
         case step(Script.Step, offset: Int64)
-        /// The receiver moves with it, so that the transport holds no reference once the end is delivered.
+        /// The move carries the receiver, so that the transport holds no reference once the end is delivered.
         case end(Result<TransportSummary, LoadError>, (any TransportReceiver)?)
-        /// Nothing to do, because it is paused, stalled, or has ended.
+        /// The exchange is paused, stalled, or over, so there is nothing to do.
         case rest
     }
 
@@ -163,7 +163,7 @@ final class ScriptedCore: Sendable {
         return true
     }
 
-    /// Moves an exchange until it rests. It does what `step` does, with one lock per step instead of two.
+    /// Moves an exchange until it rests. Equivalent to repeated calls of `step`, with one lock per step instead of two.
     private func run(_ exchange: ScriptedExchange) {
         var disposition: TransportDisposition?
         while true {
@@ -255,7 +255,7 @@ final class ScriptedCore: Sendable {
     private func end(
         _ exchange: ScriptedExchange, _ result: Result<TransportSummary, LoadError>, _ state: inout State
     ) -> Move {
-        // The last exchange takes its place, which avoids a search and a shift.
+        // Move the last exchange to the free index, which avoids a search and a shift.
         let last = state.live.removeLast()
         if last !== exchange {
             state.live[exchange.place] = last

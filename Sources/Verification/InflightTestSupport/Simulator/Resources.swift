@@ -109,7 +109,7 @@ enum Resources {
         return wish
     }
 
-    /// Returns the request for a wish, without its priority.
+    /// Returns the pipeline's request for a request of the model, without its priority.
     static func request(_ wish: Wish, setup: Setup, world: World) -> ImageRequest {
         var request: ImageRequest
         switch wish.source {

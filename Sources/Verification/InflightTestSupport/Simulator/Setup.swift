@@ -46,7 +46,7 @@ struct Setup {
 
     init(seed: UInt64) {
         var draws = Draws(seed ^ 0x1F15_47BE_9B4C_3D27)
-        // Not drawn, so that other worlds stay the same.
+        // Derived from the seed without a draw, so that other worlds stay the same.
         listens = seed % 8 == 3
         bounds.fetches = 1 + draws.below(5)
         bounds.fetchesPerOrigin = 1 + draws.below(3)
@@ -80,7 +80,7 @@ struct Setup {
                 room: draws.below(3))
         }
         if draws.once(in: 3) { makeStored(hasSources: hasSources, &draws) }
-        // Not drawn, like the above.
+        // Derived without a draw, as above.
         if seed % 8 == 6, !hasStore { makeBreaking(seed) }
         if seed % 8 == 7 { bounds.maximumTasks = 2 + Int(seed / 8 % 8) }
         hasPreviews = seed % 8 == 5
@@ -189,7 +189,7 @@ struct Setup {
             var retry = RetryPolicy()
             // Only the seed may add randomness, so the only delay is that of `Retry-After`.
             retry.firstDelay = .zero
-            // The memory of failures would be visible only through requests that are not sent.
+            // A memory of failures would be visible only through requests that are not sent.
             retry.maximumPauseMemory = .zero
             configuration.retry = retry
         }

@@ -76,7 +76,7 @@ extension Content {
     }
 }
 
-/// A codec whose decodes take as long, and succeed or fail, as the simulator decides.
+/// A codec whose decodes succeed or fail, and take as long, as the simulator decides.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedCodec: ImageCodec, @unchecked Sendable {
     private unowned let world: World
@@ -98,7 +98,7 @@ final class SimulatedCodec: ImageCodec, @unchecked Sendable {
         if isHuge, isComplete, world.place.isWorking {
             world.model.pictureIsRefused(exchange: body.content.exchange, .tooManyPixels)
         }
-        // The width tells a caller that requests only the header which exchange it came from.
+        // The width identifies the exchange to a caller that requests only the header.
         return .info(
             ImageInfo(
                 format: .png, storedWidth: body.content.exchange + 1, storedHeight: isHuge ? 1_000_000_000 : 1))

@@ -38,7 +38,8 @@ final class SimulatedListener: ImagePipeline.Observer, @unchecked Sendable {
 
     func runAll() { queue.runAll() }
 
-    /// Closes the queue, which is no longer run. Its pending work would retain the pipeline's end, and that the queue.
+    /// Runs all pending work and closes the queue, because nothing runs it afterwards. Pending work would retain the
+    /// end of the pipeline, and the end would retain the queue.
     func close() { queue.close() }
 
     func didObserve(_ events: [ImagePipeline.Event], dropped: Int) {

@@ -41,7 +41,7 @@ final class SimulatedServer: @unchecked Sendable {
     func answer(_ question: Question, number: Int) -> Answer {
         let page = page(question.sent, number: number)
         var head = page.head
-        // Sometimes the server has no clock or one that is behind, or a cache is on the way.
+        // Sometimes the server has no clock, its clock is behind, or the response has passed a cache.
         head.date = seconds
         switch world.draws.below(12) {
         case 0, 1: head.date = nil

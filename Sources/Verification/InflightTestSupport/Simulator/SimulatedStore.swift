@@ -2,7 +2,7 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
-/// A store that looks up, writes and completes when the simulator says so, in any order, with all the faults of a disk.
+/// A store that looks up, writes and completes when the simulator decides, in any order, with all the faults of a disk.
 ///
 /// An action and its completion are two steps. Others may come between.
 // Unchecked: everything in a simulation happens on one thread.

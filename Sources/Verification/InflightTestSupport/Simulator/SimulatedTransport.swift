@@ -33,7 +33,7 @@ extension TransportReceiver {
     }
 }
 
-/// A transport whose exchanges make their next step when the simulator says so.
+/// A transport whose exchanges make their next step when the simulator decides.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedTransport: Transport, @unchecked Sendable {
     private unowned let world: World
@@ -252,7 +252,7 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         }
         let disposition = receiver.didReceive(head, expectedBytes: expected)
         if disposition == .cancel { isRefused = true }
-        // A job that was cancelled meanwhile ends, whatever `didReceive` would decide.
+        // A job that was cancelled meanwhile ends without a decision of `didReceive`.
         if isToBeJudged, disposition == .pause { isPaused = true }
         world.model.heardHead(exchange: serial, waits: disposition == .pause, isToWait: isToBeJudged)
     }
@@ -283,7 +283,7 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
     private var meaning: ContractModel.ExchangeEnd {
         if isCancelled { return .stopped }
         if hasHead {
-            // The connection may break after the head. A redirect or a 401 is followed all the same.
+            // The connection may break after the head. The engine still follows a redirect or a 401.
             if fate == .redirect { return .redirect(origin: Resources.redirectOrigin(of: sent.resource)) }
             if isRefusedProof { return .again }
             if case .failure(let code) = verdict { return .failure(code) }

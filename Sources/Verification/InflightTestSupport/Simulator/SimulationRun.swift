@@ -61,7 +61,7 @@ public struct SimulationRun: Sendable {
         /// The number of the running schedule from 1, or 0.
         let current = Atomic<Int>(0)
         let clock = Guarded<clockid_t?>(nil)
-        /// What the last checks saw.
+        /// The results of the last checks.
         let watch = Guarded(Watch())
     }
 
@@ -82,7 +82,7 @@ public struct SimulationRun: Sendable {
                 self = Watch(schedule: current, first: time, last: time)
                 return false
             }
-            // A thread that waits for a processor gets some of it in such a time; a blocked one gets none.
+            // A thread that waits for a processor gets some time in such a period. A blocked thread gets none.
             blocked = time - last < .microseconds(100) ? blocked + 1 : 0
             last = time
             return blocked >= 2 || time - first >= standstill

@@ -31,7 +31,7 @@ private final class Captured: @unchecked Sendable {
     }
 }
 
-// The calls of callers, each at a time and in a place that the seed decides.
+// The calls of callers. The seed decides when and in which context each is made.
 
 extension World {
     static let priorities: [ImageRequest.Priority] = [.veryLow, .low, .normal, .normal, .high, .veryHigh]
@@ -43,7 +43,7 @@ extension World {
         case 6..<18: cancel()
         case 18..<25: prioritize()
         case 25, 26:
-            // Taken out first, because a release inspects the whole world.
+            // Take the task out of its caller first, because its release inspects the whole world.
             if let caller = caller() { _ = caller.task.take() }
         case 27..<30:
             let queue = queues[draws.below(Self.callerQueues)]
@@ -135,7 +135,7 @@ extension World {
         callers.append(caller)
     }
 
-    /// The engine reads the processors' identities to prepare a request. Until then other threads may come first.
+    /// To prepare a request, the engine reads the identities of its processors. Other threads may run before that.
     private func join(_ id: Int, _ wish: Wish) {
         if wish.first > 0 { joining = id } else { model.joins(id) }
     }

@@ -2,8 +2,8 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
-// The code that a program plugs in: the hooks, the sources, and the token that many of them share. The seed decides how
-// long each call takes, how it fails, whether it calls back, and whether it ignores its cancellation.
+// The code that a program plugs in: the hooks, the sources, and the token that many of them share. The seed decides the
+// duration and the failure of each call, whether it calls back, and whether it ignores its cancellation.
 
 /// A point at which a call of the program's own code is suspended until the simulator resumes it.
 // Unchecked: everything in a simulation happens on one thread.
@@ -26,7 +26,7 @@ final class Pause: @unchecked Sendable {
 struct SimulatedFailure: Error {}
 
 extension World {
-    /// Suspends now and then. A call that honours its cancellation resumes at once then, and throws.
+    /// Suspends the call up to twice. A cancelled call that honours its cancellation resumes at once and throws.
     private func dawdle() async throws {
         let heeds = !draws.once(in: 3)
         let times = draws.below(3)
@@ -44,7 +44,7 @@ extension World {
         }
     }
 
-    /// Throws now and then.
+    /// Throws once in `count` calls, on average.
     private func mayFail(in count: Int) throws {
         guard draws.once(in: count) else { return }
         fault(\.hooks)
@@ -220,7 +220,8 @@ extension World {
         case "exchange started":
             model.logsExchange()
             poke()
-            // Otherwise the job of the exchange is visible only once it has started.
+            // Without a call of `willSend` that has just returned, the job of the exchange is visible only once it has
+            // started.
             if place.returning >= 0 { interleave(in: 3) }
         case "loading a fallback":
             let task = model.asksElsewhere(for: Resources.fallback(entry["url"], of: model))
@@ -234,7 +235,7 @@ extension World {
             }
         case "job failed", "redirected", "retrying with new credentials": poke()
         default:
-            // The model sees nothing between a lookup and its outcome.
+            // The model has no view between a lookup and its outcome.
             if setup.hasStore { poke() } else { callBack() }
         }
     }

@@ -73,7 +73,7 @@ extension World {
         guard !loaders.isEmpty else { return ask() }
         let number = draws.below(loaders.count)
         if loaders[number] == nil { return ask() }
-        // It is released on any thread, but used only on its queue.
+        // The loader is released on any thread, but used only on its queue.
         let queue = setup.loaderQueues[number]
         if draws.once(in: 24), handling & (1 << number) == 0 { return release(loader: number) }
         if place.queue == queue, !place.isAtomic, depth == 0 { return use(loader: number) }
@@ -190,7 +190,7 @@ extension World {
         model.loaderIsReleased(number)
         let before = place.isAtomic
         place.isAtomic = true
-        // Taken out first, because a release inspects the whole world.
+        // Take the loader out of the table first, because its release inspects the whole world.
         _ = loaders[number].take()
         place.isAtomic = before
     }

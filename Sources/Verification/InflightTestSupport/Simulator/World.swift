@@ -114,7 +114,7 @@ final class World: @unchecked Sendable {
 
     // MARK: Steps
 
-    /// - Parameter asks: whether a caller makes a request, whatever else could happen.
+    /// - Parameter asks: whether a caller makes a request, even if other events are possible.
     func step(_ word: UInt64, asks: Bool = false) {
         draws = Draws(word)
         if asks {
@@ -126,7 +126,7 @@ final class World: @unchecked Sendable {
         rest()
     }
 
-    /// Nothing is running.
+    /// Fires overdue timers, runs the observer, and checks the model, while nothing else is running.
     private func rest() {
         if clock.hasDue { clock.fireDue() }
         if let listener {
@@ -261,7 +261,8 @@ final class World: @unchecked Sendable {
         if codec != nil { model.leaks() }
     }
 
-    /// Takes everything out before it is released, because a release inspects the whole world.
+    /// Takes the pipeline and the callers out of the world before their release, because a release inspects the whole
+    /// world.
     private func letGo() {
         let pipeline = pipeline.take()
         let callers = callers

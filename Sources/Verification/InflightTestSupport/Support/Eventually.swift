@@ -20,7 +20,7 @@ package func eventually(
     while !isTrue() {
         guard left > .zero else { throw WaitFailure(description: "Waited for \(what()), but \(limit) have passed.") }
         await Bridge.wait { next in _ = clock.schedule(at: clock.now() + .milliseconds(1)) { next.open() } }
-        // A round that takes longer waited for a thread, as may whatever makes the condition true.
+        // A longer round had to wait for a thread. So may have the work that makes the condition true.
         left -= min(clock.now() - time, .milliseconds(200))
         time = clock.now()
     }

@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// A latch that blocks a thread until another one passes it a value.
-// Safe: the pointers never leave the object, and live exactly as long as the latch.
+// Safe: the pointers do not escape the object, and live exactly as long as the latch.
 // Unchecked: `value` is accessed only with the mutex held.
 @safe final class Latch<Value: Sendable>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>

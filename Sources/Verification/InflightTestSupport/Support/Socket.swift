@@ -1,7 +1,7 @@
 internal import CInflightTLS
 internal import Glibc
 
-/// The few socket calls that the test kit needs, each in one place.
+/// The socket calls of this module that use addresses or options, in one file.
 enum Socket {
     /// Returns a listening socket on a loopback address, and the port that the system chose.
     static func listen(ipv6: Bool, backlog: Int32) throws(LoopbackServer.Failure) -> (descriptor: Int32, port: Int) {

@@ -51,7 +51,7 @@ final class WaitList: Sendable {
         @Sendable func limitTime() {
             schedule(id, after: limit) { [self, clock] in
                 let passed = clock.now()
-                // Runs when the task threads have done what was enqueued before.
+                // Runs once the task threads have finished all work enqueued before it.
                 Task.detached { [self] in
                     let wasBusy = clock.now() - passed > .milliseconds(200)
                     if wasBusy, !isTrue() { limitTime() } else { end(id, isTrue()) }

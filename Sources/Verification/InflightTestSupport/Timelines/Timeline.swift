@@ -49,7 +49,8 @@ public enum Timeline {
         let stage = TimelineStage(rows, fetches: fetches)
         defer { stage.end() }
         let length = rows.map(\.moments.count).max() ?? 0
-        // A caller that waits in vain is drawn as far as the longest row could need.
+        // If a load never ends, this bound ends the drawing. It covers all rows one after the other, each as long as
+        // the longest.
         for moment in 0..<(length * (rows.count + 1)) where moment < length || stage.isBusy { stage.play(moment) }
         return stage.drawing
     }
