@@ -160,7 +160,7 @@ final class BadInputTests: EndToEndSuite {
 
     @Test("--verify and --size find corrupt pixel data behind a valid structure")
     func verify() throws {
-        // The compressed data is replaced, and all checksums are valid.
+        // The compressed data is replaced, and all checksums of the chunks are valid.
         let empty = Pictures.hugePNG(60, 40)
         server.serve("/empty.png", .ok(empty))
         for options in [["--verify"], ["--size", "9x"]] {

@@ -27,7 +27,7 @@ struct OptionValue {
 
     /// Returns a name that is not empty.
     ///
-    /// - Parameter what: The named object for the error message, as in "a file".
+    /// - Parameter what: The object that the name refers to, for the error, as in "a file".
     func path(_ what: String) throws(UsageError) -> String {
         if text.isEmpty { throw invalid("the name of \(what)") }
         return text

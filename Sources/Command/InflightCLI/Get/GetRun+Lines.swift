@@ -11,7 +11,7 @@ extension GetRun {
             && reporter.outstandingBytes < Self.mostOutstandingBytes
     }
 
-    /// Takes lines until a limit is reached.
+    /// Takes the available lines, up to the limits of the run. Other blocks of the queue run in between.
     func pump() {
         guard !isEnding else { return }
         // Each lookup of an earlier file reads it completely, so other blocks of the queue run between two lookups.

@@ -7,7 +7,7 @@ enum AddressSpace {
     /// The number of bytes for the stacks of a dozen threads, and for bodies and pixels.
     private static let needed = 160 << 20
 
-    /// Returns whether enough of it is free to run. Call it before other threads start.
+    /// Returns whether enough address space is free. Call it before other threads start.
     static func suffices() -> Bool {
         var limits = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limits) == 0,

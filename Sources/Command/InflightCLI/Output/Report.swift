@@ -15,7 +15,7 @@ struct Report: Sendable {
     var outcome: Outcome
     /// The path of the file, as seen from the working directory.
     var file: String?
-    /// The stored image; with `--discard`, the source image.
+    /// The written image; with `--discard`, the source image.
     var picture: Picture?
     var source: Picture?
     /// The size of the body in bytes, after content decoding.

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Bold and coloured text, or plain text unless the output is a terminal and the user allows colours.
+/// Bold and coloured text on a terminal, plain text elsewhere or if the user disables colours.
 struct Style: Equatable, Sendable {
     var isPlain: Bool
 

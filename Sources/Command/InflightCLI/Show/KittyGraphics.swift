@@ -10,8 +10,8 @@ enum KittyGraphics {
     static let questionID = 31
 
     /// Returns a query for graphics support, with an image of one pixel that is not stored, and then for the device
-    /// attributes (DA1 of ECMA-48 section 8.3.24). Every terminal replies to the latter, and in order, so no other
-    /// reply follows that one.
+    /// attributes (DA1 of ECMA-48 section 8.3.24). Every terminal replies to the latter, and in order, so that
+    /// the caller never waits for a missing reply.
     ///
     /// - Parameter asksCell: Whether to query the cell size, too (`CSI 16 t` of xterm).
     static func question(asksCell: Bool) -> [UInt8] {

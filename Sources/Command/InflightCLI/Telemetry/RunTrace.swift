@@ -29,7 +29,7 @@ struct RunTrace {
 
     /// Writes the whole file, in pieces.
     func write(_ write: ([UInt8]) throws(SystemError) -> Void) throws(SystemError) {
-        // Without `displayTimeUnit`: viewers show milliseconds by default, and some apply it to all times.
+        // Omits `displayTimeUnit`: viewers show milliseconds by default, and some use it as the unit of all times.
         var bytes = Array("{\"otherData\":{".utf8)
         var writer = JSONWriter()
         writer.add("command", record.command)
