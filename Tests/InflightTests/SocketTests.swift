@@ -187,7 +187,7 @@ struct SocketTests {
         let server = try LoopbackServer()
         defer { server.stop() }
         let picture = try Pictures.jpeg(width: 640, height: 480)
-        // The rest is never sent: if it were needed, this would not end.
+        // The rest is never sent, so a load that needs it would not end.
         server.serve("/a.jpg", .ok(picture, type: "image/jpeg").held("never", after: 2000))
         let pipeline = try pipeline()
         let info = try await pipeline.info(for: request(server.url("/a.jpg")))

@@ -77,7 +77,7 @@ public struct StoredCopy: Sendable, Hashable {
     public internal(set) var id: Int64
     var key: String
     var head: AnswerHead
-    /// Whether its request had the field in which callers differ.
+    /// Whether the request had the field in which callers differ.
     var isOfCaller: Bool
     var hasProof: Bool
     var requestTime: Int64

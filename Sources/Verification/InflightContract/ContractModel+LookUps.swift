@@ -116,46 +116,6 @@ extension ContractModel {
 
     /// The store performs a lookup: it has these copies, newest first, and the engine has chosen the body at a
     /// position.
-    /// @C Loader/ImageLoader
-    /// 92-93: `deinit` may run on any thread. Take the handler out, so that nothing here retains it and its captures
-    /// are released on the confinement queue.
-    /// 227: Take the old handler out first, because releasing its captures may use this loader.
-    /// @C Fetch/FetchJob
-    /// 273: Close the job, because each new subscriber would have to be compared too. New subscribers fetch for
-    /// themselves.
-    /// @C Prefetch/PrefetchCore
-    /// 60: Make the keys before taking the lock, because that runs the caller's code.
-    /// @C Cache/EvictionPolicy
-    /// 104: Trims do not affect the window, because they are no evidence about the best sizes of the parts.
-    /// 143: Stop considering keys that even a window as large as the cache would not have retained.
-    /// @C HTTP/Retry/RetryPolicy
-    /// 67: Retry at once: a connection that the server closed while it was idle is no evidence about a new connection.
-    /// @F Transport/SessionExchange
-    /// 204: Deliver a redirect without a usable target here, because Foundation did not report its response before.
-    /// @C Fetch/FetchJob+Retry
-    /// 65: The shortest wait that counts as a connection failure. A shorter timeout is no evidence about the origin.
-    /// @TC Cache/MemoryFreshnessTests
-    /// 221: Make the image in memory obsolete by a newer response.
-    /// @C Store/ResponseStorage
-    /// 97: Returns when the store has finished everything that was passed to it.
-    /// @C Engine/EngineMachine+Journal
-    /// 15: The job has succeeded or failed. Its result has the details.
-    /// @C HTTP/Caching/StoredResponse+Updating
-    /// 24: These two fields describe a single response. The old ones would make the newer response seem old.
-    /// 21: These fields describe the stored bytes, which do not change.
-    /// @C HTTP/Caching/HTTPDate
-    /// 62: Choose the latest year with these digits that is at most 50 years ahead.
-    /// @C Request/JobKey+Building
-    /// 14: The appended byte separates the keys of different purposes.
-    /// 46: Appended even if the request has none of the fields. Otherwise its key would equal one that ignores them.
-    /// @C Pipeline/ImagePipeline
-    /// 52: Created before the store, so that a pipeline without a transport opens no store.
-    /// @C HTTP/PlainURL
-    /// 53: The general parser has to drop default ports and leading zeros.
-    /// @I Animation/AnimatedImage
-    /// 105: A cancellation before `ask` found no waiter to remove, so remove the waiter here.
-    /// @I Animation/CodecRegistry+Animation
-    /// 32: Frames are not pages, so one page of a multi-page image is shown as a still.
     public func looks(_ number: Int, has ids: [Int64], under key: String, chosen position: Int?) {
         guard let index = store.lookUps.firstIndex(where: { $0.number == number }) else { return }
         let found = ids.compactMap { store.copies[$0] }

@@ -208,7 +208,7 @@ extension ContractModel {
         }
     }
 
-    /// Its statistics were read.
+    /// The prefetcher's statistics were read.
     public func prefetcherSays(_ statistics: Prefetcher.Statistics, bodySize: Int64) {
         guard let record = prefetcher else { return }
         var expected = record.counters

@@ -134,7 +134,7 @@ public final class ContractModel {
         var failedTries = 0
         var wakesAt: Int64 = 0
         var isSettling = false
-        /// The group of its last writes.
+        /// The group of the job's last writes.
         var group = 0
         /// The writes of a failed response, made if no better response follows.
         var lateWrites: [StoreRecord.Write.Change] = []
@@ -171,7 +171,7 @@ public final class ContractModel {
         var requestTime: Int64 = 0
         var headTime: Int64 = 0
         var status = 0
-        /// The delivery of its body, and the number of bytes received.
+        /// The delivery of the exchange's body, and the number of bytes received.
         var delivery = -1
         var received = 0
         var isToBeKept = false
@@ -234,7 +234,8 @@ public final class ContractModel {
     /// The queue on which the prefetcher receives endings, and the endings that wait there.
     var prefetchQueue = -1
     var deliveries: [Int] = []
-    /// Whether a shutdown ended several of its loads at once, in any order. The prefetcher's state is unknown then.
+    /// Whether a shutdown ended several of the prefetcher's loads at once, in any order. The prefetcher's state is
+    /// unknown then.
     var isPrefetcherUnknown = false
     /// The tasks in phase `falling`, in order.
     var falling: [Int] = []

@@ -15,11 +15,11 @@ struct DamagedCache {
 
     private struct Item {
         let url: String
-        /// The versions of its body, the newest last.
+        /// The versions of the entry's body, the newest last.
         var versions: [Bytes] = []
         var isRemoved = false
         var isPart = false
-        /// Whether it was changed after the log began.
+        /// Whether the entry was changed after the log began.
         var isChanged = false
 
         var newest: Bytes { versions[versions.count - 1] }

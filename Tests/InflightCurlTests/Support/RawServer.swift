@@ -38,7 +38,8 @@ final class RawServer: Sendable {
             while true {
                 let descriptor = accept(listener, nil, nil)
                 if descriptor < 0 {
-                    // If another thread closed it, this loop could accept from a descriptor that reuses its number.
+                    // Only this thread closes the listener. Otherwise this loop could accept from a descriptor that
+                    // reuses its number.
                     close(listener)
                     return
                 }

@@ -33,8 +33,8 @@ final class Folder: Sendable {
     /// The size of all files, in bytes.
     var bytes: Int64 { files.values.reduce(0, +) }
 
-    /// The same while others write, or `nil` if the files change meanwhile: they are measured one after the other, so
-    /// the sum could include a removed file beside its replacement.
+    /// The size of all files while others write, or `nil` if the files change meanwhile. The files are measured one
+    /// after the other, so the sum could include a removed file beside its replacement.
     var settledBytes: Int64? {
         let first = files
         guard first == files else { return nil }

@@ -130,7 +130,7 @@ private struct Flight {
 }
 
 extension CellMachine.Priorities {
-    /// The same priority for visible and other cells.
+    /// Priorities that are equal for visible and other cells.
     fileprivate static var alike: CellMachine.Priorities { .init(visible: .normal, near: .normal, away: .normal) }
 }
 

@@ -73,7 +73,7 @@ package struct CellMachine: Hashable, Sendable {
         var actions = leave()
         phase = isInMemory ? .loaded : .waiting
         nearness = nil
-        // Also if the image is in memory, because an animation plays only while it is visible.
+        // Check the position even if the image is in memory, because an animation plays only while it is visible.
         actions.looks = true
         return actions
     }

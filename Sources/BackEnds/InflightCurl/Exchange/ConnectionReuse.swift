@@ -1,7 +1,7 @@
 /// Decides which exchanges with an origin may reuse a connection that an earlier one opened.
 ///
 /// Losing a request on a reused connection costs a retry. An origin that closes connections silently may cost two at
-/// first, and then one per ten exchanges, which is the rate at which exchanges refill a ``RetryBudget``. While the
+/// first, and then one per ten exchanges, the rate at which exchanges refill a ``RetryBudget`` by default. While the
 /// credit is below one loss, each exchange opens a connection of its own.
 struct ConnectionReuse {
     private static let perExchange = 1

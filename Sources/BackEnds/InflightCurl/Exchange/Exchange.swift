@@ -5,11 +5,11 @@ internal import InflightCore
 // exchange has been posted to its mailbox.
 final class Exchange: Transfer, @unchecked Sendable {
     enum Phase {
-        /// Not handed to libcurl yet. Its names are being resolved.
+        /// The exchange has not been passed to libcurl yet. Its names are being resolved.
         case naming
-        /// In libcurl, which is waiting for a connection or opening one.
+        /// libcurl has the exchange, and is waiting for a connection or opening one.
         case connecting
-        /// Its request has been sent, or is being sent, on a connection.
+        /// The request has been sent, or is being sent, on a connection.
         case connected
         /// libcurl has finished, but the receiver is paused, so the ending is held.
         case held

@@ -321,7 +321,7 @@ internal import InflightCore
         }
     }
 
-    /// Hands the exchange to libcurl.
+    /// Passes the exchange to libcurl.
     private func hand(_ exchange: Exchange, to site: Site) {
         if let address = site.refusedBehindProxy(by: settings.addressPolicy) {
             return finish(exchange, .failure(exchange.failure(forRefused: address)))

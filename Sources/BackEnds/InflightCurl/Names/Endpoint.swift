@@ -5,9 +5,9 @@ final class Endpoint {
     /// ASCII, lower case, without brackets.
     let host: String
     let port: Int
-    /// The number of sites that use it.
+    /// The number of sites that use this endpoint.
     var sites = 0
-    /// Exchanges that wait for its addresses.
+    /// Exchanges that wait for the addresses.
     var waiters: [Exchange] = []
     var isBeingLookedUp = false
     /// The time until which libcurl's addresses are fresh.

@@ -8,7 +8,7 @@ final class Site {
     let endpoints: [Endpoint]
     /// The number of exchanges that have not ended.
     var active = 0
-    /// The number of those whose request is being sent, or was sent, on a connection.
+    /// The number of active exchanges whose request is being sent, or was sent, on a connection.
     var connected = 0
     /// The last time at which an exchange was connected. Until then, others may have waited for a connection.
     var busyUntil: Int64 = 0

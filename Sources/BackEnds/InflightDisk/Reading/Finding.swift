@@ -111,7 +111,8 @@ struct Finding: Sendable {
             core.touch(found.candidates[position].row.id)
             return completion(entries, StoredBody(position: position, bytes: body))
         }
-        // It was evicted, removed or replaced meanwhile, or is damaged. The writer decides by the seal that was read.
+        // The entry was evicted, removed or replaced meanwhile, or is damaged. The writer decides by the seal that was
+        // read.
         let left = found.left(without: position)
         let candidate = found.candidates[position]
         quarantine(candidate.row, url: candidate.entry.response.url, reason: "its body is corrupt or missing") {

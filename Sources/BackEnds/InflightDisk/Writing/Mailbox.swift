@@ -10,7 +10,8 @@ struct Mailbox {
     /// Whether the writer is running and will check the mailbox again.
     private var isDraining = false
 
-    /// The maximum number of body bytes in the queue. It bounds memory; beyond it only an empty queue accepts a body.
+    /// The maximum number of body bytes in the queue, which bounds memory. Beyond it, only an empty queue accepts a
+    /// body.
     static let byteLimit = 64 << 20
     /// The number of used entries that justifies a transaction of its own.
     static let touchLimit = 256

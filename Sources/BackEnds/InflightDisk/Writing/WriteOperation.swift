@@ -30,7 +30,7 @@ struct WriteOperation: Sendable {
     var work: Work
     var completion: @Sendable (Outcome) -> Void
 
-    /// Whether it needs a batch of its own. A repair reopens everything; a sweep runs its own transactions.
+    /// Whether the operation needs a batch of its own. A repair reopens everything; a sweep runs its own transactions.
     var isAlone: Bool {
         switch work {
         case .mend, .sweep: true
@@ -38,7 +38,7 @@ struct WriteOperation: Sendable {
         }
     }
 
-    /// The number of body bytes it holds.
+    /// The number of body bytes that the operation holds.
     var bytes: Int {
         switch work {
         case .keep(_, let body, _, _): body.count

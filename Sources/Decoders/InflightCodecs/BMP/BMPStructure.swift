@@ -22,7 +22,7 @@ struct BMPStructure: FileStructure {
     var paletteCount = 0
     var paletteEntry = 4
     var pixelStart = 0
-    /// The end of the file that it declares; 0 if the value is not plausible.
+    /// The end of the file that its headers declare; 0 if the value is not plausible.
     var fileEnd = 0
     /// The range of the embedded profile, if any.
     var profile: Range<Int>?

@@ -14,7 +14,7 @@ struct ICCProfile {
         self.range = range
     }
 
-    /// Whether it has the signature of a profile and the length of a header.
+    /// Whether the range is long enough for a header and has the signature of a profile.
     var isPlausible: Bool {
         range.count >= 132 && bytes.has("acsp", at: range.lowerBound + 36)
     }

@@ -4,14 +4,14 @@ import InflightImages
 struct HEIFBox {
     let start: Int
     let content: Range<Int>
-    /// Whether it extends to the end of the file.
+    /// Whether the box extends to the end of the file.
     let isOpen: Bool
 
     var end: Int { content.upperBound }
 
     enum Reading {
         case box(HEIFBox)
-        /// Its header extends beyond the available bytes.
+        /// The header extends beyond the available bytes.
         case needs(Int)
         case impossible
     }

@@ -7,7 +7,7 @@ import InflightImages
 /// The chunks are parsed here and the core composes the frames, so that libwebp's still decoder suffices.
 struct WebPAnimation: AnimationSource {
     private let bytes: Bytes
-    /// The chunks of each frame: its pixels, preceded by its alpha if that is separate.
+    /// The chunks of each frame: the pixels, preceded by the alpha if it is separate.
     private let places: [Range<Int>]
     private let profile: Range<Int>?
     let info: ImageInfo

@@ -2,7 +2,7 @@ internal import Glibc
 
 /// A description of how a process ended, for messages.
 struct DecoderEnding: CustomStringConvertible {
-    /// The signal that ended it, or 256 plus its exit status; 0 if unknown.
+    /// The signal that ended the process, or 256 plus the exit status; 0 if unknown.
     private let status: Int32
 
     init(_ status: Int32) {

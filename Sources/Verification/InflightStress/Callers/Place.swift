@@ -13,9 +13,9 @@ final class Place: Sendable {
 
     let kind: Kind
     let queue: CallbackQueue
-    /// The queue itself if it is an operation queue. It is suspended, and its operations are cancelled.
+    /// The queue as an operation queue, if it is one. Callers suspend it and cancel its operations.
     let operations: OperationQueue?
-    /// The queue itself if its work has to be run by hand.
+    /// The queue as a manual queue, if it is one. Callers run its work.
     let manual: ManualQueue?
 
     var isSerial: Bool { kind != .concurrent && kind != .concurrentOperations }
@@ -59,6 +59,6 @@ private final class ThreadExecutor: CallbackExecutor {
         }
     }
 
-    // Its thread runs nothing else, and lives as long as the executor.
+    // The thread runs nothing else, and lives as long as the executor.
     var isCurrent: Bool { runner.withLock { $0.map { pthread_equal($0, pthread_self()) != 0 } ?? false } }
 }

@@ -7,7 +7,7 @@ import InflightCore
 final class Cell: Sendable {
     private struct State: Sendable {
         var wish: Wish?
-        /// Whether it is stopped. Then nothing may be delivered until it is bound or started again.
+        /// Whether the cell is stopped. Then nothing may be delivered until it is bound or started again.
         var isSilent = true
         var lastBytes: Int64 = -1
     }

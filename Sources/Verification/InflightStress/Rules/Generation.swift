@@ -32,7 +32,7 @@ final class Generation: Sendable {
         pipeline = try ImagePipeline(configuration: configuration)
     }
 
-    /// Whether its shutdown has begun.
+    /// Whether the pipeline's shutdown has begun.
     var isEnding: Bool { mode.withLock { $0 != nil } }
 
     /// Returns whether a load may fail because of the shutdown.

@@ -27,7 +27,7 @@ final class Record: Sendable {
         var wasToldToCancel = false
         /// Whether `isCancelled` was seen to be true.
         var isCancelled = false
-        /// Whether it was cancelled on its own serial queue.
+        /// Whether the load was cancelled on its own serial queue.
         var isSilent = false
         var callbacksUnderWay = 0
         var lastBytes: Int64 = -1
@@ -37,7 +37,7 @@ final class Record: Sendable {
     let form: Form
     let wish: Wish
     let generation: Generation
-    /// The queue of its callbacks; nil for forms without callbacks.
+    /// The queue of the load's callbacks; nil for forms without callbacks.
     let place: Place?
     /// The bits that decide the reactions of callbacks.
     let mood: UInt64

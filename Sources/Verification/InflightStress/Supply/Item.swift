@@ -4,9 +4,9 @@ import InflightCore
 struct Item: Sendable, Hashable {
     enum Kind {
         case plain
-        /// A redirect leads to it.
+        /// A redirect leads to the item.
         case moved
-        /// Its response varies by the field `X-Theme`, and declares that.
+        /// The item's response varies by the field `X-Theme`, and declares that.
         case varying
         /// The status is 404.
         case missing

@@ -90,6 +90,6 @@ extension CodecConformance.Sample {
     /// Returns the first `count` bytes.
     func prefix(_ count: Int) -> Bytes { Bytes(Array(bytes.array.prefix(count))) }
 
-    /// The lengths at which it is truncated: all shorter lengths of a short image, and some of a long one.
+    /// The lengths at which the sample is truncated: all shorter lengths of a short image, and some of a long one.
     var shorterLengths: StrideTo<Int> { stride(from: 0, to: bytes.count, by: max(1, bytes.count / 400)) }
 }

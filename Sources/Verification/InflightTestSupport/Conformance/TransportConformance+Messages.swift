@@ -157,7 +157,7 @@ extension TransportConformance {
                 request.limits.maximumBodyBytes = 5_000_000
                 let (transfer, receiver) = bench.start(request, ConformanceReceiver(head: .pause))
                 if bench.lacks(.readsOnInPauses) {
-                    // The bytes that it has read count towards the body limit.
+                    // The bytes that the transport has read count towards the body limit.
                     try await receiver.waitForEnd(within: bench.limit)
                     bench.expect(receiver.code == .tooLarge, "it ended with \(receiver.ending)")
                 } else {

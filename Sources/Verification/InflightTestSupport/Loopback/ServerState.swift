@@ -18,7 +18,7 @@ struct ServerState {
         var wake: Int32
         /// The path being served.
         var path: String?
-        /// The hold at which it waits.
+        /// The hold at which the connection waits.
         var hold: String?
         var isReleased = false
     }

@@ -13,7 +13,7 @@ final class ScriptedExchange: Transfer, @unchecked Sendable {
     let script: Script
     private let core: ScriptedCore
 
-    /// Its index in the core's table of live exchanges; -1 after its end.
+    /// The exchange's index in the core's table of live exchanges; -1 after its end.
     var place = -1
     var nextStep = 0
     var offset: Int64 = 0
@@ -22,11 +22,11 @@ final class ScriptedExchange: Transfer, @unchecked Sendable {
     /// Whether `resume()` was called while the receiver was being called, before its disposition was known.
     var isResumedEarly = false
     var isDelivering = false
-    /// Whether it is in the run queue, or being run by the thread.
+    /// Whether the exchange is in the run queue, or is being run by the thread.
     var isQueued = false
     /// Whether the end was delivered to the receiver.
     var isTold = false
-    /// The stall that it has reached and may not pass.
+    /// The stall that the exchange has reached and may not pass.
     var stall: String?
 
     init(

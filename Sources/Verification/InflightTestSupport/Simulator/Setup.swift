@@ -95,7 +95,7 @@ struct Setup {
         bounds.isOrderKnown = !nests && !isSlow && !hasHarmless && !isMultiplexed && !bounds.startsAreHidden
         // Loads that start at the end of a turn are all reported at once.
         if prefetch != nil, bounds.isLastInFirstOut { bounds.isOrderKnown = false }
-        // Lookups take any time, and seconds pass.
+        // Lookups take any time, and time passes in seconds, so the order is unpredictable.
         if hasStore { bounds.isOrderKnown = false }
     }
 
@@ -164,7 +164,7 @@ struct Setup {
         configuration.maximumConcurrentFetchesPerOrigin = bounds.fetchesPerOrigin
         configuration.maximumStreamsPerOrigin = bounds.streamsPerOrigin
         configuration.decodeConcurrency = bounds.decodes
-        // The model does not cover it. A timer for each decode would only change the draws.
+        // The model does not cover the decode time limit. A timer for each decode would only change the draws.
         configuration.maximumDecodeTime = nil
         // Too little memory for the default estimates of two images.
         if bounds.decodesInMemory == 1 { configuration.maximumDecodeMemory = 100_000 }

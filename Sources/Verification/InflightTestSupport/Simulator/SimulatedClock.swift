@@ -12,7 +12,7 @@ final class SimulatedClock: EngineClock, @unchecked Sendable {
     // Unchecked: as above.
     private final class Timer: ScheduledWork, @unchecked Sendable {
         let deadline: Int64
-        /// Whether it ends a turn of the prefetcher.
+        /// Whether the timer ends a turn of the prefetcher.
         let endsTurn: Bool
         var body: (@Sendable () -> Void)?
 

@@ -89,7 +89,8 @@ final class SimulatedCodec: ImageCodec, @unchecked Sendable {
     var encodableFormats: Set<ImageFormat> { [] }
 
     func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
-        // The engine probes before every decode to estimate its cost. It draws nothing, since draws are for choices.
+        // The engine probes before every decode to estimate its cost. The probe draws nothing, since draws are for
+        // choices.
         if isComplete || !world.place.isWorking { world.poke() }
         guard bytes.count >= SimulatedBody.count else { return .needsMoreBytes(SimulatedBody.count) }
         let body = SimulatedBody(bytes)
@@ -145,7 +146,7 @@ struct SimulatedProcessor: ImageProcessing {
     // Safe: the world outlives every task and job of its pipeline.
     unowned let world: World
     let number: UInt8
-    /// The cache policy of its request.
+    /// The cache policy of the processor's request.
     let policy: ImageRequest.CachePolicy
 
     var identity: String {

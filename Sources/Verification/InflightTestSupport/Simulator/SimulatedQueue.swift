@@ -20,7 +20,7 @@ final class SimulatedQueue: CallbackExecutor, @unchecked Sendable {
 
     private struct Work {
         var body: @Sendable () -> Void
-        /// Whether it ends a turn of the prefetcher.
+        /// Whether the work ends a turn of the prefetcher.
         var endsTurn: Bool
     }
 

@@ -4,9 +4,9 @@ internal import InflightCore
 
 /// An exchange in flight.
 protocol ExchangeSteps: AnyObject {
-    /// Whether it can make a step.
+    /// Whether the exchange can make a step.
     var isReady: Bool { get }
-    /// Whether its next step is its last.
+    /// Whether the next step is the exchange's last.
     var isAtEnd: Bool { get }
     func move()
     func end() -> TransportEnding
@@ -141,11 +141,11 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
     /// Whether the receiver has refused the rest.
     private var isRefused = false
     private var isMoving = false
-    /// Whether the receiver has paused it.
+    /// Whether the receiver has paused the exchange.
     private var isPaused = false
-    /// Whether it was resumed, possibly before it was paused.
+    /// Whether the exchange was resumed, possibly before it was paused.
     private var isResumed = false
-    /// Whether it is over while `didReceive` has not decided yet.
+    /// Whether the exchange is over while `didReceive` has not decided yet.
     private var isHeld = false
     /// Whether `willSend` is to be called again.
     private var isRefusedProof = false
@@ -204,7 +204,7 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
 
     var isReady: Bool { !isMoving && (isCancelled || isRefused || (isPaused ? fate == .failLate : fate != .hang)) }
 
-    /// Whether its next step is its last.
+    /// Whether the next step is the exchange's last.
     var isAtEnd: Bool {
         if isCancelled || isRefused { return true }
         switch fate {

@@ -173,7 +173,7 @@ private final class TimelineExchange: Transfer, @unchecked Sendable {
         moment = start
     }
 
-    /// Whether it may still deliver anything to a task.
+    /// Whether the exchange may still deliver anything to a task.
     var isWanted: Bool { !isOver && cancelled == nil }
 
     func cancel() {
