@@ -32,6 +32,10 @@ final class DraftFolder: Sendable {
                 throw .last
             }
             let folder = unsafe openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            guard folder >= 0 else {
+                if errno == ENOENT { continue }
+                throw .last
+            }
             let lock = unsafe openat(
                 folder, Self.lockName, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
             if lock >= 0 {
@@ -44,7 +48,7 @@ final class DraftFolder: Sendable {
                 close(lock)
             }
             let error = SystemError.last
-            if folder >= 0 { close(folder) }
+            close(folder)
             if lock < 0, error.code != ENOENT { throw error }
         }
         throw SystemError(code: EBUSY)
