@@ -35,6 +35,7 @@ final class Ears: ImagePipeline.Observer, @unchecked Sendable {
 
 let stage = Stage()
 
+@MainActor
 func makePipeline(_ ears: Ears?, memory: Int) throws -> ImagePipeline {
     var configuration = stage.configuration(memory: memory)
     configuration.observer = ears.map { ImagePipeline.Observation($0, on: stage.queue) }

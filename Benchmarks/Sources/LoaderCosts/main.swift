@@ -24,6 +24,8 @@ func cost(_ load: @MainActor () -> Void) -> Double {
 let pipeline = try ImagePipeline(configuration: stage.configuration())
 let requests = (0..<count).map { ImageRequest("https://images.example.org/pictures/\($0).png") }
 let loaders = (0..<count).map { _ in ImageLoader(pipeline: pipeline, callbackQueue: stage.queue) }
+
+@MainActor
 func makePrefetcher() -> Prefetcher {
     Prefetcher(pipeline: pipeline, destination: .memory, turn: .queue(stage.queue), limit: count)
 }
