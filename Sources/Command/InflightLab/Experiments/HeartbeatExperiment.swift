@@ -48,7 +48,7 @@ extension Experiment {
                 recorder.span(main, "bytes") { received.withLock { $0 = (try? result.get().body.count) ?? 0 } }
                 done.signal()
             }
-            // The server does not finish before the heart has beaten twice more.
+            // The server does not finish before the timer has ticked twice more.
             let isAsked = source.waitForRequests(1, patience: stage.patience)
             let isAlive = isAsked && heart.waitForBeats(2, patience: stage.patience)
             source.open("alive")
