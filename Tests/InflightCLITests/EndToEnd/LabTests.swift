@@ -91,7 +91,7 @@ struct LabChildTests {
         #expect(outcome.ending == .exited(status: 0))
         let recording = Recording(events: outcome.events)
         let hold = try #require(recording.span("holds the lock"))
-        let wait = try #require(recording.span("wants the lock"))
+        let wait = try #require(recording.span("waits for lock"))
         #expect(hold.contains(wait.startOrder))
         #expect(hold.precedes(try #require(recording.span("has the lock"))))
     }

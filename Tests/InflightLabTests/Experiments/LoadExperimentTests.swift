@@ -27,7 +27,7 @@ struct LoadExperimentTests {
         for (number, scene) in scenes.enumerated() {
             let waits = scene.recording.spans.filter { $0.kind == .wait }
             #expect(waits.count == (number < 2 ? 1 : 0))
-            let shown = try #require(scene.recording.span("shows it"))
+            let shown = try #require(scene.recording.span("displays"))
             let load = try #require(scene.recording.spans.first { ["download", "loads", "await"].contains($0.label) })
             #expect(load.precedes(shown))
         }

@@ -15,7 +15,7 @@ final class PictureWork: Sendable {
         let writtenBytes: Int64
         /// The steps and their durations, if the run is recorded.
         let work: [OwnWork]
-        /// The source for a thumbnail, if one is wanted.
+        /// The source for a thumbnail, if one is requested.
         let subject: ThumbnailSubject?
 
         init(
@@ -175,7 +175,7 @@ final class PictureWork: Sendable {
             ?? .file(bytes, info.format, pixels: info.storedWidth * info.storedHeight)
     }
 
-    /// - Returns: The header's information, and a small image if the body was `verified` and thumbnails are wanted.
+    /// - Returns: The header's information, and a small image if the body was `verified` and thumbnails are requested.
     private func check(_ bytes: Bytes, verified: Bool) throws(LoadError) -> (ImageInfo, PixelBuffer?) {
         let info = try codecs.validate(bytes, maximumPixels: options.network.limits.maximumPixels)
         guard verified else { return (info, nil) }

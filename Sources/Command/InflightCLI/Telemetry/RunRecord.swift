@@ -165,7 +165,7 @@ struct RunRecord: Sendable {
     var lanes: [Lane] = []
     var bytes: [BytesSample] = []
     var histograms: [Histogram] = []
-    /// The totals of the loads that are not among ``loads``, because there were too many to keep: see ``KeptLoads``.
+    /// The totals of the loads that are not among ``loads``, as there were too many to keep: see ``KeptLoads``.
     var unlisted = RecordTotals()
     /// The number of events lost because there were too many at once; 0 in an ordinary run.
     var dropped: Int = 0

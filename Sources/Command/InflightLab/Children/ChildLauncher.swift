@@ -91,8 +91,7 @@ package struct ChildLauncher: Sendable {
         defer { unsafe variables.forEach { unsafe free($0) } }
         let status = unsafe posix_spawn(&child, executable, &actions, &attributes, &words, &variables)
         guard status == 0 else {
-            throw LabError(
-                "A process of its own cannot be started for it (error \(status)); is there room for one more?")
+            throw LabError("Cannot start a child process (error \(status)). Check the process limit (ulimit -u).")
         }
         return child
     }
@@ -132,7 +131,7 @@ package struct ChildLauncher: Sendable {
         init() throws(LabError) {
             var ends: [Int32] = [0, 0]
             guard unsafe pipe(&ends) == 0 else {
-                throw LabError("There is no descriptor left for a pipe; raise the limit (ulimit -n).")
+                throw LabError("Cannot open a pipe: too many open files. Raise the limit (ulimit -n).")
             }
             (reading, writing) = (ends[0], ends[1])
             // Not to be inherited by other children.
@@ -166,9 +165,9 @@ extension ChildLauncher.Ending {
     /// The text at the end of a sentence.
     package var text: String {
         switch self {
-        case .exited(let status): status == 0 ? "ended by itself" : "ended by itself with status \(status)"
-        case .crashed(let signal): "was ended by \(Self.name(of: signal))"
-        case .overdue: "went on for ever, and was ended when its time was over"
+        case .exited(let status): status == 0 ? "exited" : "exited with status \(status)"
+        case .crashed(let signal): "was killed by \(Self.name(of: signal))"
+        case .overdue: "did not end, and was killed at the time limit"
         }
     }
 
@@ -177,7 +176,7 @@ extension ChildLauncher.Ending {
         switch self {
         case .exited: "ended"
         case .crashed(let signal): Self.name(of: signal)
-        case .overdue: "ended from outside"
+        case .overdue: "killed"
         }
     }
 

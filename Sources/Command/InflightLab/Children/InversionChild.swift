@@ -7,7 +7,7 @@ internal import InflightConcurrency
 enum InversionChild {
     static let (low, medium, high) = ("low: background", "medium: default", "high: interactive")
     static let holds = "holds the lock"
-    static let waits = "wants the lock"
+    static let waits = "waits for lock"
     static let gotIt = "has the lock"
 
     /// The number of tasks of medium importance. Beside them, the low one gets 1/38 of the processor.

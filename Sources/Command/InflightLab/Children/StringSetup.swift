@@ -113,7 +113,7 @@ private final class Strings: @unchecked Sendable {
         let guarded = guarded.read { $0 }
         // The guarded value is reported first, because reading the other string may crash.
         recorder.count("guarded", guarded.utf8.count)
-        recorder.count("usual", usual.utf8.count)
+        recorder.count("plain", usual.utf8.count)
         recorder.count("match", usual == guarded ? 1 : 0)
     }
 

@@ -6,8 +6,8 @@ extension Experiment {
     static let cells = Experiment(
         name: "cells", title: "Recycled cells",
         lookAt:
-            "Each cell shows row after row; the pictures of the first rows come last. What does each cell show in the end?",
-        platform: "Nothing of this depends on the system, only on the order in which answers come."
+            "Cells are reused for later rows, whose images arrive first. Which image does each cell show in the end?",
+        platform: "This depends only on the order of the responses, not on the system."
     ) { stage throws(LabError) in
         try CellCare.allCases.map { care throws(LabError) in try CellScene(care, stage).run() }
     }
@@ -19,8 +19,8 @@ private enum CellCare: CaseIterable {
 
     var title: String {
         switch self {
-        case .none: "Whatever comes is shown"
-        case .check: "Shown only if the row still wants it"
+        case .none: "Show every image"
+        case .check: "Show an image only for its own row"
         case .loader: "ImageLoader: a new request replaces the old one"
         }
     }
@@ -81,7 +81,7 @@ private final class CellScene: @unchecked Sendable {
         return Scene(
             care.title, recorder.recording,
             findings: [
-                "\(Phrase.counted(counted, "wrong picture")) shown; in the end \(last) of \(cells) cells show a wrong one."
+                "\(Phrase.counted(counted, "wrong image")) shown; in the end \(last) of \(cells) cells show a wrong one."
             ], hasFailed: !first || !second || (care != .none && counted > 0) || (care == .none && counted == 0))
     }
 

@@ -4,7 +4,7 @@ extension Experiment {
     /// A race.
     static let race = Experiment(
         name: "race", title: "A race",
-        lookAt: "Two threads each add 1 to one number, half a million times. What is it in the end?",
+        lookAt: "Two threads each increment one number half a million times. What is the result?",
         platform: """
             The thread sanitizer works here as it does on Apple's systems, from the command line: `make lab-tsan` builds the \
             command with it and runs this experiment.
@@ -17,10 +17,10 @@ extension Experiment {
         if let counted = recording.values["counted"] {
             let lost = wanted - counted
             findings.append(
-                "Of a million additions \(lost) (\(Phrase.percent(lost, of: wanted))) are lost: the number is \(counted)."
+                "\(lost) of a million additions (\(Phrase.percent(lost, of: wanted))) are lost: the result is \(counted)."
             )
         } else {
-            findings.append("The child process \(outcome.ending.text) before it had counted.")
+            findings.append("The child process \(outcome.ending.text) before reporting.")
         }
         if let report = SanitizerReport(outcome.errors) {
             findings.append("The thread sanitizer found it: \(report.summary)")
@@ -31,10 +31,10 @@ extension Experiment {
     /// A deadlock.
     static let deadlock = Experiment(
         name: "deadlock", title: "A deadlock",
-        lookAt: "The main queue waits for itself. Who notices, and what becomes of the process?",
+        lookAt: "The main queue waits for itself. Is it detected? How does the process end?",
         platform: """
-            libdispatch looks at who owns the queue that sync would wait for, through several queues too, and stops the \
-            program with SIGILL (SIGTRAP on Apple's systems). It knows nothing of semaphores: there only a deadline helps.
+            libdispatch checks the owner of the queue that sync would wait for, also through several queues, and stops \
+            the program with SIGILL (SIGTRAP on Apple's systems). It does not track semaphores: use a timeout.
             """
     ) { stage throws(LabError) in
         try [
@@ -57,10 +57,10 @@ extension Experiment {
     /// Priority inversion with two tasks.
     static let inversion = Experiment(
         name: "inversion", title: "Priority inversion with two tasks",
-        lookAt: "The high task waits for the low one, which has the lock: for how long?",
+        lookAt: "How long does the high task wait for the lock that the low one holds?",
         platform: """
-            On Apple's systems a queue or an unfair lock lifts whoever holds it. Here nothing is lifted: the low task goes \
-            on at its own nice value, and a semaphore tells nobody who has it.
+            On Apple's systems a queue or an unfair lock raises its holder's priority. Here nothing does: the low task \
+            keeps its nice value, and a semaphore has no owner.
             """
     ) { stage throws(LabError) in [try Self.inverted(stage, child: "inversion")] }
 
@@ -68,11 +68,11 @@ extension Experiment {
     static let inversionOfThree = Experiment(
         name: "inversion-three", title: "Priority inversion with three tasks",
         lookAt: """
-            Medium tasks, which want no lock, keep the low one from the only processor. So the high one waits for them all.
+            Medium tasks need no lock, but keep the low one from the only processor. So the high one waits for them all.
             """,
         platform: """
-            Nice values are shares, not ranks: at nice 10 beside four at nice 0 the low task has 1/38 of the processor. So \
-            it does go on, and the high one waits some forty times as long as with two.
+            Nice values are shares, not ranks: at nice 10 beside four at nice 0 the low task gets 1/38 of the processor. \
+            So it continues, and the high one waits about forty times as long as with two.
             """
     ) { stage throws(LabError) in [try Self.inverted(stage, child: "inversion-three")] }
 
@@ -90,13 +90,13 @@ extension Experiment {
                 "The high task (nice \(wait.nice)) \(isOver ? "waited" : "had waited") "
                     + "\(Milliseconds.text(wait.duration(until: recording.duration))) for the low one (nice \(hold.nice))"
                     + (isOver
-                        ? ": as long as that had the lock."
-                        : " when its time was over: priority inversion. The child process was ended."))
+                        ? ": as long as it held the lock."
+                        : " at the time limit: priority inversion. The child process was killed."))
         } else {
-            findings.append("The child process \(outcome.ending.text) before both had asked for the lock.")
+            findings.append("The child process \(outcome.ending.text) before both requested the lock.")
         }
         if recording.values["processors pinned"] == 0 {
-            findings.append("It could not be kept to one processor: with two, everybody runs.")
+            findings.append("It could not be pinned to one processor: on two, all tasks run.")
         }
         return Scene("In a child process, on one processor", recording, findings: findings)
     }

@@ -5,10 +5,10 @@ extension Experiment {
     /// Groups of synchronous, asynchronous and mixed work, beside ungrouped work.
     static let groups = Experiment(
         name: "groups", title: "Groups",
-        lookAt: "When is it said that all is done, and was it?",
+        lookAt: "When is completion reported, and is all done?",
         platform: """
             As on Apple's systems. Leaving a DispatchGroup once too often stops the program; entering once too often waits \
-            for ever; a WorkGroup's members do neither.
+            forever; a WorkGroup's members do neither.
             """
     ) { stage throws(LabError) in
         [
@@ -35,7 +35,7 @@ extension Experiment {
         for _ in 1...3 { hasBegun.wait() }
         recorder.mark(caller, allDone)
         for _ in 1...3 { hasEnded.wait() }
-        return scene("No group: the caller knows only that it has asked", recorder)
+        return scene("No group: nothing reports the end of the work", recorder)
     }
 
     private static func synchronous(_ stage: Stage) -> Scene {
@@ -125,8 +125,8 @@ extension Experiment {
             title, recording,
             findings: [
                 late == 0
-                    ? "When all was said to be done, all was done."
-                    : "When all was said to be done, \(late) of \(recording.spans(on: work).count) were under way still."
+                    ? "At \"all done?\", all work was done."
+                    : "At \"all done?\", \(late) of \(recording.spans(on: work).count) were still in flight."
             ])
     }
 }

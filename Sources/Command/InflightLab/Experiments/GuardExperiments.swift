@@ -4,14 +4,14 @@ internal import InflightConcurrency
 extension Experiment {
     /// A string written by two tasks, in ten setups of queues.
     static let string = Experiment(
-        name: "string", title: "A string that two tasks write",
+        name: "string", title: "A string written by two tasks",
         lookAt: """
-            The usual string and the guarded one are written with the same letters. Where the queues let two write at once, \
-            the usual one loses letters, or the process its life.
+            Both tasks write their letters to a plain string and to a guarded one. If the queues let both write at once, \
+            the plain one loses letters, or the process crashes.
             """,
         platform: """
-            As on Apple's systems: a Swift string is no place for two writers. A match where nothing promises one is luck. \
-            Each set-up runs in a process of its own, because the memory may be damaged.
+            As on Apple's systems: a Swift string is not thread-safe. A match without exclusive access is luck. Each \
+            set-up runs in its own process, because it may corrupt the memory.
             """
     ) { stage throws(LabError) in
         var rows: [[String]] = []
@@ -29,18 +29,18 @@ extension Experiment {
         return [
             Scene(
                 "Ten set-ups, one after the other", recording,
-                table: Table(columns: ["queues", "exclusive", "usual", "guarded", "verdict"], rows: rows),
+                table: Table(columns: ["queues", "exclusive", "plain", "guarded", "verdict"], rows: rows),
                 findings: [
                     "\(broken) of \(StringSetup.allCases.count) without a match; the guarded string lost "
-                        + (isLost ? "letters, which must not be." : "nothing.")
+                        + (isLost ? "letters, which is a bug." : "nothing.")
                 ], hasFailed: isLost)
         ]
     }
 
     /// The letters that each guard loses, and its cost.
     static let guards = Experiment(
-        name: "guards", title: "Guards, and what they cost",
-        lookAt: "Four tasks write into one string. How long is each guard's span, and what is lost?",
+        name: "guards", title: "Guards and their costs",
+        lookAt: "Four tasks write to one string. How long does each guard take? Are letters lost?",
         platform: """
             The lock is a pthread mutex, which the thread sanitizer understands on Linux; Synchronization.Mutex and \
             .barrier look like races to it.
@@ -63,7 +63,7 @@ extension Experiment {
             Scene(
                 "Four tasks, 5000 letters each, one guard after the other", recorder.recording,
                 table: Table(columns: ["guard", "written", "lost", "cost of each"], rows: rows),
-                findings: ["The guards lost \(isLost ? "letters, which must not be." : "nothing.")"], hasFailed: isLost)
+                findings: ["The guards lost \(isLost ? "letters, which is a bug." : "nothing.")"], hasFailed: isLost)
         ]
     }
 }
@@ -76,7 +76,7 @@ extension Experiment {
         var lost = "0"
         for _ in 1...5 where lost == "0" {
             let outcome = try stage.children.run("string", [setup.rawValue], patience: stage.patience)
-            let usual = Recording(events: outcome.events).values["usual"]
+            let usual = Recording(events: outcome.events).values["plain"]
             lost = usual.map { "\(written - $0)" } ?? "all: \(outcome.ending.short)"
         }
         return ["none, in a child process", "\(written)", lost, ""]
@@ -96,11 +96,11 @@ private struct StringVerdict {
             guarded = "\(length)"
             isGuardBroken = length != expected
         }
-        if let length = values["usual"] { usual = "\(length)" }
+        if let length = values["plain"] { usual = "\(length)" }
         switch (ending, values["match"]) {
         case (_, 1?): text = "match"
         case (_, 0?):
-            let lost = expected - (values["usual"] ?? 0)
+            let lost = expected - (values["plain"] ?? 0)
             text = lost > 0 ? "no match: \(lost) lost" : "no match: order"
         default: text = "no match: \(ending.short)"
         }

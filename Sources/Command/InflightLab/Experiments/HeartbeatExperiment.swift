@@ -6,10 +6,10 @@ extension Experiment {
     /// A heartbeat on the main queue, while a download blocks it, and while it does not.
     static let heartbeat = Experiment(
         name: "heartbeat", title: "A heartbeat on the main queue",
-        lookAt: "The heart beats on the main queue. Where does it stop, and for how long?",
+        lookAt: "A timer ticks on the main queue. When does it stop, and for how long?",
         platform: """
-            The main queue is served by Foundation's run loop on the main thread here, by way of an eventfd. A program that \
-            calls dispatchMain() instead gives its main thread up: the main queue is then served by others, one at a time.
+            Here Foundation's run loop serves the main queue on the main thread, through an eventfd. A program that calls \
+            dispatchMain() instead ends its main thread: other threads then serve the main queue, one at a time.
             """
     ) { stage throws(LabError) in
         [try Self.beats(stage, isBlocked: true), try Self.beats(stage, isBlocked: false)]
@@ -48,7 +48,7 @@ extension Experiment {
                 recorder.span(main, "bytes") { received.withLock { $0 = (try? result.get().body.count) ?? 0 } }
                 done.signal()
             }
-            // The server does not finish before the heart has beaten twice more.
+            // The server does not finish before the timer has ticked twice more.
             let isAsked = source.waitForRequests(1, patience: stage.patience)
             let isAlive = isAsked && heart.waitForBeats(2, patience: stage.patience)
             source.open("alive")

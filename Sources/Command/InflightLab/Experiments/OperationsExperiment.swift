@@ -5,13 +5,13 @@ internal import Inflight
 extension Experiment {
     /// An operation that waits on a semaphore, beside `LoadOperation`.
     static let operations = Experiment(
-        name: "operations", title: "Operations that wait, and operations that do not",
+        name: "operations", title: "Blocking and asynchronous operations",
         lookAt:
-            "Six loads in one OperationQueue with room for six. How many are under way at once, and on how many threads?",
+            "Six loads in one OperationQueue with six slots. How many are in flight at once, and on how many threads?",
         platform: """
-            An OperationQueue's threads come from the pool, which has few (see concurrent). Operations that wait use it up, \
-            and the callbacks that they wait for need a thread of it too: nothing ends before it has grown, by one a second. \
-            On Apple's systems it grows as soon as its threads sleep, up to 64.
+            An OperationQueue's threads come from the pool, which has few (see concurrent). Operations that wait use them \
+            up, and their callbacks need a thread, too: nothing ends before the pool has grown, by one thread a second. On \
+            Apple's systems it grows as soon as its threads sleep, up to 64.
             """
     ) { stage throws(LabError) in
         [try Self.waiting(stage), try Self.loading(stage)]
@@ -53,9 +53,9 @@ extension Experiment {
         return Scene(
             "Each operation waits on a semaphore", recording,
             findings: [
-                "\(recording.mostAtOnce(recording.spans)) under way at once at most, each on a thread that stood still: "
+                "At most \(recording.mostAtOnce(recording.spans)) in flight at once, each blocking a thread: "
                     + "\(Phrase.threads(recording.threads(recording.spans))), and \(Milliseconds.text(recording.duration)) "
-                    + "for what takes \(Milliseconds.text(stage.units(3).saturatedNanoseconds))."
+                    + "instead of \(Milliseconds.text(stage.units(3).saturatedNanoseconds))."
             ])
     }
 
@@ -85,7 +85,7 @@ extension Experiment {
         return Scene(
             "Each operation is a LoadOperation", recording,
             findings: [
-                "\(recording.mostAtOnce(recording.spans)) under way at once, and no thread stood still for them: "
+                "\(recording.mostAtOnce(recording.spans)) in flight at once, and they blocked no thread: "
                     + "\(Milliseconds.text(recording.duration))."
                     + (threads.map {
                         " This process had \(Phrase.threads($0)) then, the server's and idle ones included."

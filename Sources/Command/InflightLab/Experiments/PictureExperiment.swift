@@ -5,11 +5,11 @@ internal import InflightConcurrency
 extension Experiment {
     /// An image loaded in four ways.
     static let picture = Experiment(
-        name: "picture", title: "A picture loaded in four ways",
-        lookAt: "The picture is the same. Which threads stand still until it is there?",
+        name: "picture", title: "An image loaded in four ways",
+        lookAt: "The image is the same. Which threads are blocked until it arrives?",
         platform: """
-            URLSession is slow here and Data(contentsOf:) goes through it, so that the blocking ways read the socket \
-            themselves. The engine waits with one thread for all its loads, however many they are.
+            URLSession is slow here, and Data(contentsOf:) uses it, so the blocking ways read the socket themselves. The \
+            engine waits for all of its loads on one thread.
             """
     ) { stage throws(LabError) in
         try PictureWay.allCases.map { way throws(LabError) in try way.scene(stage) }
@@ -46,12 +46,12 @@ private enum PictureWay: CaseIterable {
         let shown = Guarded(-1)
         let done = DispatchSemaphore(value: 0)
         let show: @Sendable (PixelBuffer?) -> Void = { pixels in
-            recorder.span(Self.main, "shows it") {
+            recorder.span(Self.main, "displays") {
                 shown.withLock { $0 = pixels.map { LabPictures.number(of: $0) } ?? -1 }
             }
             done.signal()
         }
-        recorder.mark("caller", "asks")
+        recorder.mark("caller", "load")
         start(pipeline, source, recorder, show)
         recorder.span("caller", "goes on") { stage.rest() }
         done.wait()
@@ -62,7 +62,7 @@ private enum PictureWay: CaseIterable {
             title, recording,
             findings: [
                 blocked.isEmpty
-                    ? "No thread of the program stood still." : "A thread stood still for \(Milliseconds.text(time))."
+                    ? "No thread of the program was blocked." : "A thread was blocked for \(Milliseconds.text(time))."
             ], hasFailed: shown.withLock { $0 } != Self.wanted)
     }
 

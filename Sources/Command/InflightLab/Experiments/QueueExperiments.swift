@@ -5,11 +5,10 @@ extension Experiment {
     /// Global queues by quality of service.
     static let qualities = Experiment(
         name: "qos", title: "Global queues by quality of service",
-        lookAt: "The least important is submitted first. When does each begin, and who keeps its processor?",
+        lookAt: "The lowest class is submitted first. When does each begin, and which keeps its processor?",
         platform: """
-            Here a quality of service is the nice value of the queue's threads, told in the table: it divides the processors \
-            where they are short, and orders nothing. Without the right to lower it (root has it), the two \
-            highest stay at 0.
+            Here a quality of service is the nice value of the queue's threads, shown in the table: it divides scarce \
+            processors, and orders nothing. Without the right to lower it (root has it), the two highest stay at 0.
             """
     ) { stage throws(LabError) in
         let classes: [(String, DispatchQoS.QoSClass)] = [
@@ -38,7 +37,7 @@ extension Experiment {
         }
         return [
             Scene(
-                "Two computations on each of five queues, submitted from the bottom to the top", recording,
+                "Two computations on each of five queues, submitted lowest class first", recording,
                 table: Table(columns: ["quality of service", "nice", "first began", "last ended"], rows: rows))
         ]
     }
@@ -46,10 +45,10 @@ extension Experiment {
     /// `sync` against `async`.
     static let syncAndAsync = Experiment(
         name: "sync-async", title: "sync against async",
-        lookAt: "Where does the caller wait? And which thread runs what is called with sync?",
+        lookAt: "Where does the caller wait? Which thread runs the work passed to sync?",
         platform: """
-            As on Apple's systems, sync runs its work on the caller's own thread where that can be; only the main queue's \
-            work waits for the main thread.
+            As on Apple's systems, sync runs its work on the caller's own thread if possible; only the main queue's work \
+            waits for the main thread.
             """
     ) { stage throws(LabError) in
         [true, false].map { isSync in
@@ -70,8 +69,8 @@ extension Experiment {
             let isOwn = recording.threads(recording.spans(on: "queue") + recording.spans(on: "caller")) == 1
             let finding =
                 isOwn
-                ? "One thread ran all of it: the caller's own."
-                : "The caller went on at once; another thread did the work."
+                ? "The caller's own thread ran everything."
+                : "async returned at once; another thread did the work."
             return Scene(
                 isSync ? "queue.sync, three times" : "queue.async, three times", recording, findings: [finding])
         }
@@ -80,11 +79,10 @@ extension Experiment {
     /// A private serial queue.
     static let serial = Experiment(
         name: "serial", title: "A private serial queue",
-        lookAt:
-            "Tasks of two submitters: in which order do they run, and does one ever begin before another has ended?",
+        lookAt: "Two submitters add tasks. In which order do they run? Does one begin before another has ended?",
         platform: """
-            A serial queue of one's own gets a thread beyond the pool's limit where it needs one, so that many serial queues \
-            are many threads. The thread may change from task to task; the order never does.
+            A private serial queue gets a thread beyond the pool's limit if it needs one, so many serial queues take many \
+            threads. The thread may change from task to task; the order never does.
             """
     ) { stage throws(LabError) in
         let recorder = Recorder(tracks: ["submitters", "serial queue"])
@@ -105,7 +103,7 @@ extension Experiment {
             Scene(
                 "Six tasks", recording,
                 findings: [
-                    "They ran \(isOrdered ? "in the order of submission" : "in another order than they were submitted"), "
+                    "They ran \(isOrdered ? "in the order of submission" : "out of order"), "
                         + "\(recording.mostAtOnce(spans)) at a time, on \(Phrase.threads(recording.threads(spans)))."
                 ], hasFailed: !isOrdered || recording.mostAtOnce(spans) != 1)
         ]
@@ -115,10 +113,10 @@ extension Experiment {
     static let priorities = Experiment(
         name: "priorities", title: "Serial queues with priorities, and asyncAfter",
         lookAt:
-            "Two serial queues of different importance share the processors; then: what comes first, the deadline or the call?",
+            "Two serial queues of different priority share the processors. Does asyncAfter order by deadline or by call?",
         platform: """
-            The importance is a nice value (see qos): the background queue goes on, only slower where processors are short. \
-            A deadline is the earliest moment, never the exact one; there are no timer classes that put them off here.
+            The priority is a nice value (see qos): the background queue continues, only slower if processors are scarce. \
+            A deadline is the earliest time, never the exact one; there are no timer classes that delay it here.
             """
     ) { stage throws(LabError) in
         [Self.twoPriorities(stage), Self.deadlines(stage)]
@@ -139,7 +137,7 @@ extension Experiment {
         return Scene(
             "Four computations on each of two serial queues", recording,
             findings: [
-                "Each queue kept its own order. Background was done after \(Milliseconds.text(ends[0])), userInitiated "
+                "Each queue kept its own order. Background ended after \(Milliseconds.text(ends[0])), userInitiated "
                     + "after \(Milliseconds.text(ends[1]))."
             ])
     }
@@ -171,17 +169,17 @@ extension Experiment {
             "asyncAfter in 5, 1 and 3 units of time, then a plain async", recording,
             findings: [
                 "They ran in this order: \(spans.map(\.label).joined(separator: ", ")); "
-                    + (isEarly ? "one too early, which must not be." : "none before its time.")
+                    + (isEarly ? "one too early, which is a bug." : "none too early.")
             ], hasFailed: isEarly)
     }
 
     /// Concurrent queues.
     static let concurrent = Experiment(
         name: "concurrent", title: "Concurrent queues",
-        lookAt: "How many run at once? What does the barrier keep apart? And when do eight sleepers begin?",
+        lookAt: "How many run at once? What does the barrier separate? When do eight sleeping tasks begin?",
         platform: """
-            The pool has about as many threads as there are processors. Where its threads sleep, it grows by one in about a \
-            second, not at once: eight tasks that wait for something keep everybody else waiting.
+            The pool has about as many threads as there are processors. While its threads sleep, it grows by only one \
+            about every second: eight tasks that wait for something delay all other work.
             """
     ) { stage throws(LabError) in
         [Self.barrier(stage), Self.sleepers(stage)]
@@ -217,10 +215,10 @@ extension Experiment {
         let writer = recording.spans(on: "barrier")
         let isAlone = !readers.contains { reader in writer.contains { $0.overlaps(reader) } }
         return Scene(
-            "Four readers, and a barrier in their middle", recording,
+            "Four readers, with a barrier in the middle", recording,
             findings: [
                 "\(recording.mostAtOnce(readers)) readers ran at once; the barrier ran "
-                    + (isAlone ? "alone." : "beside a reader, which must not be.")
+                    + (isAlone ? "alone." : "beside a reader, which is a bug.")
             ], hasFailed: !isAlone)
     }
 
@@ -236,7 +234,7 @@ extension Experiment {
         return Scene(
             "Eight tasks that sleep", recording,
             findings: [
-                "\(recording.mostAtOnce(recording.spans)) at once at most, on "
+                "At most \(recording.mostAtOnce(recording.spans)) at once, on "
                     + "\(Phrase.threads(recording.threads(recording.spans)))."
             ])
     }
@@ -244,9 +242,8 @@ extension Experiment {
     /// Queues that start inactive.
     static let inactive = Experiment(
         name: "inactive", title: "Queues that start inactive",
-        lookAt: "Nothing runs before activate(). And a concurrent queue can be given a serial target until then.",
-        platform:
-            "As on Apple's systems: an inactive queue that is let go of before it was activated stops the program."
+        lookAt: "Nothing runs before activate(). Until then, a concurrent queue can get a serial target.",
+        platform: "As on Apple's systems: releasing a queue that is still inactive stops the program."
     ) { stage throws(LabError) in
         [false, true].map { hasTarget in
             let recorder = Recorder(tracks: ["caller", "queue"])
@@ -267,8 +264,8 @@ extension Experiment {
             return Scene(
                 hasTarget ? "Concurrent, with a serial target set while it was inactive" : "Concurrent", recording,
                 findings: [
-                    "\(waited ? "None" : "Some") began before activate(); then "
-                        + "\(recording.mostAtOnce(recording.spans(on: "queue"))) ran at once at most."
+                    "\(waited ? "None" : "Some") began before activate(); then at most "
+                        + "\(recording.mostAtOnce(recording.spans(on: "queue"))) ran at once."
                 ], hasFailed: !waited)
         }
     }

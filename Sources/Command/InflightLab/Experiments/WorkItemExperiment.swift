@@ -5,7 +5,7 @@ extension Experiment {
     /// Work items: enforced quality of service, cancel, notify, one item on two queues.
     static let workItems = Experiment(
         name: "work-items", title: "Work items",
-        lookAt: "What does a cancel reach? When is notify called? And does an item mind two queues?",
+        lookAt: "What does cancel stop? When is notify called? Can one item run on two queues?",
         platform: """
             An enforced quality of service changes nothing here: the item runs with the nice value of its queue's thread. \
             On Apple's systems it would be raised.
@@ -65,10 +65,10 @@ extension Experiment {
         let recording = recorder.recording
         let began = recording.spans(on: "queue").map(\.label)
         return Scene(
-            "Both are cancelled: one runs already, the other waits", recording,
+            "Both are cancelled: one is running, the other queued", recording,
             findings: [
-                "The one that ran went on to its end; it has to look at isCancelled itself. The one that waited "
-                    + (began.contains("second") ? "ran all the same." : "never began.")
+                "The running item continued; it has to check isCancelled itself. The queued item "
+                    + (began.contains("second") ? "ran anyway." : "never began.")
             ], hasFailed: began != ["first"])
     }
 
@@ -102,8 +102,8 @@ extension Experiment {
         return Scene(
             "One item on two serial queues", recording,
             findings: [
-                "It ran \(recording.spans.count) times, \(recording.mostAtOnce(recording.spans)) at once: being one item "
-                    + "guards nothing."
+                "It ran \(recording.spans.count) times, \(recording.mostAtOnce(recording.spans)) at once: an item "
+                    + "is not a lock."
             ])
     }
 }

@@ -15,7 +15,7 @@ enum LabPictures {
         do throws(LoadError) {
             return try codecs.encode(pixels, options: EncodeOptions(format: .png)).array
         } catch {
-            throw LabError("A picture for the experiment cannot be made: \(error.message)")
+            throw LabError("Cannot create an image for the experiment: \(error.message)")
         }
     }
 
@@ -32,7 +32,7 @@ enum LabPictures {
         do throws(LoadError) {
             return try ImagePipeline(configuration: configuration)
         } catch {
-            throw LabError("The engine cannot be made: \(error.message)")
+            throw LabError("Cannot create the engine: \(error.message)")
         }
     }
 }

@@ -97,7 +97,7 @@ private final class SourceLoop: @unchecked Sendable {
         guard listener >= 0, isOpen, unsafe pipe(&ends) == 0 else {
             let code = errno
             if listener >= 0 { close(listener) }
-            throw LabError("No port of 127.0.0.1 can be listened on (error \(code)); the experiment needs one.")
+            throw LabError("Cannot listen on a port of 127.0.0.1 (error \(code)). The experiment needs one.")
         }
         port = UInt16(bigEndian: address.sin_port)
         wake = (ends[0], ends[1])
