@@ -77,7 +77,7 @@ extension ContractModel {
         return level
     }
 
-    /// Records the levels. A queued job that reaches a level is placed behind the others of that level.
+    /// Records the levels. A queued job that reaches a level is placed after the others of that level.
     func noteLevels() {
         for job in live where jobs[job].stage == 0 && jobs[job].state == .wanting {
             let level = level(of: job)

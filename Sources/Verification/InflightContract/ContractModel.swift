@@ -1,7 +1,7 @@
 public import InflightCore
 
 /// The contract as a reference model. It receives the calls of callers and the observations of callers, transport and
-/// decoder, and reports the rule that is broken.
+/// decoder, and reports the violated rule.
 ///
 /// It is written from the contract, uses only the engine's public names, and is as simple as possible: subscribers are
 /// found by a search through all tasks. Calls are reported before they are made, the engine's actions when seen.

@@ -29,7 +29,7 @@ public struct EventModel: Sendable {
 
     private var tasks: [ImagePipeline.Event.TaskNumber: Task] = [:]
     private var jobs: [ImagePipeline.Event.JobNumber: Job] = [:]
-    /// A description of the first rule that was broken.
+    /// A description of the first violated rule.
     public private(set) var problem: String?
 
     public init() {}
