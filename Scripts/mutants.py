@@ -72,7 +72,7 @@ def simulator(copy, mutant):
     build("--package-path", copy, "--product", "inflight-simulate")
     count = SCHEDULES if mutant else 500
     done = run(copy / ".build/debug/inflight-simulate", "--count", count, "--threads", 1, "--standstill", 10)
-    found = re.search(r"^seed (\d+) (?:breaks a rule|stands still): (contract \d+: .*)$", done.stdout, re.MULTILINE)
+    found = re.search(r"^seed (\d+) (?:violates a rule|stalls): (contract \d+: .*)$", done.stdout, re.MULTILINE)
     if not found and done.returncode < 0:
         return True, f"crashed with signal {-done.returncode}"
     return bool(found), f"schedule {found[1]}: {found[2]}" if found else f"nothing in {count} schedules"

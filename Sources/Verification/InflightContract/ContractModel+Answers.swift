@@ -51,10 +51,10 @@ extension ContractModel {
             .min { isBefore($0, $1) } ?? wanting.first
         guard let job = best else {
             exchanges.append(ExchangeRecord(serial: serial, job: -1, origin: origin))
-            return broken(7, "exchange \(serial) for resource \(resource) was started, but nobody waits for one")
+            return broken(7, "exchange \(serial) for resource \(resource) was started without a queued job")
         }
         if Int(priority.rawValue) != level(of: job) {
-            broken(7, "a fetch was started with priority \(priority); those who wait for it want \(level(of: job))")
+            broken(7, "a fetch was started at priority \(priority), but its subscribers have \(level(of: job))")
         }
         store.receivers[receiver] = job
         startedExchanges += 1
@@ -70,11 +70,11 @@ extension ContractModel {
         exchanges[index].serial = serial
         exchanges[index].requestTime = wallTime
         exchanges[index].judgement = .none
-        guard isLive(job) else { return broken(7, "exchange \(serial) was started, but nobody waits for one") }
+        guard isLive(job) else { return broken(7, "exchange \(serial) was started without a live job") }
         checkProof(hasCredentials, of: job)
         let expected = self.conditions(of: job)
         if conditions != expected {
-            broken(7, "exchange \(serial) asks with \(conditions), and should with \(expected)")
+            broken(7, "exchange \(serial) was sent with \(conditions), expected \(expected)")
         }
         if !jobs[job].wasSent, jobs[job].failedTries == 0 {
             let origin = jobs[job].origin
@@ -339,7 +339,7 @@ extension ContractModel {
 
     private func breaks(_ job: Int, _ code: LoadError.Code, _ record: ExchangeRecord, _ index: Int) {
         if code == .cancelled {
-            return broken(7, "exchange \(record.serial) was stopped, though somebody waits for it")
+            return broken(7, "exchange \(record.serial) was stopped although its job has subscribers")
         }
         if isReading(job), let copy = request(of: job).standIn(jobs[job].found, now: wallTime) {
             // The failed response does not remove the copy that replaces it.
@@ -430,7 +430,7 @@ extension ContractModel {
         return JobRecord.Part(copy: copy, delivery: record.delivery)
     }
 
-    /// Jobs whose backoff ends now want a slot again.
+    /// Jobs whose backoff ends now are queued again.
     public func wakes() {
         for job in live where jobs[job].state == .asleep && jobs[job].wakesAt <= now { wantsPlace(job, ahead: true) }
     }

@@ -52,7 +52,7 @@ extension ContractModel {
             let total = jobs[found].wish.totalTime
             if total == 0 || now - began < total || found >= jobsThen { job = nil }
         } else if job == nil, !isCancelled, isOutermost {
-            broken(7, "willSend was asked about resource \(question.resource), but nobody waits for it")
+            broken(7, "willSend was called for resource \(question.resource) without a queued job")
         }
         if let job {
             checkProof(question.hasCredentials, of: job)
@@ -79,7 +79,7 @@ extension ContractModel {
             exchanges[index].isSecond = true
             exchanges[index].call = lastCall
         } else {
-            if lateQuestions == 0 { broken(7, "willSend was asked again without a 401") }
+            if lateQuestions == 0 { broken(7, "willSend was called again without a 401") }
             lateQuestions -= 1
             takePlace(
                 ExchangeRecord(serial: -1, job: -1, origin: question.origin, call: lastCall, isSecond: true))
@@ -108,15 +108,15 @@ extension ContractModel {
         exchanges[index].isCancelled = true
         let job = exchanges[index].job
         if job >= 0, isLive(job), !isLate(job) {
-            broken(7, "a hook or a source was cancelled, though somebody waits for it")
+            broken(7, "a hook or a source was cancelled although its job has subscribers")
         }
     }
 
-    /// The Swift task in which `didReceive` judges a response is cancelled.
+    /// The Swift task in which `didReceive` runs is cancelled.
     public func questionIsCancelled(exchange serial: Int) {
         guard let job = exchanges.first(where: { $0.serial == serial })?.job, job >= 0, isLive(job), !isLate(job)
         else { return }
-        broken(7, "didReceive was cancelled, though somebody waits for exchange \(serial)")
+        broken(7, "didReceive was cancelled although exchange \(serial) has subscribers")
     }
 
     /// Returns whether the total time of an exchange's job has elapsed.
@@ -132,8 +132,8 @@ extension ContractModel {
 
     /// A receiver has received the head of a response, which may be paused for `didReceive` now.
     public func heardHead(exchange serial: Int, waits: Bool, isToWait: Bool) {
-        if waits && !isToWait { broken(7, "exchange \(serial) was paused, though nothing is to be asked about it") }
-        if !waits && isToWait { broken(7, "didReceive was not asked about exchange \(serial)") }
+        if waits && !isToWait { broken(7, "exchange \(serial) was paused without a call of didReceive") }
+        if !waits && isToWait { broken(7, "didReceive was not called for exchange \(serial)") }
     }
 
     // MARK: Sources
@@ -144,7 +144,7 @@ extension ContractModel {
         startedExchanges += 1
         let job = isCancelled ? nil : wanting(.picture, resource, nil, isRedirected: false, origin: 2)
         if job == nil, !isCancelled, isOutermost {
-            broken(7, "source \(resource) was asked, but nobody waits for it")
+            broken(7, "source \(resource) was called without a queued job")
         }
         if let job { begin(job, at: now) }
         takePlace(ExchangeRecord(serial: -1, job: job ?? -1, origin: 2, call: lastCall))
@@ -223,8 +223,8 @@ extension ContractModel {
             tokens.lastMaking += 1
             return tokens.lastMaking
         }
-        if case .good(let token) = tokens.state { broken(7, "a token is made, though token \(token) is good") }
-        if case .making(let other) = tokens.state { broken(7, "a token is made, though making \(other) is under way") }
+        if case .good(let token) = tokens.state { broken(7, "a token is created although token \(token) is valid") }
+        if case .making(let other) = tokens.state { broken(7, "a token is created during creation \(other)") }
         tokens.lastMaking += 1
         tokens.state = .making(tokens.lastMaking)
         return tokens.lastMaking
@@ -246,11 +246,11 @@ extension ContractModel {
 
     /// An exchange is sent without the changes of `willSend`, or with those for another URL.
     public func wasSentUnchanged(_ serial: Int) {
-        broken(8, "exchange \(serial) goes out without what willSend has put in for its URL alone")
+        broken(8, "exchange \(serial) was sent without the changes of willSend for its URL")
     }
 
     /// A caller got a response whose status is neither that of its exchange nor the one that `didReceive` gave it.
     public func gotStatus(_ status: Int, not expected: Int, exchange serial: Int) {
-        if status != expected { broken(8, "exchange \(serial) was answered \(expected), and its caller got \(status)") }
+        if status != expected { broken(8, "exchange \(serial) has status \(expected), but its caller got \(status)") }
     }
 }

@@ -43,7 +43,7 @@ extension ContractModel {
     func checkCircuit(_ job: Int) {
         guard let circuit = circuits[jobs[job].origin], circuit.isOpen, circuit.probe != job else { return }
         guard bounds.waitsWhileOpen, circuit.probe < 0, now >= circuit.until else {
-            return broken(11, "a fetch begins at origin \(jobs[job].origin), whose circuit is open")
+            return broken(11, "a fetch was started at origin \(jobs[job].origin), whose circuit is open")
         }
         circuits[jobs[job].origin]?.probe = job
     }

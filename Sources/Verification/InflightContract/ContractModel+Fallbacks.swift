@@ -32,12 +32,12 @@ extension ContractModel {
         func mayAsk(_ task: Int) -> Bool {
             tasks[task].fallsOn == thread && nextFallback(of: task)?.resource == resource
         }
-        // A task that never had a job falls inside the call that requests it. That call may be further down this
-        // thread's stack than the event in which other tasks fall.
+        // A task that never had a job fails inside the call that requests it. That call may be further down this
+        // thread's stack than the event in which other tasks fail.
         let index =
             falling.lastIndex { mayAsk($0) && !tasks[$0].wasTaken } ?? falling.firstIndex { mayAsk($0) }
         guard let index else {
-            broken(7, "resource \(resource) is asked for in the place of another by nobody")
+            broken(7, "resource \(resource) was requested as a fallback without a failed task")
             return -1
         }
         let task = falling.remove(at: index)

@@ -132,20 +132,20 @@ extension ContractModel {
         case (.loading(let task), .loading(let progress)):
             let received = progress?.receivedBytes ?? -1
             if received != tasks[task].heard {
-                broken(5, "loader \(number) shows \(received) bytes, and has heard of \(tasks[task].heard)")
+                broken(5, "loader \(number) shows \(received) bytes, expected \(tasks[task].heard)")
             }
         case (.loaded(let exchange), .loaded(let image)):
             if content(image.pixels).exchange != exchange {
-                broken(7, "loader \(number) shows what another exchange than \(exchange) gave")
+                broken(7, "loader \(number) shows the image of another exchange than \(exchange)")
             }
         case (.failed(let code), .failed(let error)) where error.code == code: break
-        default: broken(3, "loader \(number) shows \(state.name), and should show \(loaders[number].state)")
+        default: broken(3, "loader \(number) is \(state.name), expected \(loaders[number].state)")
         }
     }
 
     /// The loader's image was read: the loaded one, the placeholder, or the failure image.
     public func loader(_ number: Int, hasRightPicture: Bool) {
-        if !hasRightPicture { broken(8, "loader \(number) has another picture than its state says") }
+        if !hasRightPicture { broken(8, "the image of loader \(number) does not match its state") }
     }
 
     /// The loader's handler is called.
@@ -153,11 +153,11 @@ extension ContractModel {
     /// - Returns: the task that the call concerns.
     public func handlerBegins(_ number: Int, at place: Place) -> Int? {
         if place.queue != loaders[number].queue {
-            broken(1, "loader \(number) calls on queue \(place.queue), not on queue \(loaders[number].queue)")
+            broken(1, "loader \(number)'s handler runs on queue \(place.queue), not \(loaders[number].queue)")
         }
-        if place.using == number { broken(2, "loader \(number) calls inside a call of its owner") }
+        if place.using == number { broken(2, "loader \(number)'s handler runs inside a call of its owner") }
         guard case .loading(let task) = loaders[number].state else {
-            broken(4, "loader \(number) calls, though nothing is under way")
+            broken(4, "loader \(number)'s handler runs, but no load is in flight")
             return nil
         }
         return task
@@ -180,7 +180,7 @@ extension ContractModel {
         loaders[number].handlers -= 1
         let queue = loaders[number].queue
         if place.queue == queue || place.dropping == queue || place.using == number { return }
-        broken(10, "what the handler of loader \(number) captured was released on queue \(place.queue)")
+        broken(10, "the captures of loader \(number)'s handler were released on queue \(place.queue)")
     }
 
     func checkLoadersAtEnd() {
@@ -193,10 +193,10 @@ extension ContractModel {
 extension ImageLoader.State {
     fileprivate var name: String {
         switch self {
-        case .idle: "nothing"
-        case .loading: "progress"
-        case .loaded: "a picture"
-        case .failed(let error): "\(error.code)"
+        case .idle: "idle"
+        case .loading: "loading"
+        case .loaded: "loaded"
+        case .failed(let error): "failed(\(error.code))"
         }
     }
 }

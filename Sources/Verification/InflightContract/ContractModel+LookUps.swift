@@ -39,7 +39,7 @@ struct StoreRecord {
     }
 
     var copies: [Int64: StoredCopy] = [:]
-    /// Jobs that are to look up, in order.
+    /// Jobs with a queued lookup, in order.
     var waiting: [Int] = []
     var lookUps: [LookUp] = []
     var lastNumber = 0
@@ -89,7 +89,7 @@ extension ContractModel {
     public func looksUp(_ key: String) -> Int {
         store.lastNumber += 1
         let job = nextToLook(key)
-        if job == nil { broken(7, "the store is asked for \(key), and nobody waits for it") }
+        if job == nil { broken(7, "\(key) was looked up without a job") }
         store.lookUps.append(StoreRecord.LookUp(number: store.lastNumber, job: job ?? -1, time: wallTime))
         return store.lastNumber
     }
@@ -104,7 +104,7 @@ extension ContractModel {
         }?.job
         if let reading, next == nil || store.isChanging(key) { return reading }
         guard let next else { return nil }
-        if store.isChanging(key) { broken(12, "the store is asked for \(key) while that changes") }
+        if store.isChanging(key) { broken(12, "\(key) was looked up during a write") }
         return store.waiting.remove(at: next)
     }
 
@@ -121,7 +121,7 @@ extension ContractModel {
         let found = ids.compactMap { store.copies[$0] }
         let expected = Set(store.copies.values.filter { $0.key == key }.map(\.id))
         if expected != Set(ids) {
-            broken(12, "stored under \(key) is \(ids.sorted()), and should be \(expected.sorted())")
+            broken(12, "\(ids.sorted()) are stored under \(key), expected \(expected.sorted())")
         }
         store.lookUps[index].found = found
         let job = store.lookUps[index].job
@@ -139,7 +139,7 @@ extension ContractModel {
         if chosen != wanted?.id {
             broken(
                 12,
-                "for resource \(jobs[job].wish.resource) copy \(chosen ?? -1) is read, and should be \(wanted?.id ?? -1)"
+                "copy \(chosen ?? -1) is read for resource \(jobs[job].wish.resource), expected \(wanted?.id ?? -1)"
             )
         }
     }
@@ -255,7 +255,7 @@ extension ContractModel {
         jobs[job].state = .running
         (jobs[job].conditions, jobs[job].offered, jobs[job].part) = (Conditions(), [], nil)
         guard let index = exchanges.firstIndex(where: { $0.job == job }) else {
-            return broken(11, "a fetch goes on without its place")
+            return broken(11, "a fetch continues without a slot")
         }
         exchanges[index].serial = -1
         exchanges[index].isHeld = false
@@ -269,11 +269,11 @@ extension ContractModel {
     /// A consumer of events receives a stale image.
     public func hearsStale(_ task: Int, _ content: Content) {
         if tasks[task].phase == .cancelled || tasks[task].phase == .gone {
-            return broken(4, "task \(task) was cancelled, and is given what is stale")
+            return broken(4, "task \(task) received a stale image after cancel()")
         }
-        if tasks[task].stale < 0 { broken(5, "task \(task) is given what is stale, and nothing like it is there") }
+        if tasks[task].stale < 0 { broken(5, "task \(task) received an unexpected stale image") }
         if content.exchange != tasks[task].stale {
-            broken(7, "task \(task) is given \(content.exchange), and stale is \(tasks[task].stale)")
+            broken(7, "task \(task) received stale image \(content.exchange), expected \(tasks[task].stale)")
         }
         tasks[task].stale = -1
         checkVersion(content, task)
@@ -283,19 +283,19 @@ extension ContractModel {
     public func hears(_ task: Int, isStale: Bool) {
         guard bounds.hasStore, case .content = tasks[task].outcome, tasks[task].phase == .told else { return }
         if isStale != tasks[task].isStale {
-            broken(7, "task \(task) is told that what it gets is \(isStale ? "stale" : "fresh"), which is wrong")
+            broken(7, "the result of task \(task) is wrongly marked as \(isStale ? "stale" : "fresh")")
         }
     }
 
     /// Checks that all bytes are of one version, and of the right one.
     func checkVersion(_ content: Content, _ task: Int) {
         guard bounds.hasStore, tasks[task].wish.source == .none else { return }
-        if content.version < 0 { broken(12, "task \(task) got bytes of several versions, or damaged ones") }
+        if content.version < 0 { broken(12, "task \(task) received bytes of several versions, or corrupt ones") }
         guard let copy = store.deliveries[content.exchange] else {
-            return broken(12, "task \(task) got what nobody has answered")
+            return broken(12, "task \(task) received content without a response")
         }
         if tasks[task].wish.kind != .header, copy.head.version != content.version {
-            broken(12, "task \(task) got version \(content.version), and was to get \(copy.head.version)")
+            broken(12, "task \(task) received version \(content.version), expected \(copy.head.version)")
         }
     }
 }

@@ -8,7 +8,7 @@ extension ContractModel {
         handed += 1
         // Bodies that spill to files use the executor too, one at a time.
         let most = bounds.decodes + (bounds.bodyBytes == nil ? 0 : 1)
-        if handed > most { broken(11, "\(handed) decodes were handed over at once") }
+        if handed > most { broken(11, "\(handed) decodes were dispatched at once") }
         let next = live.filter { jobs[$0].stage > 0 && jobs[$0].state == .wanting && !jobs[$0].isHanded }
         if let job = next.max(by: { level(of: $0) < level(of: $1) }) { jobs[job].isHanded = true }
     }
@@ -33,7 +33,7 @@ extension ContractModel {
     public func decodeBegins() {
         decoding += 1
         if decoding > bounds.decodesInMemory {
-            broken(11, "\(decoding) decodes are under way, and there is memory for \(bounds.decodesInMemory)")
+            broken(11, "\(decoding) decodes are running, but there is memory for \(bounds.decodesInMemory)")
         }
     }
 
@@ -56,19 +56,19 @@ extension ContractModel {
                 && (policy == nil || wish.policy == policy)
                 && (stage < 2 || wish.first == content.first) && (stage < 3 || wish.second == content.second)
         }
-        // Images in memory are processed per cache policy. Work that was handed over begins first, by priority.
+        // Images in memory are processed per cache policy. Dispatched work begins first, by priority.
         let ready = alike.filter { jobs[$0].state == .wanting }
         let handedOver = ready.filter { jobs[$0].isHanded }
         let job = (handedOver.isEmpty ? ready : handedOver).max { level(of: $0) < level(of: $1) } ?? alike.first
-        if pixels > bounds.maximumPixels { broken(11, "a picture of \(pixels) pixels was decoded") }
+        if pixels > bounds.maximumPixels { broken(11, "an image of \(pixels) pixels was decoded") }
         guard let job else {
             if isOutermost {
-                broken(7, "work on the pixels of exchange \(content.exchange) began that nobody waits for")
+                broken(7, "work on the pixels of exchange \(content.exchange) began without a job")
             }
             return -1
         }
         if jobs[job].state != .wanting {
-            broken(7, "two jobs work on the pixels of exchange \(content.exchange) in one way")
+            broken(7, "two jobs process the pixels of exchange \(content.exchange) in the same way")
         }
         jobs[job].state = .running
         return job
@@ -77,8 +77,8 @@ extension ContractModel {
     /// The work may have read its cancellation flag. Checked when nothing else is running.
     public func saw(isCancelled: Bool, inJob job: Int) {
         guard job >= 0 else { return }
-        if isCancelled, isLive(job) { broken(7, "work on pixels was cancelled, though somebody waits for it") }
-        if !isCancelled, !isLive(job) { broken(7, "work on pixels goes on that nobody waits for") }
+        if isCancelled, isLive(job) { broken(7, "work on pixels was cancelled although its job has subscribers") }
+        if !isCancelled, !isLive(job) { broken(7, "work on pixels continues without subscribers") }
     }
 
     /// The work is about to return.
@@ -120,10 +120,10 @@ extension ContractModel {
         let bytes = statistics.bodyBytesInFlight
         let piece = bounds.hasStore ? 40_000 : 64
         if let limit = bounds.bodyBytes, bytes > limit + Int64(bounds.fetches * piece) {
-            broken(11, "\(bytes) bytes of bodies are in flight, and the limit is \(limit)")
+            broken(11, "\(bytes) bytes of bodies are in flight; the limit is \(limit)")
         }
         if statistics.jobsInFlight == 0, bytes != 0 || statistics.pausedTransfers != 0 {
-            broken(11, "\(bytes) bytes and \(statistics.pausedTransfers) pauses are left of bodies that have ended")
+            broken(11, "\(bytes) bytes and \(statistics.pausedTransfers) pauses remain after all jobs have ended")
         }
     }
 
@@ -131,7 +131,7 @@ extension ContractModel {
     public func rests(_ statistics: ImagePipeline.Statistics) {
         // A task between two of its fallbacks has no job.
         if statistics.tasksInFlight != waiting.count {
-            broken(7, "\(statistics.tasksInFlight) tasks are under way, not \(waiting.count)")
+            broken(7, "\(statistics.tasksInFlight) tasks are in flight, expected \(waiting.count)")
         }
         checkBodies(statistics)
         checkPriorities()
@@ -140,7 +140,7 @@ extension ContractModel {
             stopping += 1
             if !exchange.isCancelled, !exchange.isBetween, !exchange.isHeld {
                 let what = exchange.serial < 0 ? "a hook or a source" : "exchange \(exchange.serial)"
-                broken(7, "\(what) goes on that nobody waits for")
+                broken(7, "\(what) continues without subscribers")
             }
         }
         for lookUp in store.lookUps where lookUp.job >= 0 && !isLive(lookUp.job) {
@@ -150,7 +150,7 @@ extension ContractModel {
         for job in store.waiting {
             if !isLive(job) { stopping += 1 }
             if store.lookUps.count < 24, !store.isChanging(key(of: job)) {
-                broken(7, "nobody looks whether resource \(jobs[job].wish.resource) is stored")
+                broken(7, "the queued lookup of resource \(jobs[job].wish.resource) does not start")
             }
         }
         checkWrites()
@@ -163,45 +163,45 @@ extension ContractModel {
                 if jobs[job].state != .blocked { wanted += 1 }
                 if jobs[job].state == .running { running += 1 }
             } else if hidden == 0, jobs[job].state == .wanting, hasPlace(job) {
-                broken(11, "a fetch of resource \(jobs[job].wish.resource) waits, though there is a place for it")
+                broken(11, "a fetch of resource \(jobs[job].wish.resource) is queued although a slot is free")
             }
         }
         // A decode that waits for memory holds its slot, and the model cannot see which decodes wait.
         if handed < min(bounds.decodes, bounds.decodesInMemory, wanted) {
-            broken(11, "\(wanted) decodes are wanted, \(handed) run, and \(bounds.decodes) may")
+            broken(11, "\(wanted) decodes are ready, \(handed) are running; the limit is \(bounds.decodes)")
         }
         let least = live.count + stopping
         let most = least + handed - running + hidden + lateQuestions
         if statistics.jobsInFlight < least || statistics.jobsInFlight > most {
-            broken(7, "\(statistics.jobsInFlight) jobs are under way, not \(least) to \(most)")
+            broken(7, "\(statistics.jobsInFlight) jobs are in flight, expected \(least) to \(most)")
         }
         let isCounted = abs(statistics.tasks - askedTasks) <= movedTasks
         if !isCounted || abs(statistics.coalescedTasks - joinedTasks) > movedTasks {
             broken(
                 7,
-                "\(statistics.tasks) tasks, \(statistics.coalescedTasks) shared are counted, not \(askedTasks), \(joinedTasks)"
+                "\(statistics.tasks) tasks, \(statistics.coalescedTasks) coalesced; expected \(askedTasks), \(joinedTasks)"
             )
         }
         if bounds.isOrderKnown, statistics.exchanges != startedExchanges {
-            broken(7, "\(statistics.exchanges) exchanges are counted, not \(startedExchanges)")
+            broken(7, "\(statistics.exchanges) exchanges are counted, expected \(startedExchanges)")
         }
         if bounds.isLogged, loggedExchanges != sentExchanges {
-            broken(7, "the log heard of \(loggedExchanges) exchanges, not of \(sentExchanges)")
+            broken(7, "the log has \(loggedExchanges) exchanges, expected \(sentExchanges)")
         }
     }
 
     /// `shutdown` has returned.
     public func isShutDown() {
         if !live.isEmpty || !exchanges.isEmpty || handed > 0 {
-            broken(10, "shutdown returned while \(live.count + exchanges.count + handed) jobs go on")
+            broken(10, "shutdown returned while \(live.count + exchanges.count + handed) jobs are running")
         }
         if !store.writes.isEmpty || !store.choices.isEmpty || !store.lookUps.isEmpty {
-            broken(10, "shutdown returned while the store has work to do")
+            broken(10, "shutdown returned while the store has pending operations")
         }
     }
 
-    /// Something does not end although time passes.
-    public func neverEnds() { broken(3, "something never ends") }
+    /// A task or a job does not end although time passes.
+    public func neverEnds() { broken(3, "a task or a job never ends") }
 
     /// All references to the pipeline are gone and everything has ended, but its parts still exist.
     public func leaks() { broken(10, "the pipeline is never released") }
@@ -218,9 +218,9 @@ extension ContractModel {
     public func finishes() {
         for task in tasks.indices {
             switch tasks[task].phase {
-            case .asking, .falling, .waiting, .told: broken(3, "task \(task) was never told an ending")
+            case .asking, .falling, .waiting, .told: broken(3, "task \(task) received no ending")
             case .cancelled:
-                if tasks[task].queue < 0 { broken(3, "whoever awaits task \(task) was never told of the cancel") }
+                if tasks[task].queue < 0 { broken(3, "the awaiting caller of task \(task) received no cancellation") }
             case .ended, .lost, .silent, .gone: break
             }
             if tasks[task].hasClosures { broken(10, "the closures of task \(task) were never released") }

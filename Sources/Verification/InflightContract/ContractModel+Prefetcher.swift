@@ -117,7 +117,7 @@ extension ContractModel {
         if exchange != expected, !isPrefetcherUnknown {
             broken(
                 7,
-                "a prefetcher gave the bytes of \(exchange ?? -1) for resource \(wish.resource), not of \(expected ?? -1)"
+                "a prefetcher returned bytes of \(exchange ?? -1) for resource \(wish.resource), expected \(expected ?? -1)"
             )
         }
     }
@@ -154,7 +154,7 @@ extension ContractModel {
     /// The next ending in its queue is about to run.
     public func endingIsDelivered() {
         guard !deliveries.isEmpty else {
-            if !isPrefetcherUnknown { broken(3, "a prefetcher hears of an ending that was not") }
+            if !isPrefetcherUnknown { broken(3, "a prefetcher received an unexpected ending") }
             return
         }
         let task = deliveries.removeFirst()
@@ -215,6 +215,6 @@ extension ContractModel {
         expected.inFlight = record.running
         expected.waiting = record.line.count
         expected.keptBytes = Int64(record.kept.count) * bodySize
-        if statistics != expected { broken(7, "a prefetcher counts \(statistics), not \(expected)") }
+        if statistics != expected { broken(7, "a prefetcher counts \(statistics), expected \(expected)") }
     }
 }

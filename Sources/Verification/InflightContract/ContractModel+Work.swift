@@ -77,7 +77,7 @@ extension ContractModel {
         return level
     }
 
-    /// Records the levels. A queued job that reaches a level is placed behind the others of that level.
+    /// Records the levels. A queued job that reaches a level is placed after the others of that level.
     func noteLevels() {
         for job in live where jobs[job].stage == 0 && jobs[job].state == .wanting {
             let level = level(of: job)
@@ -171,7 +171,7 @@ extension ContractModel {
         for task in again { joinsAgain(task, .refetch) }
     }
 
-    /// The task was given no ending, and now subscribes to another job.
+    /// A task that received no ending subscribes to another job.
     private func joinsAgain(_ task: Int, _ purpose: Wish.Purpose) {
         tasks[task].wish.purpose = purpose
         waiting.append(task)
@@ -217,12 +217,12 @@ extension ContractModel {
     ) {
         sentExchanges += 1
         if call >= 0 { return exchangeStarts(serial, origin: origin, hasCredentials, priority, after: call) }
-        if bounds.asksBefore { broken(7, "exchange \(serial) was started, and willSend was not asked") }
+        if bounds.asksBefore { broken(7, "exchange \(serial) was started without a call of willSend") }
         startedExchanges += 1
         let known = isRedirected ? receiver.flatMap { redirected($0, resource) } : nil
         guard let job = known ?? wanting(kind, resource, language, isRedirected: isRedirected, origin: origin) else {
             exchanges.append(ExchangeRecord(serial: serial, job: -1, origin: origin))
-            return broken(7, "exchange \(serial) for resource \(resource) was started, but nobody waits for one")
+            return broken(7, "exchange \(serial) for resource \(resource) was started without a queued job")
         }
         checkOrigin(origin, of: job, serial)
         checkProof(hasCredentials, of: job)
@@ -250,7 +250,7 @@ extension ContractModel {
         _ serial: Int, origin: UInt8, _ hasCredentials: Bool, _ priority: ImageRequest.Priority, after call: Int
     ) {
         guard let index = exchanges.firstIndex(where: { $0.call == call }) else {
-            if bounds.isFlat { broken(7, "exchange \(serial) was started, but nobody waits for one") }
+            if bounds.isFlat { broken(7, "exchange \(serial) was started without a live job") }
             exchanges.append(ExchangeRecord(serial: serial, job: -1, origin: origin))
             return
         }
@@ -260,7 +260,7 @@ extension ContractModel {
         exchanges[index].call = -1
         let job = exchanges[index].job
         guard job >= 0, isLive(job) else {
-            if bounds.isFlat { broken(7, "exchange \(serial) was started, but nobody waits for one") }
+            if bounds.isFlat { broken(7, "exchange \(serial) was started without a live job") }
             // A cancellation up to now was the cancellation of the call.
             exchanges[index].isCancelled = false
             return
@@ -276,13 +276,13 @@ extension ContractModel {
             jobs[job].origin = origin
             jobs[job].hasAnyOrigin = false
         }
-        if jobs[job].origin != origin { broken(7, "exchange \(serial) goes to another origin than it should") }
+        if jobs[job].origin != origin { broken(7, "exchange \(serial) was sent to a wrong origin") }
     }
 
     private func check(_ priority: ImageRequest.Priority, of job: Int) {
         let level = level(of: job)
         if Int(priority.rawValue) != level {
-            broken(7, "a fetch was started with priority \(priority); those who wait for it want \(level)")
+            broken(7, "a fetch was started at priority \(priority), but its subscribers have \(level)")
         }
     }
 
@@ -297,7 +297,7 @@ extension ContractModel {
         for exchange in exchanges where exchange.serial >= 0 && exchange.job >= 0 && isLive(exchange.job) {
             let level = level(of: exchange.job)
             if exchange.isHeld || exchange.isBetween || Int(exchange.priority.rawValue) == level { continue }
-            broken(7, "exchange \(exchange.serial) runs at \(exchange.priority); those who wait for it want \(level)")
+            broken(7, "exchange \(exchange.serial) runs at \(exchange.priority), but its subscribers have \(level)")
         }
     }
 
@@ -320,16 +320,16 @@ extension ContractModel {
     private func checkTurn(of job: Int) {
         let level = level(of: job)
         if level < Int(ImageRequest.Priority.normal.rawValue), bounds.fetches - exchanges.count <= bounds.reserved {
-            broken(11, "a fetch of level \(level) took one of the last \(bounds.reserved) places")
+            broken(11, "a fetch of level \(level) took one of the \(bounds.reserved) reserved slots")
         }
         for other in live
         where other != job && jobs[other].stage == 0 && jobs[other].state == .wanting && hasPlace(other)
             && !isProbedElsewhere(other, job)
         {
             if jobs[other].level > level {
-                broken(7, "a fetch of level \(level) went before one of level \(jobs[other].level)")
+                broken(7, "a fetch of level \(level) was started before one of level \(jobs[other].level)")
             } else if jobs[other].level == level, goesBefore(jobs[other].sequence, jobs[job].sequence) {
-                broken(7, "a fetch went before another of its level whose turn it was")
+                broken(7, "a fetch was started out of order within its level")
             }
         }
     }
@@ -348,7 +348,7 @@ extension ContractModel {
         guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
         exchanges[index].isCancelled = true
         let job = exchanges[index].job
-        if job >= 0, isLive(job) { broken(7, "exchange \(serial) was cancelled, though somebody waits for it") }
+        if job >= 0, isLive(job) { broken(7, "exchange \(serial) was cancelled although its job has subscribers") }
     }
 
     /// The head of a response is about to be delivered. Its connection is multiplexed.
@@ -426,7 +426,7 @@ extension ContractModel {
             noteLife(of: plainCopy(record), job, from: .network)
             succeeded(job, exchange: serial)
         case .failure(let code): failed(job, code)
-        case .stopped: broken(7, "exchange \(serial) was stopped, though somebody waits for it")
+        case .stopped: broken(7, "exchange \(serial) was stopped although its job has subscribers")
         case .redirect(let origin):
             jobs[job].redirects += 1
             if jobs[job].redirects > jobs[job].wish.redirects { return failed(job, .badRedirect) }

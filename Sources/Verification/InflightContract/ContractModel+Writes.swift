@@ -17,10 +17,10 @@ extension ContractModel {
     ) -> Int {
         store.lastNumber += 1
         guard let copy = store.deliveries[delivery] else {
-            broken(12, "what was never answered is to be kept under \(key)")
+            broken(12, "a body without a response is stored under \(key)")
             return store.lastNumber
         }
-        if version != copy.head.version { broken(12, "bytes of several versions are to be kept under \(key)") }
+        if version != copy.head.version { broken(12, "bytes of several versions are stored under \(key)") }
         let index = store.writes.firstIndex { write in
             guard case .keep(_, delivery, _) = write.change, write.number < 0 else { return false }
             return true
@@ -28,21 +28,21 @@ extension ContractModel {
         var kept = copy
         kept.end = byteCount
         check(response, kept)
-        if copy.key != key { broken(12, "what was answered for \(copy.key) is to be kept under \(key)") }
+        if copy.key != key { broken(12, "a response of \(copy.key) is stored under \(key)") }
         if let index, case .keep(let whole, _, let expected) = store.writes[index].change, whole.end == byteCount {
             let parts = Set(replaced).subtracting(expected)
             if !expected.isSubset(of: replaced) || parts.contains(where: { store.copies[$0]?.isComplete ?? false }) {
-                broken(12, "a new answer takes the place of \(replaced), and should of \(expected.sorted())")
+                broken(12, "a new response replaces \(replaced), expected \(expected.sorted())")
             }
             store.writes[index].number = store.lastNumber
             store.writes[index].change = .keep(whole, delivery: delivery, replacing: Set(replaced))
         } else if !kept.mayBeKept || !kept.isComplete && !kept.head.hasStrongValidator {
             // An interrupted body may be stored only if all its bytes arrived, or if a strong validator allows resuming
             // it.
-            broken(12, "an answer of \(key) is to be kept that must not be")
+            broken(12, "a response of \(key) is stored although it must not be")
         } else {
             if replaced.contains(where: { store.copies[$0]?.key ?? key != key }) {
-                broken(12, "an answer of \(key) takes the place of another resource's")
+                broken(12, "a response of \(key) replaces one of another resource")
             }
             store.choices[store.lastNumber] = (kept, replaced)
         }
@@ -57,7 +57,7 @@ extension ContractModel {
             return copy.id == id && copy.responseTime == response.responseTime.milliseconds
         }
         guard let index, case .update(let copy) = store.writes[index].change else {
-            broken(12, "copy \(id) is to be changed, though nothing new is known of it")
+            broken(12, "copy \(id) is updated without a new response")
             return store.lastNumber
         }
         check(response, copy)
@@ -85,7 +85,7 @@ extension ContractModel {
         if let index {
             store.writes[index].number = store.lastNumber
         } else if ids.contains(where: { store.copies[$0]?.isComplete ?? false }) {
-            broken(12, "copies \(ids) are to go, though they may be used")
+            broken(12, "copies \(ids) are removed although they are usable")
         }
         return store.lastNumber
     }
@@ -100,7 +100,7 @@ extension ContractModel {
         if let index {
             store.writes[index].number = store.lastNumber
         } else {
-            broken(12, "all under \(key) is to go, though nothing has changed it")
+            broken(12, "all copies under \(key) are removed without an invalidation")
         }
         return store.lastNumber
     }
@@ -111,22 +111,22 @@ extension ContractModel {
         if response.requestTime.milliseconds != copy.requestTime
             || response.responseTime.milliseconds != copy.responseTime
         {
-            broken(12, "an answer of \(copy.key) is kept with other times than it had")
+            broken(12, "a response of \(copy.key) is stored with wrong times")
         }
         if response.head.status != copy.head.status || fields["etag"] != copy.head.tag
             || fields["cache-control"] ?? "" != copy.head.control
             || (fields["vary"] != nil) != copy.head.variesByCaller
             || fields["age"].map({ Int64($0) ?? -1 }) != copy.head.age
         {
-            broken(12, "an answer of \(copy.key) is kept with other fields than it had")
+            broken(12, "a response of \(copy.key) is stored with wrong header fields")
         }
         if response.selectingFields.contains(":credentials") != copy.hasProof
             || response.selectingFields.contains("x-caller") != (copy.isOfCaller && copy.head.variesByCaller)
         {
-            broken(12, "an answer of \(copy.key) is kept for others than it was for")
+            broken(12, "a response of \(copy.key) is stored with wrong selecting fields")
         }
         if response.bodyRange != 0..<Int64(copy.end) || response.isComplete != copy.isComplete {
-            broken(12, "of an answer of \(copy.key) \(response.bodyRange) is kept, and \(copy.end) bytes are there")
+            broken(12, "\(response.bodyRange) of a response of \(copy.key) is stored, expected \(copy.end) bytes")
         }
     }
 
@@ -202,10 +202,10 @@ extension ContractModel {
     func checkWrites() {
         for write in store.writes where write.number < 0 {
             switch write.change {
-            case .keep(let copy, _, _): broken(12, "what was answered for \(copy.key) was not kept")
-            case .update(let copy): broken(12, "copy \(copy.id) of \(copy.key) was not made fresh again")
-            case .remove(let ids): broken(12, "copies \(ids.sorted()) were not let go of")
-            case .removeAll(let key): broken(12, "what is stored under \(key) was not let go of")
+            case .keep(let copy, _, _): broken(12, "a response of \(copy.key) was not stored")
+            case .update(let copy): broken(12, "copy \(copy.id) of \(copy.key) was not freshened")
+            case .remove(let ids): broken(12, "copies \(ids.sorted()) were not removed")
+            case .removeAll(let key): broken(12, "the copies under \(key) were not removed")
             }
         }
     }

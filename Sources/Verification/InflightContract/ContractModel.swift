@@ -1,7 +1,7 @@
 public import InflightCore
 
 /// The contract as a reference model. It receives the calls of callers and the observations of callers, transport and
-/// decoder, and reports the rule that is broken.
+/// decoder, and reports the violated rule.
 ///
 /// It is written from the contract, uses only the engine's public names, and is as simple as possible: subscribers are
 /// found by a search through all tasks. Calls are reported before they are made, the engine's actions when seen.
@@ -254,7 +254,7 @@ public final class ContractModel {
         exchanges.reserveCapacity(16)
     }
 
-    /// Another check has found a rule broken.
+    /// Records a violation that another check has found.
     public func breaks(_ other: Violation) {
         if violation == nil { violation = other }
     }
@@ -365,13 +365,13 @@ public final class ContractModel {
     public func saw(cached exchange: Int?, isStale: Bool, for wish: Wish) {
         let image = kept[wish.memoryKey(stage: wish.stages - 1, varied: false)]
         if let image, exchange != nil, isStale == isFresh(image) {
-            broken(7, "what is in memory for resource \(wish.resource) is said to be \(isStale ? "stale" : "fresh")")
+            broken(7, "cached resource \(wish.resource) is wrongly marked as \(isStale ? "stale" : "fresh")")
         }
         let expected = image?.exchange
         if exchange != expected {
             broken(
                 7,
-                "in memory for resource \(wish.resource) is the picture of exchange \(text(exchange)), not of \(text(expected))"
+                "the image in memory for resource \(wish.resource) is of exchange \(text(exchange)), expected \(text(expected))"
             )
         }
     }
@@ -386,7 +386,7 @@ public final class ContractModel {
             broken(5, "progress of task \(task) went from \(tasks[task].heard) to \(received)")
         }
         if received > tasks[task].sent {
-            broken(5, "task \(task) heard of \(received) bytes, but \(tasks[task].sent) have come")
+            broken(5, "task \(task) received progress of \(received) bytes; \(tasks[task].sent) have arrived")
         }
         tasks[task].heard = received
     }
@@ -394,11 +394,11 @@ public final class ContractModel {
     public func previewBegins(_ task: Int, _ content: Content, detail: Int, at place: Place) {
         callbackBegins(task, "a preview", at: place)
         if detail <= tasks[task].shown {
-            broken(5, "task \(task) was shown \(tasks[task].shown) of its picture, and then \(detail)")
+            broken(5, "the preview detail of task \(task) went from \(tasks[task].shown) to \(detail)")
         }
         let wish = tasks[task].wish
         if content.size != wish.size || content.first != wish.first || content.second != wish.second {
-            broken(7, "task \(task) was shown another picture than it asked for")
+            broken(7, "task \(task) received a preview of another image")
         }
         tasks[task].shown = detail
     }
@@ -415,15 +415,15 @@ public final class ContractModel {
 
     private func callbackBegins(_ task: Int, _ what: String, at place: Place) {
         let record = tasks[task]
-        if place.loading == task { broken(2, "\(what) of task \(task) came inside the call that asked for it") }
+        if place.loading == task { broken(2, "\(what) of task \(task) was delivered inside its load call") }
         if place.queue != record.queue {
-            broken(1, "\(what) of task \(task) came on queue \(place.queue), not on queue \(record.queue)")
+            broken(1, "\(what) of task \(task) was delivered on queue \(place.queue), not \(record.queue)")
         }
         if record.phase == .cancelled || record.phase == .silent {
-            broken(4, "\(what) of task \(task) came after cancel()")
+            broken(4, "\(what) of task \(task) was delivered after cancel()")
         }
-        if record.phase == .ended { broken(3, "\(what) of task \(task) came after its ending") }
-        if record.isInCallback { broken(5, "\(what) of task \(task) came while another callback of it runs") }
+        if record.phase == .ended { broken(3, "\(what) of task \(task) was delivered after its ending") }
+        if record.isInCallback { broken(5, "\(what) of task \(task) was delivered during another callback") }
         if record.queue >= 0 { tasks[task].isInCallback = true }
     }
 
@@ -443,20 +443,20 @@ public final class ContractModel {
             if case .failure(.cancelled) = ending {
                 tasks[task].phase = .gone
             } else {
-                broken(3, "task \(task) was cancelled, but its caller got \(ending)")
+                broken(3, "task \(task) was cancelled, but its caller received \(ending)")
             }
             return
         }
-        if tasks[task].phase == .gone { broken(3, "task \(task) had two endings") }
+        if tasks[task].phase == .gone { broken(3, "task \(task) received two endings") }
         endingBegins(task, ending, at: Place())
     }
 
     private func check(_ task: Int, _ ending: Ending) {
         let record = tasks[task]
-        if record.stale >= 0 { broken(5, "task \(task) ended, and was not told what is stale before") }
+        if record.stale >= 0 { broken(5, "task \(task) ended without its stale image") }
         switch (record.outcome, ending) {
         case (.failure(let expected), .failure(let code)):
-            if code != expected { broken(3, "task \(task) failed with \(code), its work with \(expected)") }
+            if code != expected { broken(3, "task \(task) failed with \(code), expected \(expected)") }
         case (.content(let exchange), .content(let content, let source)):
             check(content, exchange: exchange, task: task)
             let expected: LoadSource =
@@ -465,28 +465,28 @@ public final class ContractModel {
                 : record.wish.source != .none
                     ? .source : record.source != .network ? record.source : record.isShared ? .shared : .network
             if let source, source != expected, !record.isMoved {
-                broken(7, "task \(task) says \(source), but its source is \(expected)")
+                broken(7, "task \(task) reports source \(source), expected \(expected)")
             }
-        case (.none, _): broken(3, "task \(task) ended with \(ending) while its work is under way")
-        case (_, let ending): broken(3, "task \(task) ended with \(ending), its work with \(record.outcome)")
+        case (.none, _): broken(3, "task \(task) ended with \(ending) while its job is in flight")
+        case (_, let ending): broken(3, "task \(task) ended with \(ending), expected \(record.outcome)")
         }
     }
 
     private func check(_ content: Content, exchange: Int, task: Int) {
         let wish = tasks[task].wish
         if content.resource != wish.resource {
-            broken(8, "task \(task) wanted resource \(wish.resource) and got resource \(content.resource)")
+            broken(8, "task \(task) received resource \(content.resource), expected \(wish.resource)")
         }
         if content.language != 0, content.language != wish.language {
-            broken(8, "task \(task) asked in language \(wish.language) and got language \(content.language)")
+            broken(8, "task \(task) received language \(content.language), expected \(wish.language)")
         }
         if content.exchange != exchange {
-            broken(7, "task \(task) got what exchange \(content.exchange) gave; its job's was \(exchange)")
+            broken(7, "task \(task) received the content of exchange \(content.exchange), expected \(exchange)")
         }
         checkVersion(content, task)
         if wish.kind == .picture, (content.size, content.first, content.second) != (wish.size, wish.first, wish.second)
         {
-            broken(8, "task \(task) got a picture of another size, or other processors")
+            broken(8, "task \(task) received an image of another size or by other processors")
         }
     }
 
@@ -500,6 +500,6 @@ public final class ContractModel {
         if place.queue == queue || place.cancelling == task || place.dropping == queue || place.loading == task {
             return
         }
-        broken(10, "what the closures of task \(task) captured was released on a thread of the engine")
+        broken(10, "the captures of task \(task) were released on a thread of the engine")
     }
 }

@@ -29,7 +29,7 @@ public struct EventModel: Sendable {
 
     private var tasks: [ImagePipeline.Event.TaskNumber: Task] = [:]
     private var jobs: [ImagePipeline.Event.JobNumber: Job] = [:]
-    /// A description of the first rule that was broken.
+    /// A description of the first violated rule.
     public private(set) var problem: String?
 
     public init() {}
@@ -45,28 +45,28 @@ public struct EventModel: Sendable {
         } else if let job = event.job {
             hear(event, ofJob: job)
         } else {
-            broken("it concerns nobody", event)
+            broken("neither a task nor a job", event)
         }
     }
 
     private mutating func hear(_ event: ImagePipeline.Event, of number: ImagePipeline.Event.TaskNumber) {
         if case .requested = event.kind {
-            if tasks.updateValue(Task(), forKey: number) != nil { broken("asked twice", event) }
+            if tasks.updateValue(Task(), forKey: number) != nil { broken("requested twice", event) }
             return
         }
-        guard var task = tasks[number] else { return broken("never asked for", event) }
+        guard var task = tasks[number] else { return broken("never requested", event) }
         if task.hasEnded { broken("after its ending", event) }
         switch event.kind {
         case .subscribed, .coalesced:
             let state = event.job.flatMap { jobs[$0]?.state }
-            if state == nil || state == .ended { broken("its job is not alive", event) }
-            if event.kind == .coalesced, !task.waits { broken("joins before it waits", event) }
+            if state == nil || state == .ended { broken("its job is not live", event) }
+            if event.kind == .coalesced, !task.waits { broken("coalesced before its subscription", event) }
             task.waits = true
         case .finished:
             if task.isFinished { broken("finished twice", event) }
             task.isFinished = true
         case .delivered, .dropped:
-            if !task.isFinished { broken("an ending before it was known", event) }
+            if !task.isFinished { broken("delivered or dropped before it finished", event) }
             task.hasEnded = true
         case .cancelled: task.hasEnded = true
         default: break
@@ -76,18 +76,18 @@ public struct EventModel: Sendable {
 
     private mutating func hear(_ event: ImagePipeline.Event, ofJob number: ImagePipeline.Event.JobNumber) {
         if case .created(_, _, let after) = event.kind {
-            if jobs.updateValue(Job(), forKey: number) != nil { broken("made twice", event) }
+            if jobs.updateValue(Job(), forKey: number) != nil { broken("created twice", event) }
             if let after, jobs[after] == nil || jobs[after]?.state == .ended {
-                broken("works on the result of a job that is not alive", event)
+                broken("works on the result of a job that is not live", event)
             }
             return
         }
-        guard var job = jobs[number] else { return broken("never made", event) }
+        guard var job = jobs[number] else { return broken("never created", event) }
         switch event.kind {
         case .storing: job.storing += 1
         case .stored:
             job.storing -= 1
-            if job.storing < 0 { broken("stored what was not to be stored", event) }
+            if job.storing < 0 { broken("stored without a preceding storing event", event) }
         default:
             // A preview that is being decoded ends after the job.
             if case .previewed = event.kind { break }
@@ -96,25 +96,25 @@ public struct EventModel: Sendable {
         switch event.kind {
         case .queued(let lane):
             if job.state == .queued(lane) { broken("queued twice", event) }
-            if job.isAbandoned { broken("queued when nobody wants it", event) }
+            if job.isAbandoned { broken("queued after it was abandoned", event) }
             job.state = .queued(lane)
         case .started(let lane):
-            if job.state != .queued(lane) { broken("started without having been queued there", event) }
+            if job.state != .queued(lane) { broken("started in a lane in which it was not queued", event) }
             job.state = .running(lane)
         case .sent:
-            if job.isSent { broken("sent before the last exchange has ended", event) }
-            if case .running = job.state {} else { broken("sent without a place", event) }
+            if job.isSent { broken("sent before its last exchange ended", event) }
+            if case .running = job.state {} else { broken("sent without a slot", event) }
             job.isSent = true
         case .exchangeEnded:
-            if !job.isSent { broken("an exchange ended that was not sent", event) }
+            if !job.isSent { broken("an exchange ended without being sent", event) }
             job.isSent = false
         case .responded, .received:
-            if !job.isSent { broken("an answer to what was not sent", event) }
+            if !job.isSent { broken("a response without an exchange", event) }
         case .abandoned:
             if job.isAbandoned { broken("abandoned twice", event) }
             job.isAbandoned = true
         case .stopped:
-            if !job.isAbandoned { broken("stopped, and somebody wants it", event) }
+            if !job.isAbandoned { broken("stopped without being abandoned", event) }
         default: break
         }
         if event.kind.endsJob { job.state = .ended }
@@ -126,7 +126,7 @@ public struct EventModel: Sendable {
         if let problem { return problem }
         if let task = tasks.filter({ !$0.value.hasEnded }).keys.min() { return "task \(task) has no ending" }
         if let job = jobs.filter({ $0.value.state != .ended }).keys.min() { return "job \(job) has no ending" }
-        if let job = jobs.filter({ $0.value.storing > 0 }).keys.min() { return "job \(job) stores for ever" }
+        if let job = jobs.filter({ $0.value.storing > 0 }).keys.min() { return "job \(job) never finishes storing" }
         return nil
     }
 }

@@ -4,7 +4,7 @@ import InflightTestSupport
 // Runs schedules of the simulator on all cores: `make simulate N=1000000`.
 //
 //     inflight-simulate [--count N] [--from SEED] [--threads N] [--standstill SECONDS]
-//                                              run schedules until one breaks a rule or makes no progress for SECONDS
+//                                              run schedules until one violates a rule or makes no progress for SECONDS
 //     inflight-simulate --seed SEED [--shrink] print the events of one schedule, or of its shortest failing form
 
 var run = SimulationRun()
@@ -42,7 +42,7 @@ func show(_ report: Simulator.Report) {
     print(
         "seed \(report.seed): \(report.kept.count) choices, \(report.tasks) tasks, trace \(String(report.hash, radix: 16))"
     )
-    print(report.violation.map { "broken: \($0)" } ?? "every rule holds")
+    print(report.violation.map { "violation: \($0)" } ?? "no violation")
 }
 
 if let seed {
@@ -52,7 +52,7 @@ if let seed {
 }
 
 run.onStandstill = { seed in
-    print("seed \(seed) stands still: contract 6: a lock is held while a caller's code runs, or a loop never ends")
+    print("seed \(seed) stalls: contract 6: a lock is held while a caller's code runs, or a loop never ends")
     exit(1)
 }
 let summary = run.run()
@@ -61,7 +61,7 @@ print(
         + "\(Int(summary.schedulesPerSecond)) schedules/s, \(Int(summary.stepsPerSecond)) steps/s "
         + "on \(run.threads) threads")
 if let failure = summary.failure {
-    print("seed \(failure.seed) breaks a rule: \(failure.violation.map { "\($0)" } ?? "")\nIts shortest script:")
+    print("seed \(failure.seed) violates a rule: \(failure.violation.map { "\($0)" } ?? "")\nIts shortest script:")
     show(Simulator.shrink(seed: failure.seed))
     exit(1)
 }

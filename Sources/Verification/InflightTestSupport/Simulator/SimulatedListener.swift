@@ -53,7 +53,7 @@ final class SimulatedListener: ImagePipeline.Observer, @unchecked Sendable {
 
     var problem: Violation? {
         if wasCalledElsewhere {
-            return Violation(rule: 1, message: "the listener is called outside of its queue")
+            return Violation(rule: 1, message: "the observer is called outside its queue")
         }
         if timeGoesBack { return Violation(rule: 5, message: "events: time goes back") }
         return model.problem.map { Violation(rule: 5, message: "events: \($0)") }

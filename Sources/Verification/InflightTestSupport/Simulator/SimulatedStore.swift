@@ -15,7 +15,7 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
 
     private unowned let world: World
     private var items: [Item] = []
-    /// Pending work. `act` performs it and returns its completion. The store keeps that completion in `tell`.
+    /// Pending work. `act` performs it and returns its completion. The store retains that completion in `tell`.
     private var work: [(act: () -> (() -> Void), tell: (() -> Void)?)] = []
     private var lastID: Int64 = 0
     private var isShutDown = false

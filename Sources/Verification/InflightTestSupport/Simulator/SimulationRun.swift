@@ -20,7 +20,7 @@ public struct SimulationRun: Sendable {
     /// Called with the seed of a schedule that stands still, on the thread of the clock. It should end the process, as
     /// the default does with `fatalError`.
     public var onStandstill: @Sendable (UInt64) -> Void = { seed in
-        fatalError("The schedule of seed \(seed) stands still: contract 6: a lock is held while a caller's code runs.")
+        fatalError("The schedule of seed \(seed) stalls: contract 6: a lock is held while a caller's code runs.")
     }
     /// Called with the number of finished schedules after every 32 or fewer, on the threads of the run, several at
     /// once.
