@@ -15,7 +15,7 @@ from coverage import ROOT, build, counted, measure, title
 
 FILES = [
     "Engine/EngineMachine.swift", "Engine/EngineMachine+Transitions.swift", "Engine/EngineMachine+Slots.swift",
-    "Tasks/ImageTask.swift", "Tasks/TaskDriver.swift", "Tasks/TaskNews.swift", "Engine/Scheduler.swift",
+    "Tasks/ImageTask.swift", "Tasks/TaskDriver.swift", "Tasks/TaskEventBacklog.swift", "Engine/Scheduler.swift",
     "Decode/PixelJobs.swift",
     "Fetch/FetchMachine.swift", "Fetch/FetchJob.swift", "Fetch/FetchJob+Sending.swift", "Fetch/FetchJob+Hooks.swift",
     "Fetch/SourceJob.swift", "Hooks/ExtensionCall.swift", "Loader/LoaderMachine.swift", "Loader/ImageLoader.swift",

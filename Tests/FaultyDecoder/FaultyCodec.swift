@@ -16,7 +16,7 @@ struct FaultyCodec: ImageCodec {
     func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {}
 
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-        throw PictureError.notWritten(options.format)
+        throw CodecError.noEncoder(options.format)
     }
 
     func decode(
@@ -29,10 +29,10 @@ struct FaultyCodec: ImageCodec {
         case "good": return Self.picture(side: max(1, number))
         case "patient": while !cancellation.isCancelled { sched_yield() }
         case "loop": while true { sched_yield() }
-        case "lie": try Lie(number).tell()
-        default: try Crime(words.first ?? "").commit(number)
+        case "lie": try InvalidReply(number).send()
+        default: try SandboxViolation(words.first ?? "").attempt(number)
         }
-        throw PictureError.cancelled
+        throw CodecError.cancelled
     }
 
     static func picture(side: Int) -> PixelBuffer {
@@ -43,14 +43,14 @@ struct FaultyCodec: ImageCodec {
 }
 
 /// What a decoder could do to others if nothing prevented it. The message of an error reports the outcome.
-struct Crime {
+struct SandboxViolation {
     private let name: String
 
     init(_ name: String) {
         self.name = name
     }
 
-    func commit(_ number: Int) throws(LoadError) {
+    func attempt(_ number: Int) throws(LoadError) {
         switch name {
         case "crash": fatalError("as ordered")
         case "write":
@@ -121,7 +121,7 @@ struct Crime {
         signal(SIGXFSZ, SIG_IGN)
         var pieces: [Descriptor] = []
         let piece = Bytes([UInt8](repeating: 1, count: 30 << 20))
-        while let shared = SharedPixels().handOver(piece) { pieces.append(shared) }
+        while let shared = SharedPixels().seal(piece) { pieces.append(shared) }
         return pieces.count * 30
     }
 }

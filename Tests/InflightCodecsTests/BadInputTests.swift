@@ -120,7 +120,7 @@ struct BadInputTests {
                 let file =
                     Fixtures.baselineJPEG[..<2] + [0xFF, marker, 0, length] + Pieces.exif(orientation: 6)
                     + Fixtures.baselineJPEG[2...]
-                #expect(try decode(Array(file)).likeness(Scene.color) > 32)
+                #expect(try decode(Array(file)).psnr(Scene.color) > 32)
                 #expect(try registry.validate(Bytes(Array(file))).orientation == .up)
             }
         }

@@ -16,7 +16,7 @@ struct ColorTests {
             let pixels = try decode(file)
             // The curve of 2.2 differs slightly from that of sRGB.
             #expect(
-                pixels.likeness {
+                pixels.psnr {
                     let color = Scene.color($0, $1)
                     return SIMD4(color[2], color[1], color[0], 255)
                 } > 36)
@@ -42,7 +42,7 @@ struct ColorTests {
         let file = Pieces.jpeg(
             Fixtures.baselineJPEG, adding: 0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + Self.swapped[..<length])
         let pixels = try decode(file)
-        #expect(pixels.likeness { plain[$0, $1] } == 100)
+        #expect(pixels.psnr { plain[$0, $1] } == 100)
     }
 
     @Test("Alpha is kept when a profile is applied")
@@ -91,10 +91,10 @@ struct ColorTests {
         let usual = Pieces.chunk("gAMA", Pieces.big32(45455))
         let linear = Pieces.chunk("gAMA", Pieces.big32(100_000))
         let declared = Pieces.chunk("sRGB", [0])
-        #expect(try decode(Pieces.png(Fixtures.rgbPNG, adding: usual)).likeness { plain[$0, $1] } == 100)
+        #expect(try decode(Pieces.png(Fixtures.rgbPNG, adding: usual)).psnr { plain[$0, $1] } == 100)
         for gamma in [usual, linear] {
             let file = Pieces.png(Fixtures.rgbPNG, adding: declared + gamma)
-            #expect(try decode(file).likeness { plain[$0, $1] } == 100)
+            #expect(try decode(file).psnr { plain[$0, $1] } == 100)
         }
         let lighter = try decode(Pieces.png(Fixtures.rgbPNG, adding: linear))
         // Half of the light is 188 in sRGB.

@@ -74,7 +74,7 @@ struct DecodingTests {
     func golden(_ example: Case) throws {
         let pixels = try decode(example.bytes)
         #expect(pixels.width == Scene.width && pixels.height == Scene.height)
-        #expect(pixels.likeness(example.pixel) >= example.least)
+        #expect(pixels.psnr(example.pixel) >= example.least)
         #expect(try (pixels.format.alpha == .straight) == info(example.bytes).hasAlpha)
     }
 
@@ -89,7 +89,7 @@ struct DecodingTests {
                 to: resize.plan(sourceWidth: Scene.width, sourceHeight: Scene.height))
             #expect(small.width == width && small.height == height)
             // CMYK is converted after the resizing here, and before it there.
-            #expect(small.likeness { expected[$0, $1] } >= (width < 5 ? 27 : 31))
+            #expect(small.psnr { expected[$0, $1] } >= (width < 5 ? 27 : 31))
         }
     }
 
@@ -98,17 +98,17 @@ struct DecodingTests {
         let resize = Resize(width: 37, height: 31, fit: .fill, enlarges: true)
         let large = try decode(example.bytes, DecodeOptions(resize: resize))
         let expected = try decode(example.bytes).resized(to: resize.plan(sourceWidth: 16, sourceHeight: 12))
-        #expect(large.likeness { expected[$0, $1] } >= 31)
+        #expect(large.psnr { expected[$0, $1] } >= 31)
     }
 
     @Test("A crop equals the same part of the whole image, scaled or not", arguments: cases)
     func crops(_ example: Case) throws {
         let whole = try decode(example.bytes)
         let square = try decode(example.bytes, DecodeOptions(resize: Resize(width: 12, height: 12, fit: .cover)))
-        #expect(square.likeness { whole[$0 + 2, $1] } >= 100)
+        #expect(square.psnr { whole[$0 + 2, $1] } >= 100)
         let small = try decode(example.bytes, DecodeOptions(resize: Resize(width: 6, height: 6, fit: .cover)))
         let all = try decode(example.bytes, DecodeOptions(resize: Resize(width: 8, height: 6, fit: .fill)))
-        #expect(small.likeness { all[$0 + 1, $1] } >= 60)
+        #expect(small.psnr { all[$0 + 1, $1] } >= 60)
     }
 
     @Test("Decoding returns the requested byte order and alpha format")

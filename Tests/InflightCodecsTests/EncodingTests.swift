@@ -23,14 +23,14 @@ struct EncodingTests {
         #expect(try registry.validate(Bytes(file)).format == format)
         let pixels = try decode(file)
         #expect(pixels.width == 61 && pixels.height == 43 && pixels.format.alpha == .opaque)
-        #expect(pixels.likeness { Self.photo[$0, $1] } >= least)
+        #expect(pixels.psnr { Self.photo[$0, $1] } >= least)
     }
 
     @Test("Alpha is preserved in formats that support it", arguments: [(ImageFormat.png, 100.0), (.webp, 35)])
     func alpha(_ format: ImageFormat, _ least: Double) throws {
         let pixels = try decode(try encode(Self.transparent, format))
         #expect(pixels.format.alpha == .straight)
-        #expect(pixels.likeness { Self.transparent[$0, $1] } >= least)
+        #expect(pixels.psnr { Self.transparent[$0, $1] } >= least)
         for x in 0..<61 { #expect(pixels[x, 20][3] == Self.transparent[x, 20][3]) }
     }
 
@@ -53,7 +53,7 @@ struct EncodingTests {
             for alpha in [PixelBuffer.Format.Alpha.straight, .premultiplied] {
                 let pixels = Self.transparent.converted(to: .init(order: order, alpha: alpha))
                 let decoded = try decode(try encode(pixels, format))
-                #expect(decoded.likeness { expected[$0, $1] } >= (alpha == .straight ? 100 : 40))
+                #expect(decoded.psnr { expected[$0, $1] } >= (alpha == .straight ? 100 : 40))
             }
         }
     }
@@ -75,7 +75,7 @@ struct EncodingTests {
         let file = try registry.encode(Self.photo, options: options)
         #expect(try registry.info(of: file).isProgressive)
         let usual = try decode(try encode(Self.photo, .jpeg))
-        #expect(try decode(file.array).likeness { usual[$0, $1] } == 100)
+        #expect(try decode(file.array).psnr { usual[$0, $1] } == 100)
     }
 
     @Test("Lossless WebP keeps every pixel, also if transparent, and lossless JPEG is rejected")

@@ -49,7 +49,7 @@ struct LinearLightTests {
         ]
         for file in files {
             let whole = try decode(file)
-            #expect(whole.likeness(Scene.color) < 25, "its profile counts")
+            #expect(whole.psnr(Scene.color) < 25, "its profile counts")
             let expected = whole.resized(to: Self.resize.plan(sourceWidth: whole.width, sourceHeight: whole.height))
             #expect(try decode(file, DecodeOptions(resize: Self.resize)).bytes == expected.bytes)
         }
@@ -61,7 +61,7 @@ struct LinearLightTests {
         let scaled = try decode(
             Fixtures.oneBitPNG, DecodeOptions(resize: Resize(width: 6, height: 5, fit: .fill, light: .linear)))
         let pixels = try decode(Fixtures.oneBitPNG, DecodeOptions(resize: resize))
-        #expect((0...2).contains { offset in pixels.likeness { scaled[$0, $1 + offset] } == 100 })
+        #expect((0...2).contains { offset in pixels.psnr { scaled[$0, $1 + offset] } == 100 })
     }
 
     @Test("Animation frames are resized in linear light")
@@ -75,7 +75,7 @@ struct LinearLightTests {
                 to: Resize(width: 6, height: 5, fit: .exact, light: .linear).plan(sourceWidth: 16, sourceHeight: 12))
             let found = try await image.frame(at: 1).pixels
             #expect(
-                (0...1).contains { offset in found.likeness { expected[$0, $1 + offset] } == 100 }, "\(name)")
+                (0...1).contains { offset in found.psnr { expected[$0, $1 + offset] } == 100 }, "\(name)")
         }
     }
 }

@@ -20,7 +20,7 @@ struct OrientationTests {
                 let pixels = try decode(file)
                 #expect(pixels.width == information.width && pixels.height == information.height)
                 #expect(
-                    pixels.likeness {
+                    pixels.psnr {
                         let (x, y) = Scene.stored(orientation, $0, $1)
                         return Scene.color(x, y)
                     } > 32)
@@ -48,7 +48,7 @@ struct OrientationTests {
         let expected = try decode(file).resized(
             to: resize.plan(sourceWidth: try info(file).width, sourceHeight: try info(file).height))
         #expect(pixels.width == 7 && pixels.height == 3)
-        #expect(pixels.likeness { expected[$0, $1] } > 45)
+        #expect(pixels.psnr { expected[$0, $1] } > 45)
     }
 
     @Test("A malformed or invalid orientation is ignored")

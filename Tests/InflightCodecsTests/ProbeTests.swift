@@ -36,7 +36,7 @@ struct ProbeTests {
         let control = Pieces.chunk("acTL", Pieces.big32(7) + Pieces.big32(0))
         let file = Pieces.png(Fixtures.rgbPNG, adding: control)
         #expect(try info(file).frameCount == 7)
-        #expect(try decode(file).likeness(Scene.color) == 100)
+        #expect(try decode(file).psnr(Scene.color) == 100)
     }
 
     @Test("Probing a header of very many blocks takes fewer than 20 probes")

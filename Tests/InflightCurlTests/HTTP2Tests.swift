@@ -80,7 +80,7 @@ struct HTTP2Tests {
 
     @Test("A priority change moves the bandwidth of a connection to another running stream") func bandwidth() throws {
         let nginx = try Nginx(listening: "sndbuf=16k")
-        let link = NarrowLink(to: nginx.port, holdsAfter: 0)
+        let link = ThrottledLink(to: nginx.port, holdsAfter: 0)
         let transport = try transport(nginx)
         let progress = TwoBodies()
         let recorders = [0, 1].map { index in
@@ -112,7 +112,7 @@ struct HTTP2Tests {
 
     @Test("A priority change is sent while no response bytes arrive") func stalledPriorityChange() throws {
         let nginx = try Nginx(listening: "sndbuf=16k")
-        let link = NarrowLink(to: nginx.port, holdsAfter: 100_000)
+        let link = ThrottledLink(to: nginx.port, holdsAfter: 100_000)
         let transport = try transport(nginx)
         let recorder = Recorder()
         let transfer = transport.start(try .of(link.url + "/huge") { $0.priority = .veryLow }, receiver: recorder)

@@ -101,7 +101,7 @@ struct LinearLightTests {
         return SIMD4(pixels.bytes[offset], pixels.bytes[offset + 1], pixels.bytes[offset + 2], pixels.bytes[offset + 3])
     }
 
-    private static func likeness(_ pixels: PixelBuffer, _ expected: Picture) -> Double {
+    private static func psnr(_ pixels: PixelBuffer, _ expected: Picture) -> Double {
         var sum = 0.0
         for y in 0..<pixels.height {
             for x in 0..<pixels.width {
@@ -136,7 +136,7 @@ struct LinearLightTests {
         let resize = Resize(width: target.0, height: target.1, fit: .exact, light: .linear)
         let pixels = source.resized(to: resize.plan(sourceWidth: size.0, sourceHeight: size.1))
         #expect(pixels.width == target.0 && pixels.height == target.1 && pixels.format == source.format)
-        let found = Self.likeness(pixels, Self.reference(exact, target.0, target.1))
+        let found = Self.psnr(pixels, Self.reference(exact, target.0, target.1))
         #expect(found >= least, "\(size) to \(target)")
     }
 

@@ -85,7 +85,7 @@ struct ResamplingTests {
             buffer.bytes[offset], buffer.bytes[offset + 1], buffer.bytes[offset + 2], buffer.bytes[offset + 3])
     }
 
-    private static func likeness(_ pixels: PixelBuffer, _ expected: Picture) -> Double {
+    private static func psnr(_ pixels: PixelBuffer, _ expected: Picture) -> Double {
         var sum = 0.0
         for y in 0..<pixels.height {
             for x in 0..<pixels.width {
@@ -131,7 +131,7 @@ struct ResamplingTests {
         #expect(pixels.width == width && pixels.height == height && pixels.format == source.format)
         // Straight alpha is rounded once more when the colours are divided by it.
         let least = size.least - (alpha == .straight ? 3 : 0)
-        #expect(Self.likeness(pixels, Self.reference(exact, width, height)) >= least)
+        #expect(Self.psnr(pixels, Self.reference(exact, width, height)) >= least)
     }
 
     @Test("Resizing keeps a uniform colour at every size and alpha")

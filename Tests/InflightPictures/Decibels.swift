@@ -8,7 +8,7 @@
 
 package enum Decibels {
     /// Returns the peak signal-to-noise ratio of bytes, or 100 if nothing differs.
-    package static func likeness(squares: Double, count: Int) -> Double {
+    package static func psnr(squares: Double, count: Int) -> Double {
         squares == 0 ? 100 : 10 * log10(255 * 255 * Double(count) / squares)
     }
 }

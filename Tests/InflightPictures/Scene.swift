@@ -75,7 +75,7 @@ extension PixelBuffer {
     }
 
     /// Returns the similarity to `pixel` in decibels, colours weighted by alpha; 100 if nothing differs.
-    package func likeness(_ pixel: (Int, Int) -> SIMD4<UInt8>) -> Double {
+    package func psnr(_ pixel: (Int, Int) -> SIMD4<UInt8>) -> Double {
         var sum = 0.0
         for y in 0..<height {
             for x in 0..<width {
@@ -88,6 +88,6 @@ extension PixelBuffer {
                 }
             }
         }
-        return Decibels.likeness(squares: sum, count: width * height * 4)
+        return Decibels.psnr(squares: sum, count: width * height * 4)
     }
 }

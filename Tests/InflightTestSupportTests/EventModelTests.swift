@@ -16,7 +16,7 @@ struct EventModelTests {
     private func problem(_ events: [(UInt32?, UInt64?, ImagePipeline.Event.Kind)]) -> String? {
         var model = EventModel()
         for (time, event) in events.enumerated() {
-            model.hear(
+            model.observe(
                 ImagePipeline.Event(
                     time: MonotonicTime(nanoseconds: Int64(time)), task: event.0, job: event.1, kind: event.2))
         }

@@ -16,7 +16,7 @@ struct DecodingTests {
         let info = try info(bytes)
         #expect(info.format == .avif && info.bitsPerComponent == bits && !info.hasAlpha && info.frameCount == 1)
         #expect(info.storedWidth == Scene.width && info.storedHeight == Scene.height && !info.mayHaveMoreFrames)
-        #expect(try decode(bytes).likeness(Scene.color) > 38)
+        #expect(try decode(bytes).psnr(Scene.color) > 38)
         #expect(try decode(bytes).format == .rgbx)
         try validate(bytes)
     }
@@ -25,14 +25,14 @@ struct DecodingTests {
     func heic(_ bytes: [UInt8], _ bits: Int) throws {
         let info = try info(bytes)
         #expect(info.format == .heic && info.bitsPerComponent == bits && !info.hasAlpha)
-        #expect(try decode(bytes).likeness(Scene.color) > 36)
+        #expect(try decode(bytes).psnr(Scene.color) > 36)
         try validate(bytes)
     }
 
     @Test("A greyscale AVIF file decodes to RGB")
     func gray() throws {
         #expect(try info(AVIFFixtures.gray).colorModel == .gray)
-        #expect(try decode(AVIFFixtures.gray).likeness(Scene.gray) > 38)
+        #expect(try decode(AVIFFixtures.gray).psnr(Scene.gray) > 38)
     }
 
     @Test("Alpha decodes straight or, on request, premultiplied", arguments: [AVIFFixtures.alpha, HEICFixtures.alpha])
@@ -40,7 +40,7 @@ struct DecodingTests {
         #expect(try info(bytes).hasAlpha)
         let pixels = try decode(bytes)
         #expect(pixels.format == .rgba)
-        #expect(pixels.likeness(Scene.withAlpha) > 34)
+        #expect(pixels.psnr(Scene.withAlpha) > 34)
         var options = DecodeOptions()
         options.order = .bgra
         options.premultiplied = true
@@ -49,19 +49,19 @@ struct DecodingTests {
 
     @Test("TIFF variants decode with the right colours, depths and page counts")
     func tiff() throws {
-        #expect(try decode(TIFFFixtures.lzw).likeness(Scene.color) == 100)
-        #expect(try decode(TIFFFixtures.bigTiles).likeness(Scene.color) == 100)
-        #expect(try decode(TIFFFixtures.jpeg).likeness(Scene.color) > 36)
-        #expect(try decode(TIFFFixtures.palette).likeness(Scene.color) > 25)
+        #expect(try decode(TIFFFixtures.lzw).psnr(Scene.color) == 100)
+        #expect(try decode(TIFFFixtures.bigTiles).psnr(Scene.color) == 100)
+        #expect(try decode(TIFFFixtures.jpeg).psnr(Scene.color) > 36)
+        #expect(try decode(TIFFFixtures.palette).psnr(Scene.color) > 25)
         #expect(try info(TIFFFixtures.palette).colorModel == .indexed)
         let sixteen = try info(TIFFFixtures.sixteenBits)
         #expect(sixteen.bitsPerComponent == 16 && sixteen.colorModel == .rgb)
-        #expect(try decode(TIFFFixtures.sixteenBits).likeness(Scene.color) == 100)
+        #expect(try decode(TIFFFixtures.sixteenBits).psnr(Scene.color) == 100)
         #expect(try info(TIFFFixtures.bilevel).bitsPerComponent == 1)
         let bilevel = try decode(TIFFFixtures.bilevel)
         #expect(bilevel[15, 11] == SIMD4(255, 255, 255, 255) && bilevel[0, 0] == SIMD4(0, 0, 0, 255))
         #expect(try info(TIFFFixtures.pages).frameCount == 3)
-        #expect(try decode(TIFFFixtures.pages).likeness(Scene.color) == 100)
+        #expect(try decode(TIFFFixtures.pages).psnr(Scene.color) == 100)
     }
 
     @Test("A CMYK TIFF file decodes to RGB")
@@ -84,6 +84,6 @@ struct DecodingTests {
     @Test("A Display P3 profile is converted to sRGB", arguments: [AVIFFixtures.displayP3, HEICFixtures.displayP3])
     func profile(_ bytes: [UInt8]) throws {
         #expect(try info(bytes).profileName == "RGB built-in")
-        #expect(try decode(bytes).likeness(Scene.color) > 34)
+        #expect(try decode(bytes).psnr(Scene.color) > 34)
     }
 }

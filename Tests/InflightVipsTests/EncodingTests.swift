@@ -18,12 +18,12 @@ struct EncodingTests {
         let file = try write(opaque, quality: 95)
         try validate(file)
         #expect(try info(file).format == .avif && !info(file).hasAlpha && info(file).width == 16)
-        #expect(try decode(file).likeness(Scene.color) > 38)
+        #expect(try decode(file).psnr(Scene.color) > 38)
         for form in [PixelBuffer.Format.rgba, .premultipliedBGRA] {
             let file = try write(withAlpha.converted(to: form), quality: 95)
             try validate(file)
             #expect(try info(file).hasAlpha)
-            #expect(try decode(file).likeness(Scene.withAlpha) > 30)
+            #expect(try decode(file).psnr(Scene.withAlpha) > 30)
         }
     }
 
@@ -42,7 +42,7 @@ struct EncodingTests {
             let pixels = PixelBuffer(width: width, height: height, format: .rgbx) { _, _ in SIMD4(200, 100, 50, 255) }
             let read = try decode(try write(pixels, quality: 90))
             #expect(read.width == width && read.height == height)
-            #expect(read.likeness { _, _ in SIMD4(200, 100, 50, 255) } > 30)
+            #expect(read.psnr { _, _ in SIMD4(200, 100, 50, 255) } > 30)
         }
     }
 

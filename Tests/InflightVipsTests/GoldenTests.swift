@@ -94,7 +94,7 @@ struct GoldenTests {
     // Each file states its orientation twice: in its boxes, which count, and in EXIF, which does not.
     @Test("Each HEIC orientation is applied once", arguments: ImageInfo.Orientation.allCases)
     func turned(_ orientation: ImageInfo.Orientation) throws {
-        let pixels = try decode(GoldenTurnedFixtures.all[orientation.rawValue - 1])
+        let pixels = try decode(GoldenOrientationFixtures.all[orientation.rawValue - 1])
         #expect(pixels.width == (orientation.swapsAxes ? Scene.height : Scene.width))
         #expect(pixels.height == (orientation.swapsAxes ? Scene.width : Scene.height))
         let nearness = pixels.nearness { x, y in

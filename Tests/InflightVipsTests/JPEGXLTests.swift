@@ -8,17 +8,17 @@ import Testing
 struct JPEGXLTests {
     @Test("Colour, grey and alpha decode at 8, 10 and 12 bits and in floating point")
     func pixels() throws {
-        #expect(try decode(JPEGXLFixtures.lossy).likeness(Scene.color) > 32)
-        #expect(try decode(JPEGXLFixtures.alpha).likeness(Scene.withAlpha) == 100)
-        #expect(try decode(JPEGXLFixtures.parts).likeness(Scene.color) == 100)
-        #expect(try decode(JPEGXLFixtures.gray).likeness(Scene.gray) > 50)
-        #expect(try decode(JPEGXLFixtures.tenBits).likeness(Scene.color) > 50)
-        #expect(try decode(JPEGXLFixtures.twelveBits).likeness(Scene.color) > 50)
-        #expect(try decode(JPEGXLFixtures.floats).likeness(Scene.color) > 50)
+        #expect(try decode(JPEGXLFixtures.lossy).psnr(Scene.color) > 32)
+        #expect(try decode(JPEGXLFixtures.alpha).psnr(Scene.withAlpha) == 100)
+        #expect(try decode(JPEGXLFixtures.parts).psnr(Scene.color) == 100)
+        #expect(try decode(JPEGXLFixtures.gray).psnr(Scene.gray) > 50)
+        #expect(try decode(JPEGXLFixtures.tenBits).psnr(Scene.color) > 50)
+        #expect(try decode(JPEGXLFixtures.twelveBits).psnr(Scene.color) > 50)
+        #expect(try decode(JPEGXLFixtures.floats).psnr(Scene.color) > 50)
         let grayAlpha = try decode(JPEGXLFixtures.grayAlpha)
         #expect(grayAlpha.format == .rgba)
         #expect(
-            grayAlpha.likeness { x, y in
+            grayAlpha.psnr { x, y in
                 let (level, alpha) = (Scene.color(x, y).x, Scene.withAlpha(x, y).w)
                 return SIMD4(level, level, level, alpha)
             } > 50)
@@ -61,14 +61,14 @@ struct JPEGXLTests {
     @Test("Premultiplied alpha decodes to straight alpha")
     func multiplied() throws {
         #expect(try info(JPEGXLFixtures.premultiplied).hasAlpha)
-        #expect(try decode(JPEGXLFixtures.premultiplied).likeness(Scene.withAlpha) > 45)
+        #expect(try decode(JPEGXLFixtures.premultiplied).psnr(Scene.withAlpha) > 45)
     }
 
     @Test("An animation decodes to its first frame, and its info says it may have more")
     func animation() throws {
         let info = try info(JPEGXLFixtures.animation)
         #expect(info.mayHaveMoreFrames && info.frameCount == 1)
-        #expect(try decode(JPEGXLFixtures.animation).likeness(Scene.color) > 50)
+        #expect(try decode(JPEGXLFixtures.animation).psnr(Scene.color) > 50)
     }
 
     @Test("Display P3 colours decode to sRGB")

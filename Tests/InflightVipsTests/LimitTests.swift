@@ -26,7 +26,7 @@ struct LimitTests {
             // SVG is rendered anew for each size.
             if try info(bytes).format == .svg { continue }
             let expected = whole.resized(to: plan).converted(to: pixels.format)
-            #expect(pixels.likeness { expected[$0, $1] } > 45)
+            #expect(pixels.psnr { expected[$0, $1] } > 45)
         }
     }
 
@@ -45,11 +45,11 @@ struct LimitTests {
         for (count, isApplied) in [(4 << 20, true), ((4 << 20) + 1, false)] {
             var pieces = TIFFPieces()
             pieces.profile = swapped + [UInt8](repeating: 0, count: count - swapped.count)
-            let likeness = try decode(pieces.file).likeness {
+            let psnr = try decode(pieces.file).psnr {
                 let color = Scene.color($0, $1)
                 return isApplied ? SIMD4(color[2], color[1], color[0], 255) : color
             }
-            #expect(likeness > (isApplied ? 36 : 99), "\(count) bytes: \(likeness) dB")
+            #expect(psnr > (isApplied ? 36 : 99), "\(count) bytes: \(psnr) dB")
         }
     }
 
@@ -68,10 +68,10 @@ struct LimitTests {
         defer { unsafe memory.deallocate() }
         let plan = Resize.Plan(scaledWidth: 16, scaledHeight: 12, width: 16, height: 12)
         let found = code {
-            try VipsPicture.with(Bytes(TIFFFixtures.lzw), format: .tiff) { (picture) throws(LoadError) in
+            try VipsReader.with(Bytes(TIFFFixtures.lzw), format: .tiff) { (picture) throws(LoadError) in
                 flag.cancel()
                 try unsafe VipsDecoding(
-                    picture: picture, info: info, plan: plan, target: memory, cancellation: flag
+                    reader: picture, info: info, plan: plan, target: memory, cancellation: flag
                 ).run()
             }
         }
@@ -86,7 +86,7 @@ struct LimitTests {
                 group.addTask {
                     for (index, bytes) in Self.samples.enumerated() {
                         let pixels = try decode(bytes)
-                        #expect(pixels.likeness { alone[index][$0, $1] } == 100)
+                        #expect(pixels.psnr { alone[index][$0, $1] } == 100)
                     }
                 }
             }

@@ -26,14 +26,14 @@ struct OrientationTests {
         #expect(info.width == (orientation.swapsAxes ? 12 : 16))
         let pixels = try decode(bytes)
         #expect(pixels.width == info.width && pixels.height == info.height)
-        let likeness = pixels.likeness {
+        let psnr = pixels.psnr {
             let (x, y) = Scene.stored(orientation, $0, $1)
             return Scene.color(x, y)
         }
-        #expect(likeness > least)
+        #expect(psnr > least)
         let resize = Resize(width: 7, height: 3, fit: .cover)
         let small = try decode(bytes, DecodeOptions(resize: resize))
         let expected = pixels.resized(to: resize.plan(sourceWidth: info.width, sourceHeight: info.height))
-        #expect(small.width == 7 && small.height == 3 && small.likeness { expected[$0, $1] } > 45)
+        #expect(small.width == 7 && small.height == 3 && small.psnr { expected[$0, $1] } > 45)
     }
 }

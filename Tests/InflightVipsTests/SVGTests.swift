@@ -42,7 +42,7 @@ struct SVGTests {
         let pixels = try decode(file, DecodeOptions(resize: Resize(width: 40, height: 40, enlarges: true)))
         // Rendered edges are sharp; enlarged pixels would be soft.
         #expect(
-            pixels.likeness { x, y in
+            pixels.psnr { x, y in
                 (10..<30).contains(x) && (10..<30).contains(y) ? SIMD4(0, 0, 255, 255) : .zero
             } == 100)
     }
@@ -52,10 +52,10 @@ struct SVGTests {
         let file = svg("viewBox='0 0 2 1'", "<rect width='1' height='1' fill='red'/>")
         let box = Resize(width: 30, height: 30, fit: .fill, enlarges: true)
         let filled = try decode(file, DecodeOptions(resize: box))
-        #expect(filled.likeness { x, _ in x < 15 ? SIMD4(255, 0, 0, 255) : .zero } == 100)
+        #expect(filled.psnr { x, _ in x < 15 ? SIMD4(255, 0, 0, 255) : .zero } == 100)
         let cover = Resize(width: 30, height: 30, fit: .cover, enlarges: true)
         let covered = try decode(file, DecodeOptions(resize: cover))
-        #expect(covered.width == 30 && covered.likeness { x, _ in x < 15 ? SIMD4(255, 0, 0, 255) : .zero } == 100)
+        #expect(covered.width == 30 && covered.psnr { x, _ in x < 15 ? SIMD4(255, 0, 0, 255) : .zero } == 100)
         let contained = try decode(file, DecodeOptions(resize: Resize(width: 30, height: 30, enlarges: true)))
         #expect(contained.width == 30 && contained.height == 15)
     }

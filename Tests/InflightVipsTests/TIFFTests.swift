@@ -18,7 +18,7 @@ struct TIFFTests {
             let pixels = try decode(pieces.file)
             #expect(pixels.width == info.width && pixels.height == info.height)
             #expect(
-                pixels.likeness {
+                pixels.psnr {
                     let (x, y) = Scene.stored(orientation, $0, $1)
                     return Scene.color(x, y)
                 } == 100)
@@ -38,10 +38,10 @@ struct TIFFTests {
             }
             return try decode(pieces.file)
         }
-        #expect(try pixels(2, isMultiplied: false).likeness(Scene.withAlpha) == 100)
-        #expect(try pixels(1, isMultiplied: true).likeness(Scene.withAlpha) > 48)
+        #expect(try pixels(2, isMultiplied: false).psnr(Scene.withAlpha) == 100)
+        #expect(try pixels(1, isMultiplied: true).psnr(Scene.withAlpha) > 48)
         let unknown = try pixels(0, isMultiplied: false)
-        #expect(unknown.format == .rgbx && unknown.likeness(Scene.color) == 100)
+        #expect(unknown.format == .rgbx && unknown.psnr(Scene.color) == 100)
     }
 
     @Test("Decoding at a size in linear light equals resizing the decoded image: a checkerboard becomes 188")
@@ -70,11 +70,11 @@ struct TIFFTests {
                 return Pieces.little16(min(value + 127, 65535))
             }
         }
-        #expect(try decode(pieces.file).likeness(Scene.withAlpha) > 70)
+        #expect(try decode(pieces.file).psnr(Scene.withAlpha) > 70)
         pieces.pixels = TIFFPieces.bytes { x, y in
             (0..<4).flatMap { Pieces.little16(max(Int(Scene.withAlpha(x, y)[$0]) * 257 - 127, 0)) }
         }
-        #expect(try decode(pieces.file).likeness(Scene.withAlpha) > 70)
+        #expect(try decode(pieces.file).psnr(Scene.withAlpha) > 70)
     }
 
     @Test("A colour profile is applied, and a corrupt one is ignored")
@@ -83,7 +83,7 @@ struct TIFFTests {
         pieces.profile = Pieces.profile(order: [1, 0, 2], gamma: 2.2, name: "red and green swapped")
         let swapped = try decode(pieces.file)
         #expect(
-            swapped.likeness { x, y in
+            swapped.psnr { x, y in
                 let pixel = Scene.color(x, y)
                 return SIMD4(pixel.y, pixel.x, pixel.z, 255)
             } > 32)
@@ -92,7 +92,7 @@ struct TIFFTests {
         // 235/255 of linear light is 246 in sRGB (IEC 61966-2-1).
         #expect((245...247).contains(Int(light[15, 0].x)))
         pieces.profile = [UInt8](repeating: 9, count: 200)
-        #expect(try decode(pieces.file).likeness(Scene.color) == 100)
+        #expect(try decode(pieces.file).psnr(Scene.color) == 100)
     }
 
     @Test("Corrupt compressed data fails as damaged instead of returning partial pixels", arguments: [5, 7, 8, 32773])
@@ -132,13 +132,13 @@ struct TIFFTests {
             pieces.bits = bits
             pieces.fields = [(339, [Int](repeating: isSigned ? 2 : 1, count: 3), false)]
             pieces.pixels = samples(bits, isSigned: isSigned, color)
-            #expect(try decode(pieces.file).likeness(Scene.color) > 55, "signed: \(isSigned)")
+            #expect(try decode(pieces.file).psnr(Scene.color) > 55, "signed: \(isSigned)")
             try validate(pieces.file)
             pieces.samples = 1
             pieces.photometric = 0
             pieces.fields = [(339, [isSigned ? 2 : 1], false)]
             pieces.pixels = samples(bits, isSigned: isSigned) { x, y in [255 - Scene.gray(x, y).x] }
-            #expect(try decode(pieces.file).likeness(Scene.gray) > 55, "signed: \(isSigned), inverted")
+            #expect(try decode(pieces.file).psnr(Scene.gray) > 55, "signed: \(isSigned), inverted")
         }
     }
 
@@ -164,7 +164,7 @@ struct TIFFTests {
             pieces.pixels = TIFFPieces.bytes(pixel)
             pieces.fields = [(338, extras, false)]
             #expect(try info(pieces.file).hasAlpha == (alpha != nil))
-            #expect(try decode(pieces.file).likeness(drawn) > 45, "\(photometric) \(extras)")
+            #expect(try decode(pieces.file).psnr(drawn) > 45, "\(photometric) \(extras)")
             // The same in planes, one strip each.
             let size = Scene.width * Scene.height
             pieces.pixels = (0..<pieces.samples).flatMap { plane in TIFFPieces.bytes { [pixel($0, $1)[plane]] } }
@@ -173,7 +173,7 @@ struct TIFFTests {
                 (273, (0..<pieces.samples).map { 8 + $0 * size }, true),
                 (279, [Int](repeating: size, count: pieces.samples), true), (284, [2], false),
             ]
-            #expect(try decode(pieces.file).likeness(drawn) > 45, "\(photometric) \(extras) in planes")
+            #expect(try decode(pieces.file).psnr(drawn) > 45, "\(photometric) \(extras) in planes")
         }
     }
 
@@ -191,7 +191,7 @@ struct TIFFTests {
             (284, [2], false), (322, [16], false), (323, [16], false), (324, [8, 264, 520], true),
             (325, [256, 256, 256], true),
         ]
-        #expect(try decode(pieces.file).likeness(Scene.color) == 100)
+        #expect(try decode(pieces.file).psnr(Scene.color) == 100)
         try validate(pieces.file)
     }
 
@@ -199,11 +199,11 @@ struct TIFFTests {
     func noPhotometric() throws {
         var pieces = TIFFPieces()
         pieces.omitted = [262]
-        #expect(try decode(pieces.file).likeness(Scene.color) == 100)
+        #expect(try decode(pieces.file).psnr(Scene.color) == 100)
         pieces.samples = 1
         pieces.pixels = TIFFPieces.bytes { [Scene.gray($0, $1).x] }
         #expect(try info(pieces.file).colorModel == .gray)
-        #expect(try decode(pieces.file).likeness(Scene.gray) == 100)
+        #expect(try decode(pieces.file).psnr(Scene.gray) == 100)
     }
 
     @Test("An unsupported compression or depth fails as unsupported, not damaged", arguments: [50_002, 34_663, 32_895])
@@ -231,7 +231,7 @@ struct TIFFTests {
                 Bytes(file), format: .tiff, info: info, options: options, cancellation: CancellationFlag())
             #expect(pixels.height == (page == 0 ? 12 : 6))
             #expect(
-                pixels.likeness { x, y in
+                pixels.psnr { x, y in
                     if page == 0 { return Scene.color(x, y) }
                     var color = 255 &- Scene.color(15 - x, 5 - y)
                     color.w = 255

@@ -26,7 +26,7 @@ func url(_ number: Int) -> String { "http://bench/\(number)" }
 
 func response(_ number: Int, _ count: Int) -> StoredResponse {
     StoredResponse(
-        method: "GET", url: url(number), selectingFields: HTTPFields(),
+        method: "GET", url: url(number), varyFields: HTTPFields(),
         head: ResponseHead(
             status: 200,
             fields: HTTPFields([

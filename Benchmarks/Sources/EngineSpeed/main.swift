@@ -86,7 +86,7 @@ func run(_ pipeline: ImagePipeline, _ requests: [ImageRequest], times: Int = 1) 
 
 /// A callback queue that runs on the caller's thread, so that only the engine is timed.
 // Unchecked: touched only by the one thread of this measurement.
-final class HandQueue: CallbackExecutor, @unchecked Sendable {
+final class ManualCallbackExecutor: CallbackExecutor, @unchecked Sendable {
     private var work: [@Sendable () -> Void] = []
 
     func submit(_ work: @escaping @Sendable () -> Void) {
@@ -105,7 +105,7 @@ final class HandQueue: CallbackExecutor, @unchecked Sendable {
 }
 
 // Measures the engine alone: this thread runs transport and callback queue.
-func runAlone(_ pipeline: ImagePipeline, _ transport: ScriptedTransport, _ hand: HandQueue) {
+func runAlone(_ pipeline: ImagePipeline, _ transport: ScriptedTransport, _ hand: ManualCallbackExecutor) {
     for request in requests { pipeline.loadResponse(request, on: .executor(hand)) { _, _ in } }
     var ended = 0
     while ended < requests.count {
@@ -117,7 +117,7 @@ func runAlone(_ pipeline: ImagePipeline, _ transport: ScriptedTransport, _ hand:
 let byHand = ScriptedTransport(.manual, records: false)
 byHand.serveOthers { _ in .ok(body) }
 let alonePipeline = try makePipeline(byHand)
-let hand = HandQueue()
+let hand = ManualCallbackExecutor()
 runAlone(alonePipeline, byHand, hand)
 var alone: [Double] = []
 for _ in 0..<rounds {

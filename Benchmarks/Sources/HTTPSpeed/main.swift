@@ -34,7 +34,7 @@ holding.serveOthers { _ in .ok(.empty) }
 if isHeld { configuration.transports.append(.shared(holding)) }
 let pipeline = try ImagePipeline(configuration: configuration)
 let queue = DispatchQueue(label: "callbacks")
-let tally = Tally(count * tasks)
+let tally = ResultCollector(count * tasks)
 
 if isHeld {
     for index in 0..<atOnce {

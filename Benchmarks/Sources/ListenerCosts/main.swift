@@ -15,7 +15,7 @@ let atOnce = 500
 
 /// An observer that counts events, and maintains metrics if `counts` is set.
 // Unchecked: touched only by that thread.
-final class Ears: ImagePipeline.Observer, @unchecked Sendable {
+final class EventCounter: ImagePipeline.Observer, @unchecked Sendable {
     private(set) var heard = 0
     private(set) var missed = 0
     private var metrics: ImagePipeline.Metrics?
@@ -36,9 +36,9 @@ final class Ears: ImagePipeline.Observer, @unchecked Sendable {
 let stage = Stage()
 
 @MainActor
-func makePipeline(_ ears: Ears?, memory: Int) throws -> ImagePipeline {
+func makePipeline(_ observer: EventCounter?, memory: Int) throws -> ImagePipeline {
     var configuration = stage.configuration(memory: memory)
-    configuration.observer = ears.map { ImagePipeline.Observation($0, on: stage.queue) }
+    configuration.observer = observer.map { ImagePipeline.Observation($0, on: stage.queue) }
     return try ImagePipeline(configuration: configuration)
 }
 
@@ -60,11 +60,13 @@ func cost(_ requests: [ImageRequest], by pipeline: ImagePipeline) -> Double {
 let few = (0..<100).map { ImageRequest("https://images.example.org/pictures/\($0).png") }
 let many = (0..<count).map { ImageRequest("https://images.example.org/pictures/\($0).png") }
 let kinds = [("memory", few, 1 << 20), ("whole", many, 0)]
-let listeners: [(String, Ears?)] = [("none", nil), ("idle", Ears(counts: false)), ("meter", Ears(counts: true))]
+let listeners: [(String, EventCounter?)] = [
+    ("none", nil), ("idle", EventCounter(counts: false)), ("meter", EventCounter(counts: true)),
+]
 var ways: [(name: String, requests: [ImageRequest], pipeline: ImagePipeline)] = []
 for (kind, requests, memory) in kinds {
-    for (name, ears) in listeners {
-        ways.append(("\(kind)_\(name)", requests, try makePipeline(ears, memory: memory)))
+    for (name, observer) in listeners {
+        ways.append(("\(kind)_\(name)", requests, try makePipeline(observer, memory: memory)))
     }
 }
 

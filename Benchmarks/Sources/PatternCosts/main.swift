@@ -127,7 +127,7 @@ actor Tally {
 
 func actorHop(_ count: Int) async {
     let tally = Tally()
-    await Figures.measure("actor: a hop there and back", count) {
+    await CostMeasurement.measure("actor: a hop there and back", count) {
         for _ in 0..<count { await tally.increment() }
     }
 }

@@ -11,7 +11,7 @@ func stateParts(_ harness: Harness) {
         let server = try LoopbackServer()
         server.serve("/a", .ok(Plain.png(green, width: 400, height: 400), type: "image/png").held("answer"))
         let pipeline = try ImagePipeline(configuration: .init())
-        let one = OnePicture(pipeline: pipeline) { $0.spinnerDelay = .zero }
+        let one = ImageFixture(pipeline: pipeline) { $0.spinnerDelay = .zero }
         one.image.bind(ImageRequest(server.url("/a")), placeholder: .color(blue))
         unsafe await harness.wait(for: "the placeholder", on: one.window) { one.color() == blue }
         try await server.waitUntilHeld("answer")
@@ -23,7 +23,7 @@ func stateParts(_ harness: Harness) {
         harness.expect(one.color(x: 100, y: 84) == green, "the ring is still there")
         let texture = unsafe inflight_paintable_get_picture(one.image.paintable)
         let width = unsafe gdk_texture_get_width(texture)
-        harness.expect(width == OnePicture.side, "made \(width) pixels wide for a widget of \(OnePicture.side)")
+        harness.expect(width == ImageFixture.side, "made \(width) pixels wide for a widget of \(ImageFixture.side)")
         one.close()
     }
 
@@ -31,7 +31,7 @@ func stateParts(_ harness: Harness) {
         let server = try LoopbackServer()
         server.serve("/a", inOrder: [.status(404), .ok(Plain.png(green), type: "image/png")])
         let pipeline = try ImagePipeline(configuration: .init())
-        let one = OnePicture(pipeline: pipeline)
+        let one = ImageFixture(pipeline: pipeline)
         var told = 0
         one.image.onChange = { _ in told += 1 }
         one.image.bind(ImageRequest(server.url("/a")), placeholder: .color(blue))
@@ -49,7 +49,7 @@ func stateParts(_ harness: Harness) {
         let server = try LoopbackServer()
         server.serve("/a", .ok(Plain.gif(frames: 9), type: "image/gif"))
         let pipeline = try ImagePipeline(configuration: .init())
-        let one = OnePicture(pipeline: pipeline)
+        let one = ImageFixture(pipeline: pipeline)
         one.image.bind(ImageRequest(server.url("/a")))
         for color in [red, green, blue, red, green] {
             unsafe await harness.wait(for: "the frame of \(color)", on: one.window) { one.color() == color }
@@ -69,7 +69,7 @@ func stateParts(_ harness: Harness) {
         let server = try LoopbackServer()
         server.serve("/a", .ok(Plain.png(green, width: 900, height: 900), type: "image/png"))
         let pipeline = try ImagePipeline(configuration: .init())
-        let one = OnePicture(pipeline: pipeline)
+        let one = ImageFixture(pipeline: pipeline)
         one.image.bind(ImageRequest(server.url("/a")))
         @MainActor func width() -> Int32 {
             unsafe inflight_paintable_get_picture(one.image.paintable).map { unsafe gdk_texture_get_width($0) } ?? 0
@@ -82,7 +82,7 @@ func stateParts(_ harness: Harness) {
 
     harness.part("a blur is drawn before the picture, and made elsewhere") { harness in
         let pipeline = try ImagePipeline(configuration: .init())
-        let one = OnePicture(pipeline: pipeline)
+        let one = ImageFixture(pipeline: pipeline)
         let hash = try BlurHash("L6PZfSi_.AyE_3t7t7R**0o#DgR4")
         let server = try LoopbackServer()
         server.serve("/a", .ok(Plain.png(green), type: "image/png").held("answer"))
@@ -105,7 +105,7 @@ func leavingParts(_ harness: Harness) {
         let pipeline = try ImagePipeline(configuration: .init())
         server.serveOthers { request in
             let row = Int(request.path.split(separator: "/").last ?? "") ?? 0
-            let answer = LoopbackServer.Response.ok(RowPictures.png(row), type: "image/png")
+            let answer = LoopbackServer.Response.ok(RowImages.png(row), type: "image/png")
             return row < 500 ? answer.held("early") : answer
         }
         let grid = RowGrid(rows: 10_000, pipeline: pipeline) {

@@ -20,7 +20,7 @@ guard gtk_init_check() != 0 else {
     exit(1)
 }
 
-let list = PictureList(options.sources)
+let list = ImageList(options.sources)
 for problem in list.problems { FileHandle.standardError.write(Data("inflight-gallery: \(problem)\n".utf8)) }
 
 var decoder = DecoderConfiguration()

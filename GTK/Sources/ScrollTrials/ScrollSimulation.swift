@@ -78,7 +78,7 @@ package final class ScrollSimulation {
     }
 
     private func look() {
-        let room = ViewportRoom(width: 720, height: Self.page, direction: (0, direction))
+        let room = Viewport(width: 720, height: Self.page, direction: (0, direction))
         var seen: [Int: Bool] = [:]
         for row in cells.keys.sorted() {
             let x = Double(row % Self.columns) * 90, y = Double(row / Self.columns) * Self.side - position

@@ -27,7 +27,7 @@ package struct VisibleWaits: Sendable {
                 seen[row] = .some(nil)
             case (nil, false): seen[row] = now
             case (.some(let since?), true):
-                gotIt(after: now - since)
+                received(after: now - since)
                 seen[row] = .some(nil)
             default: break
             }
@@ -39,7 +39,7 @@ package struct VisibleWaits: Sendable {
     }
 
     /// - Parameter milliseconds: the time since the row became visible.
-    package mutating func gotIt(after milliseconds: Int) {
+    package mutating func received(after milliseconds: Int) {
         got += 1
         ends.append((milliseconds, true))
     }

@@ -20,7 +20,7 @@ struct VisibilityTests {
     func waits() {
         var waits = VisibleWaits()
         #expect(waits.percentile(0.5) == nil)
-        for time in [10, 20, 30, 40] { waits.gotIt(after: time) }
+        for time in [10, 20, 30, 40] { waits.received(after: time) }
         #expect(waits.percentile(0.5) == 20 && waits.percentile(1) == 40)
         // Four rows that left early say nothing about later times. Two that left at 25 waited longer than 20.
         for _ in 0..<4 { waits.left(after: 5) }

@@ -66,9 +66,9 @@ extension DiskStore {
         }
 
         /// The maximum size of the write-ahead log in bytes: an eighth of ``limit``, at least 2 MiB and at most 16 MiB.
-        public var logReserve: Int64 { min(mostLogBytes, max(2 << 20, limit / 8)) }
+        public var logReserve: Int64 { min(maximumLogBytes, max(2 << 20, limit / 8)) }
         /// Smaller for maintenance of a cache whose limit is not known.
-        package var mostLogBytes: Int64 = 16 << 20
+        package var maximumLogBytes: Int64 = 16 << 20
 
         /// The bytes left for the index and the bodies: ``limit`` without the log, its shared memory (32 KiB for 4,096
         /// pages of the log, https://www.sqlite.org/walformat.html) and the folder's tag.
@@ -77,9 +77,9 @@ extension DiskStore {
             return limit - logReserve - (pages / 4096 + 2) * (32 << 10) - 8192
         }
         /// The maximum number of rows that one transaction evicts, so that the log can hold the transaction.
-        var mostEvictions: Int { Int(logReserve >> 16) }
+        var maximumEvictions: Int { Int(logReserve >> 16) }
         /// The maximum number of free pages that one transaction cuts off the index.
-        var mostCutPages: Int64 { logReserve >> 14 }
+        var maximumCutPages: Int64 { logReserve >> 14 }
 
         /// Throws if the configuration is invalid.
         package func check() throws(LoadError) {

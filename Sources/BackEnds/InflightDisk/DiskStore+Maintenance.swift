@@ -109,7 +109,7 @@ extension DiskStore {
     public func clear(_ which: Clearing) async throws(LoadError) -> Int {
         var removed = 0
         var last = Int64.min
-        let most = configuration.mostEvictions
+        let most = configuration.maximumEvictions
         while true {
             let start = last
             let page = try await reading { (connection) throws(DatabaseError) in
@@ -152,12 +152,12 @@ extension DiskStore {
 
     /// Runs `body` on a reading thread, after opening the folder as it is now.
     func reading<Value: Sendable>(
-        mends: Bool = true, _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value
+        repairs: Bool = true, _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value
     ) async throws(LoadError) -> Value {
         if case .failed = await writing(.open) { throw notWritten() }
         let bridge = ValueBridge<Value?>()
         core.begin {
-            core.read(mends: mends, body) { [core] value in
+            core.read(repairs: repairs, body) { [core] value in
                 bridge.open(with: value)
                 core.end()
             }

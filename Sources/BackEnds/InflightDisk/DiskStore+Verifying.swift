@@ -43,7 +43,7 @@ extension DiskStore {
             let configuration = core.configuration
             let page: (last: Int64?, found: Verification)
             do {
-                page = try await reading(mends: false) { (connection) throws(DatabaseError) in
+                page = try await reading(repairs: false) { (connection) throws(DatabaseError) in
                     try Self.verify(after: start, connection, configuration.bodies(in: connection.index.paths))
                 }
             } catch {

@@ -54,7 +54,7 @@ public final class DiskStore: ResponseStore {
         completion: @escaping @Sendable (_ found: [StoredEntry], _ body: StoredBody?) -> Void
     ) {
         core.begin {
-            Finding(core: core, key: key, choose: choose) { [core] found, body in
+            FindOperation(core: core, key: key, choose: choose) { [core] found, body in
                 completion(found, body)
                 core.end()
             }.start()

@@ -1,12 +1,12 @@
 internal import InflightConcurrency
 internal import InflightCore
 
-/// The state that a store's threads share: the writer with its mailbox, the readers, and the open index.
+/// The state that a store's threads share: the writer with its queue, the readers, and the open index.
 final class StoreCore: Sendable {
     let configuration: DiskStore.Configuration
     let readers: ReaderPool
     private let writer: Writer
-    private let mailbox = Guarded(Mailbox())
+    private let queue = Guarded(WriteQueue())
     private let life = Guarded(Life())
 
     private struct Threads {
@@ -64,7 +64,7 @@ final class StoreCore: Sendable {
 
     /// Enqueues an operation for the writer. Any thread; `completion` is never called synchronously.
     func write(_ work: WriteOperation.Work, completion: @escaping @Sendable (WriteOperation.Outcome) -> Void) {
-        let (isTaken, wakes) = mailbox.withLock { $0.add(WriteOperation(work: work, completion: completion)) }
+        let (isTaken, wakes) = queue.withLock { $0.add(WriteOperation(work: work, completion: completion)) }
         if !isTaken {
             // A completion must not run on the caller's thread. This one touches no file.
             run(\.reading) { completion(.failed) }
@@ -75,17 +75,17 @@ final class StoreCore: Sendable {
 
     /// Records a use of an entry.
     func touch(_ id: Int64) {
-        if mailbox.withLock({ $0.touch(id) }) { run(\.writing) { self.drain() } }
+        if queue.withLock({ $0.touch(id) }) { run(\.writing) { self.drain() } }
     }
 
     private func drain() {
         let byteLimit = Int(configuration.logReserve / 8)
         // A row and its index entries take several pages of the log.
-        let mostOperations = min(64, Int(configuration.logReserve >> 16))
-        while let batch = mailbox.withLock({ $0.next(mostOperations: mostOperations, byteLimit: byteLimit) }) {
+        let operationLimit = min(64, Int(configuration.logReserve >> 16))
+        while let batch = queue.withLock({ $0.next(operationLimit: operationLimit, byteLimit: byteLimit) }) {
             writer.run(batch)
         }
-        if mailbox.withLock({ $0.isClosed }) { writer.finish() }
+        if queue.withLock({ $0.isClosed }) { writer.finish() }
     }
 
     /// The reason why the last attempt to use the folder failed, if it did.
@@ -96,29 +96,29 @@ final class StoreCore: Sendable {
 
     /// Runs `body` on a reading thread once the folder is open, or calls `completion` with nil if it cannot be opened.
     ///
-    /// - Parameter mends: Whether to rebuild an index that turns out to be damaged, and read once more.
+    /// - Parameter repairs: Whether to rebuild an index that turns out to be damaged, and read once more.
     func read<Value: Sendable>(
-        mends: Bool = true, _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
+        repairs: Bool = true, _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
         completion: @escaping @Sendable (Value?) -> Void
     ) {
-        run(\.reading) { self.readNow(opens: 3, mends: mends, body, completion: completion) }
+        run(\.reading) { self.readNow(opens: 3, repairs: repairs, body, completion: completion) }
     }
 
     /// - Parameter opens: The number of times to open an index that is not open and read again. A rebuilt index may
     ///   replace it between opening and reading.
     private func readNow<Value: Sendable>(
-        opens: Int, mends: Bool,
+        opens: Int, repairs: Bool,
         _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
         completion: @escaping @Sendable (Value?) -> Void
     ) {
-        @Sendable func again(opens: Int, mends: Bool) {
-            run(\.reading) { self.readNow(opens: opens, mends: mends, body, completion: completion) }
+        @Sendable func again(opens: Int, repairs: Bool) {
+            run(\.reading) { self.readNow(opens: opens, repairs: repairs, body, completion: completion) }
         }
         switch readers.read(body) {
         case .value(let value): completion(value)
-        case .notOpen where opens > 0: write(.open) { _ in again(opens: opens - 1, mends: mends) }
-        case .failed(let error, let index) where error.isDamage && mends:
-            write(.mend(index.index)) { _ in again(opens: opens, mends: false) }
+        case .notOpen where opens > 0: write(.open) { _ in again(opens: opens - 1, repairs: repairs) }
+        case .failed(let error, let index) where error.isDamage && repairs:
+            write(.repairIndex(index.index)) { _ in again(opens: opens, repairs: false) }
         case .notOpen, .failed: completion(nil)
         }
     }
@@ -138,7 +138,7 @@ final class StoreCore: Sendable {
     }
 
     private func finish() {
-        if mailbox.withLock({ $0.close() }) { run(\.writing) { self.drain() } }
+        if queue.withLock({ $0.close() }) { run(\.writing) { self.drain() } }
         // Runs after the current drain, which completes all remaining operations.
         run(\.writing) {
             self.readers.closeIdle()

@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-void inflight_use_one_heap(void) {
+void inflight_use_one_arena(void) {
 #if defined(__GLIBC__)
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, 4 << 20);
@@ -27,7 +27,7 @@ void inflight_use_one_heap(void) {
 #endif
 }
 
-int inflight_leave_namespaces(void) {
+int inflight_unshare_namespaces(void) {
     return unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 ? -errno : 0;
 }
 
@@ -43,7 +43,7 @@ int inflight_enter_empty_root(void) {
     return 0;
 }
 
-int inflight_give_up_files(void) {
+int inflight_restrict_files(void) {
     struct landlock_ruleset_attr rules;
     memset(&rules, 0, sizeof rules);
     // All rights of Landlock's first version: execute, write, read, list, remove, and create each kind of file.
@@ -56,7 +56,7 @@ int inflight_give_up_files(void) {
     return status ? -error : 0;
 }
 
-int inflight_give_up_privileges(void) {
+int inflight_drop_privileges(void) {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct none[2];
     memset(none, 0, sizeof none);
@@ -191,11 +191,11 @@ int inflight_filter_system_calls(void) {
 #else
 #include <errno.h>
 
-void inflight_use_one_heap(void) {}
-int inflight_leave_namespaces(void) { return -ENOSYS; }
+void inflight_use_one_arena(void) {}
+int inflight_unshare_namespaces(void) { return -ENOSYS; }
 int inflight_enter_empty_root(void) { return -ENOSYS; }
-int inflight_give_up_files(void) { return -ENOSYS; }
-int inflight_give_up_privileges(void) { return -ENOSYS; }
+int inflight_restrict_files(void) { return -ENOSYS; }
+int inflight_drop_privileges(void) { return -ENOSYS; }
 int inflight_limit_resources(size_t memory, size_t file, unsigned descriptors, unsigned long seconds) { return -ENOSYS; }
 int inflight_filter_system_calls(void) { return -ENOSYS; }
 #endif

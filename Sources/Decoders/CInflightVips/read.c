@@ -9,7 +9,7 @@
 #include "profile.h"
 #include "tiff.h"
 
-struct inflight_vips_picture {
+struct inflight_vips_reader {
     int loader;
     /// The input. Formats that libjxl or libtiff decodes have no `image` until `inflight_vips_prepare`.
     const uint8_t *bytes;
@@ -39,7 +39,7 @@ static VipsImage *load(const uint8_t *bytes, size_t count, int loader, int page)
     return failed ? NULL : image;
 }
 
-inflight_vips_picture *inflight_vips_open(
+inflight_vips_reader *inflight_vips_open(
     const uint8_t *bytes, size_t count, int loader, int page, int *width, int *height,
     char message[INFLIGHT_VIPS_MESSAGE]) {
     VipsImage *image = NULL;
@@ -54,28 +54,28 @@ inflight_vips_picture *inflight_vips_open(
         *width = image->Xsize;
         *height = image->Ysize;
     }
-    inflight_vips_picture *picture = g_new0(inflight_vips_picture, 1);
-    picture->loader = loader;
-    picture->bytes = bytes;
-    picture->count = count;
-    picture->page = page;
-    picture->image = image;
-    return picture;
+    inflight_vips_reader *reader = g_new0(inflight_vips_reader, 1);
+    reader->loader = loader;
+    reader->bytes = bytes;
+    reader->count = count;
+    reader->page = page;
+    reader->image = image;
+    return reader;
 }
 
-void inflight_vips_close(inflight_vips_picture *picture) {
-    if (picture->region) g_object_unref(picture->region);
-    if (picture->image) g_object_unref(picture->image);
-    g_free(picture);
+void inflight_vips_close(inflight_vips_reader *reader) {
+    if (reader->region) g_object_unref(reader->region);
+    if (reader->image) g_object_unref(reader->image);
+    g_free(reader);
     vips_error_clear();
 }
 
-/// Replaces the picture's image with `*made`, unless `failed`. `made` is a pointer because the call that sets it is
+/// Replaces the reader's image with `*made`, unless `failed`. `made` is a pointer because the call that sets it is
 /// also an argument, and the order of evaluation of arguments is unspecified.
-static int replace(inflight_vips_picture *picture, int failed, VipsImage *const *made) {
+static int replace(inflight_vips_reader *reader, int failed, VipsImage *const *made) {
     if (failed) return -1;
-    g_object_unref(picture->image);
-    picture->image = *made;
+    g_object_unref(reader->image);
+    reader->image = *made;
     return 0;
 }
 
@@ -92,12 +92,12 @@ static int is_integer(const VipsImage *image) {
 }
 
 /// Converts floating-point samples, which range from 0 to 1, to 16 bits, to which profiles are applied.
-static int widen(inflight_vips_picture *picture) {
+static int widen(inflight_vips_reader *reader) {
     VipsImage *made = NULL;
-    if (replace(picture, vips_linear1(picture->image, &made, 65535, 0, NULL), &made)) return -1;
-    if (replace(picture, vips_cast_ushort(picture->image, &made, NULL), &made)) return -1;
-    VipsInterpretation type = picture->image->Bands < 3 ? VIPS_INTERPRETATION_GREY16 : VIPS_INTERPRETATION_RGB16;
-    return replace(picture, vips_copy(picture->image, &made, "interpretation", type, NULL), &made);
+    if (replace(reader, vips_linear1(reader->image, &made, 65535, 0, NULL), &made)) return -1;
+    if (replace(reader, vips_cast_ushort(reader->image, &made, NULL), &made)) return -1;
+    VipsInterpretation type = reader->image->Bands < 3 ? VIPS_INTERPRETATION_GREY16 : VIPS_INTERPRETATION_RGB16;
+    return replace(reader, vips_copy(reader->image, &made, "interpretation", type, NULL), &made);
 }
 
 /// Returns whether the image has a profile that is used. Profiles above the limit are ignored, as in the other codecs.
@@ -109,59 +109,59 @@ static int has_profile(const VipsImage *image) {
 }
 
 /// Converts the image to sRGB or to grey, of 8 or 16 bits.
-static int convert(inflight_vips_picture *picture) {
+static int convert(inflight_vips_reader *reader) {
     VipsImage *made = NULL;
-    int is_cmyk = picture->image->Type == VIPS_INTERPRETATION_CMYK;
-    int is_profiled = has_profile(picture->image);
-    int is_p3 = !is_profiled && picture->is_display_p3 && is_rgb(picture->image);
+    int is_cmyk = reader->image->Type == VIPS_INTERPRETATION_CMYK;
+    int is_profiled = has_profile(reader->image);
+    int is_p3 = !is_profiled && reader->is_display_p3 && is_rgb(reader->image);
     if (is_cmyk || is_profiled || is_p3) {
-        if (!is_integer(picture->image) && widen(picture)) return -1;
-        if (!is_cmyk && !is_p3 && inflight_vips_profile_is_srgb(picture->image)) return 0;
-        int depth = picture->image->BandFmt == VIPS_FORMAT_UCHAR ? 8 : 16;
+        if (!is_integer(reader->image) && widen(reader)) return -1;
+        if (!is_cmyk && !is_p3 && inflight_vips_profile_is_srgb(reader->image)) return 0;
+        int depth = reader->image->BandFmt == VIPS_FORMAT_UCHAR ? 8 : 16;
         int failed = vips_icc_transform(
-            picture->image, &made, "srgb", "embedded", is_profiled, "input_profile",
+            reader->image, &made, "srgb", "embedded", is_profiled, "input_profile",
             is_cmyk ? "cmyk" : is_p3 ? "p3" : "srgb", "intent", VIPS_INTENT_PERCEPTUAL, "depth", depth, NULL);
-        if (!failed || is_cmyk) return replace(picture, failed, &made);
+        if (!failed || is_cmyk) return replace(reader, failed, &made);
         // The profile is malformed or for other pixels: treat the image as if it had none.
         vips_error_clear();
     }
-    if (is_integer(picture->image) && (is_grey(picture->image) || is_rgb(picture->image))) return 0;
-    return replace(picture, vips_colourspace(picture->image, &made, VIPS_INTERPRETATION_sRGB, NULL), &made);
+    if (is_integer(reader->image) && (is_grey(reader->image) || is_rgb(reader->image))) return 0;
+    return replace(reader, vips_colourspace(reader->image, &made, VIPS_INTERPRETATION_sRGB, NULL), &made);
 }
 
 int inflight_vips_prepare(
-    inflight_vips_picture *picture, int has_alpha, int bits, int is_display_p3,
+    inflight_vips_reader *reader, int has_alpha, int bits, int is_display_p3,
     char message[INFLIGHT_VIPS_MESSAGE]) {
-    if (!picture->image) {
-        picture->image = picture->loader == INFLIGHT_VIPS_JXL
-            ? inflight_jxl_decode(picture->bytes, picture->count, message)
-            : inflight_tiff_decode(picture->bytes, picture->count, picture->page, message);
+    if (!reader->image) {
+        reader->image = reader->loader == INFLIGHT_VIPS_JXL
+            ? inflight_jxl_decode(reader->bytes, reader->count, message)
+            : inflight_tiff_decode(reader->bytes, reader->count, reader->page, message);
     }
-    if (!picture->image) return INFLIGHT_VIPS_FAILED;
-    picture->has_alpha = has_alpha;
-    picture->is_display_p3 = is_display_p3;
-    picture->full = 65535;
-    if (picture->loader == INFLIGHT_VIPS_HEIF && bits > 8 && bits < 16) picture->full = (65535u << (16 - bits)) & 65535u;
-    VipsImage *before = picture->image;
-    if (convert(picture)) return inflight_vips_fail(message);
+    if (!reader->image) return INFLIGHT_VIPS_FAILED;
+    reader->has_alpha = has_alpha;
+    reader->is_display_p3 = is_display_p3;
+    reader->full = 65535;
+    if (reader->loader == INFLIGHT_VIPS_HEIF && bits > 8 && bits < 16) reader->full = (65535u << (16 - bits)) & 65535u;
+    VipsImage *before = reader->image;
+    if (convert(reader)) return inflight_vips_fail(message);
     // The result of a transform uses all 16 bits.
-    if (picture->image != before) picture->full = 65535;
-    if (!is_integer(picture->image)) {
+    if (reader->image != before) reader->full = 65535;
+    if (!is_integer(reader->image)) {
         VipsImage *made = NULL;
-        if (replace(picture, vips_cast_uchar(picture->image, &made, NULL), &made)) return inflight_vips_fail(message);
+        if (replace(reader, vips_cast_uchar(reader->image, &made, NULL), &made)) return inflight_vips_fail(message);
     }
-    picture->region = vips_region_new(picture->image);
-    return picture->region ? INFLIGHT_VIPS_OK : inflight_vips_fail(message);
+    reader->region = vips_region_new(reader->image);
+    return reader->region ? INFLIGHT_VIPS_OK : inflight_vips_fail(message);
 }
 
-static void write_bytes(const inflight_vips_picture *picture, const uint8_t *from, uint8_t *to) {
-    int bands = picture->image->Bands;
+static void write_bytes(const inflight_vips_reader *reader, const uint8_t *from, uint8_t *to) {
+    int bands = reader->image->Bands;
     int colours = bands >= 3 ? 3 : 1;
-    for (int x = 0; x < picture->image->Xsize; x++, from += bands, to += 4) {
+    for (int x = 0; x < reader->image->Xsize; x++, from += bands, to += 4) {
         to[0] = from[0];
         to[1] = from[colours == 3 ? 1 : 0];
         to[2] = from[colours == 3 ? 2 : 0];
-        to[3] = picture->has_alpha && bands > colours ? from[colours] : 255;
+        to[3] = reader->has_alpha && bands > colours ? from[colours] : 255;
     }
 }
 
@@ -169,29 +169,29 @@ static uint8_t narrow(unsigned value, unsigned full) {
     return value >= full ? 255 : (uint8_t)((value * 255 + full / 2) / full);
 }
 
-static void write_words(const inflight_vips_picture *picture, const uint16_t *from, uint8_t *to) {
-    int bands = picture->image->Bands;
+static void write_words(const inflight_vips_reader *reader, const uint16_t *from, uint8_t *to) {
+    int bands = reader->image->Bands;
     int colours = bands >= 3 ? 3 : 1;
-    unsigned full = picture->full;
-    for (int x = 0; x < picture->image->Xsize; x++, from += bands, to += 4) {
+    unsigned full = reader->full;
+    for (int x = 0; x < reader->image->Xsize; x++, from += bands, to += 4) {
         to[0] = narrow(from[0], full);
         to[1] = narrow(from[colours == 3 ? 1 : 0], full);
         to[2] = narrow(from[colours == 3 ? 2 : 0], full);
-        to[3] = picture->has_alpha && bands > colours ? narrow(from[colours], full) : 255;
+        to[3] = reader->has_alpha && bands > colours ? narrow(from[colours], full) : 255;
     }
 }
 
 int inflight_vips_read_rows(
-    inflight_vips_picture *picture, int first, int count, uint8_t *rows, char message[INFLIGHT_VIPS_MESSAGE]) {
-    VipsRect area = {0, first, picture->image->Xsize, count};
-    if (vips_region_prepare(picture->region, &area)) return inflight_vips_fail(message);
+    inflight_vips_reader *reader, int first, int count, uint8_t *rows, char message[INFLIGHT_VIPS_MESSAGE]) {
+    VipsRect area = {0, first, reader->image->Xsize, count};
+    if (vips_region_prepare(reader->region, &area)) return inflight_vips_fail(message);
     for (int y = 0; y < count; y++) {
-        const void *from = VIPS_REGION_ADDR(picture->region, 0, first + y);
-        uint8_t *to = rows + (size_t)y * (size_t)picture->image->Xsize * 4;
-        if (picture->image->BandFmt == VIPS_FORMAT_USHORT) {
-            write_words(picture, from, to);
+        const void *from = VIPS_REGION_ADDR(reader->region, 0, first + y);
+        uint8_t *to = rows + (size_t)y * (size_t)reader->image->Xsize * 4;
+        if (reader->image->BandFmt == VIPS_FORMAT_USHORT) {
+            write_words(reader, from, to);
         } else {
-            write_bytes(picture, from, to);
+            write_bytes(reader, from, to);
         }
     }
     return INFLIGHT_VIPS_OK;

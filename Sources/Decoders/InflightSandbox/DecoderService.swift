@@ -62,13 +62,13 @@ public struct DecoderService {
             _exit(1)
         }
         // Started after the sandbox is closed, so that its thread has no more rights than this one.
-        let watch = ControlWatch(MessageSocket(Descriptor(4)))
+        let watch = ControlListener(MessageSocket(Descriptor(4)))
         _ = requests.send(
             DecoderReply.ready(
                 decodes: Array(codecs.decodableFormats), encodes: Array(codecs.encodableFormats),
                 protections: sandbox.protections.sorted { $0.rawValue < $1.rawValue }, missing: missing
             ).message)
-        DecoderWork(codecs: codecs, requests: requests, watch: watch).run()
+        DecoderLoop(codecs: codecs, requests: requests, watch: watch).run()
     }
 
     private static func say(_ text: String) {

@@ -8,8 +8,8 @@ struct Sandbox {
 
     /// Starts the sandbox. Call it first, while the process has one thread.
     mutating func begin() {
-        inflight_use_one_heap()
-        hasNamespaces = inflight_leave_namespaces() == 0
+        inflight_use_one_arena()
+        hasNamespaces = inflight_unshare_namespaces() == 0
     }
 
     /// Closes the sandbox. Call it when everything that will be needed is open and loaded. Capabilities and Landlock
@@ -23,8 +23,8 @@ struct Sandbox {
         protections.insert(.limits)
         // Landlock permits no mounts, so the namespaces come first.
         if hasNamespaces, inflight_enter_empty_root() == 0 { protections.insert(.namespaces) }
-        if inflight_give_up_files() == 0 { protections.insert(.landlock) }
-        status = inflight_give_up_privileges()
+        if inflight_restrict_files() == 0 { protections.insert(.landlock) }
+        status = inflight_drop_privileges()
         guard status == 0 else { return "its privileges cannot be dropped (error \(-status))" }
         status = inflight_filter_system_calls()
         guard status == 0 else {

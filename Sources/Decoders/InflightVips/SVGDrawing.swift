@@ -6,11 +6,11 @@ import InflightImages
 /// if a document has no size. The root element therefore gets explicit sizes.
 enum SVGDrawing {
     /// The library's limit for one side.
-    static let mostPixels = 32767
+    static let maximumPixels = 32767
 
     static func resized(_ bytes: Bytes, width: Int, height: Int) throws(LoadError) -> Bytes {
         guard case .root(let root) = SVGRoot.find(in: bytes), let size = SVGSize(root, in: bytes) else {
-            throw PictureError.damaged(.svg, "its first element is malformed")
+            throw CodecError.damaged(.svg, "its first element is malformed")
         }
         var edits: [(range: Range<Int>, text: String)] = []
         func set(_ name: String, _ value: String, appending: Bool = false) {

@@ -58,7 +58,7 @@ public struct VipsDecoder: Sendable {
     public func decode(
         _ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
-        guard options.page == 0 || format == .tiff else { throw PictureError.noPages(format) }
+        guard options.page == 0 || format == .tiff else { throw CodecError.pagesUnsupported(format) }
         var stored = info
         if Self.turnsItself(format) {
             // libheif and libjxl apply the orientation themselves.
@@ -74,15 +74,15 @@ public struct VipsDecoder: Sendable {
                 size = try Self.drawnSize(plan, options)
                 source = try SVGDrawing.resized(bytes, width: size.width, height: size.height)
             }
-            try VipsPicture.with(source, format: format, page: options.page) { (picture) throws(LoadError) in
-                guard picture.width == size.width, picture.height == size.height else {
-                    throw PictureError.damaged(
+            try VipsReader.with(source, format: format, page: options.page) { (reader) throws(LoadError) in
+                guard reader.width == size.width, reader.height == size.height else {
+                    throw CodecError.damaged(
                         format,
                         "its header declares \(size.width) × \(size.height) pixels, its decoder "
-                            + "\(picture.width) × \(picture.height)")
+                            + "\(reader.width) × \(reader.height)")
                 }
                 try unsafe VipsDecoding(
-                    picture: picture, info: stored, plan: plan, target: target, cancellation: cancellation
+                    reader: reader, info: stored, plan: plan, target: target, cancellation: cancellation
                 ).run()
             }
         }
@@ -111,7 +111,7 @@ public struct VipsDecoder: Sendable {
         _ plan: Resize.Plan, _ options: DecodeOptions
     ) throws(LoadError) -> (width: Int, height: Int) {
         let size = (width: plan.scaledWidth, height: plan.scaledHeight)
-        let most = SVGDrawing.mostPixels
+        let most = SVGDrawing.maximumPixels
         guard size.width <= most, size.height <= most, size.width * size.height <= options.maximumPixels else {
             throw LoadError(
                 .tooManyPixels, stage: .decode,

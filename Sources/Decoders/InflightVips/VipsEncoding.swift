@@ -17,14 +17,14 @@ extension VipsDecoder {
     ///   invalid quality, an image that is too large, or metadata.
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         try Self.start()
-        guard Self.encodableFormats.contains(options.format) else { throw PictureError.notWritten(options.format) }
-        guard options.metadata?.isEmpty ?? true else { throw PictureError.noPlaceForMetadata(options.format) }
+        guard Self.encodableFormats.contains(options.format) else { throw CodecError.noEncoder(options.format) }
+        guard options.metadata?.isEmpty ?? true else { throw CodecError.metadataUnsupported(options.format) }
         let quality = options.quality ?? 60
         guard (1...100).contains(quality) else {
-            throw PictureError.cannotEncode(.avif, "the quality is \(quality), and must be 1 to 100")
+            throw CodecError.cannotEncode(.avif, "the quality is \(quality), and must be 1 to 100")
         }
         guard pixels.width <= Self.maximumSide, pixels.height <= Self.maximumSide else {
-            throw PictureError.cannotEncode(
+            throw CodecError.cannotEncode(
                 .avif,
                 "it has \(pixels.width) × \(pixels.height) pixels; the limit per side is \(Self.maximumSide)")
         }
@@ -39,7 +39,7 @@ extension VipsDecoder {
                     source.format.alpha == .opaque ? 0 : 1, Int32(quality), &memory, &count, $0)
             }
         }
-        guard status == 0, let memory = unsafe memory else { throw PictureError.cannotEncode(.avif, message.reason) }
+        guard status == 0, let memory = unsafe memory else { throw CodecError.cannotEncode(.avif, message.reason) }
         return unsafe Bytes(adopting: UnsafeRawBufferPointer(start: memory, count: count)) { memory in
             unsafe inflight_vips_free(UnsafeMutableRawPointer(mutating: memory.baseAddress))
         }

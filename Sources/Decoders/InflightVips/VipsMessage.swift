@@ -36,8 +36,8 @@ struct VipsMessage {
         let lower = reason.lowercased()
         // The libraries use these phrases for a valid image that they do not support.
         if Self.limits.contains(where: lower.contains) {
-            return PictureError.unsupported(format, reason)
+            return CodecError.unsupported(format, reason)
         }
-        return PictureError.damaged(format, reason)
+        return CodecError.damaged(format, reason)
     }
 }

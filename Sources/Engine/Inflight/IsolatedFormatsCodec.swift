@@ -84,7 +84,7 @@ struct IsolatedFormatsCodec: ImageCodec {
     }
 
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-        guard let pool else { throw PictureError.notWritten(options.format) }
+        guard let pool else { throw CodecError.noEncoder(options.format) }
         return try pool.encode(pixels, options: options)
     }
 }

@@ -194,7 +194,7 @@ public struct CodecRegistry: Sendable {
         _ = try options.storedPlan(for: info)
         let needed = max(0, codec.memoryNeeded(bytes, format: format, info: info, options: options))
         guard needed > options.maximumMemory else { return needed }
-        throw PictureError.tooMuchMemory(needed, allowed: options.maximumMemory)
+        throw CodecError.tooMuchMemory(needed, allowed: options.maximumMemory)
     }
 
     /// Decodes an image as `options` specify. If the crop depends on the image's content, decodes the whole scaled
@@ -283,11 +283,11 @@ public struct CodecRegistry: Sendable {
 
 extension ImageInfo {
     /// The maximum number of pixels, whatever a request allows. It keeps arithmetic on pixel counts from overflowing.
-    package static let mostPixels = 1 << 32
+    package static let maximumPixels = 1 << 32
 
-    /// Throws ``LoadError/Code/tooManyPixels`` if the header declares more pixels than `maximum` or ``mostPixels``.
+    /// Throws ``LoadError/Code/tooManyPixels`` if the header declares more pixels than `maximum` or ``maximumPixels``.
     package func checkPixels(maximum: Int) throws(LoadError) {
-        let maximum = min(maximum, Self.mostPixels)
+        let maximum = min(maximum, Self.maximumPixels)
         let (product, overflow) = storedWidth.multipliedReportingOverflow(by: storedHeight)
         guard overflow || product > maximum else { return }
         throw LoadError(

@@ -150,7 +150,7 @@ extension ImageCodec {
     }
 
     public func info(_ bytes: Bytes, format: ImageFormat, page: Int) throws(LoadError) -> ImageInfo {
-        guard page == 0 else { throw PictureError.noPages(format) }
+        guard page == 0 else { throw CodecError.pagesUnsupported(format) }
         guard case .info(let info) = try probe(bytes, format: format, isComplete: true) else {
             throw LoadError(
                 .damaged, stage: .decode, message: "The \(format) image is truncated in its header. Fetch it again.")

@@ -63,7 +63,7 @@ extension PixelBuffer {
     /// - Precondition: the part is not larger than the image.
     public func interestingPart(width: Int, height: Int) -> (x: Int, y: Int) {
         precondition(width <= self.width && height <= self.height, "the part is larger than the image")
-        let place = InterestFinder(self).place(
+        let place = SmartCrop(self).place(
             widthShare: Double(width) / Double(self.width), heightShare: Double(height) / Double(self.height))
         return (
             Int((place.x * Double(self.width - width)).rounded()),
@@ -127,12 +127,12 @@ extension PixelBuffer {
     }
 
     /// Returns the pixels in the format that `options` request of a decoded image.
-    package func inForm(of options: DecodeOptions) -> PixelBuffer {
+    package func inFormat(of options: DecodeOptions) -> PixelBuffer {
         converted(to: options.pixelFormat(hasAlpha: format.alpha != .opaque))
     }
 
     /// Converts pixels like ``converted(to:)``, in place, without gaps between the rows.
-    package static func bring(_ pixels: UnsafeMutableRawBufferPointer, from format: Format, to wanted: Format) {
+    package static func convert(_ pixels: UnsafeMutableRawBufferPointer, from format: Format, to wanted: Format) {
         guard format != wanted, let base = pixels.baseAddress else { return }
         let change = change(from: format, to: wanted)
         for offset in stride(from: 0, to: pixels.count - 3, by: 4) {
@@ -176,7 +176,7 @@ extension PixelBuffer {
             unsafe withUnsafeBytes { source in
                 let input = source.baseAddress!
                 for y in 0..<height {
-                    unsafe changeFours(width, input + y &* bytesPerRow, output + y &* width &* 4) {
+                    unsafe transformRow(width, input + y &* bytesPerRow, output + y &* width &* 4) {
                         ground.under($0, isStraight: isStraight)
                     }
                 }

@@ -1,6 +1,6 @@
 /// Transforms a row of pixels, four at once; the remaining ones one at a time.
 @inline(__always)
-func changeFours(
+func transformRow(
     _ width: Int, _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer,
     _ change: (SIMD4<UInt32>) -> SIMD4<UInt32>
 ) {

@@ -5,8 +5,8 @@ public import InflightCore
 
 extension ContractModel {
     /// The request that `willSend` is called with.
-    public struct Question: Sendable {
-        public var kind: Wish.Kind
+    public struct WillSendArguments: Sendable {
+        public var kind: RequestSpec.Kind
         public var resource: UInt8
         public var language: UInt8
         public var origin: UInt8
@@ -16,7 +16,7 @@ extension ContractModel {
         public var isAgain: Bool
 
         public init(
-            kind: Wish.Kind, resource: UInt8, language: UInt8, origin: UInt8, isRedirected: Bool,
+            kind: RequestSpec.Kind, resource: UInt8, language: UInt8, origin: UInt8, isRedirected: Bool,
             hasCredentials: Bool, isAgain: Bool
         ) {
             self.kind = kind
@@ -37,39 +37,39 @@ extension ContractModel {
     ///   - jobsThen: ``jobCount`` at that time. The call is not for a later job.
     ///   - isOutermost: whether nothing else is running.
     /// - Returns: the number of the call.
-    public func asksBefore(
-        _ question: Question, isCancelled: Bool, askedAt: Int64, jobsThen: Int = .max, isOutermost: Bool
+    public func callsWillSend(
+        _ arguments: WillSendArguments, isCancelled: Bool, askedAt: Int64, jobsThen: Int = .max, isOutermost: Bool
     ) -> Int {
         lastCall += 1
-        if question.isAgain { return asksAgain(question, isCancelled: isCancelled) }
+        if arguments.isAgain { return callsWillSendAgain(arguments, isCancelled: isCancelled) }
         startedExchanges += 1
-        var job = wanting(
-            question.kind, question.resource, question.language, isRedirected: question.isRedirected,
-            origin: question.origin)
+        var job = queued(
+            arguments.kind, arguments.resource, arguments.language, isRedirected: arguments.isRedirected,
+            origin: arguments.origin)
         // A cancelled call belongs to a job without subscribers or came too late.
         if isCancelled, let found = job {
             let began = jobs[found].startedAt < 0 ? askedAt : jobs[found].startedAt
-            let total = jobs[found].wish.totalTime
+            let total = jobs[found].spec.totalTime
             if total == 0 || now - began < total || found >= jobsThen { job = nil }
         } else if job == nil, !isCancelled, isOutermost {
-            broken(7, "willSend was called for resource \(question.resource) without a queued job")
+            report(7, "willSend was called for resource \(arguments.resource) without a queued job")
         }
         if let job {
-            checkProof(question.hasCredentials, of: job)
+            checkCredentials(arguments.hasCredentials, of: job)
             begin(job, at: askedAt)
         }
-        takePlace(ExchangeRecord(serial: -1, job: job ?? -1, origin: question.origin, call: lastCall))
+        takeSlot(ExchangeRecord(serial: -1, job: job ?? -1, origin: arguments.origin, call: lastCall))
         return lastCall
     }
 
-    private func asksAgain(_ question: Question, isCancelled: Bool) -> Int {
+    private func callsWillSendAgain(_ arguments: WillSendArguments, isCancelled: Bool) -> Int {
         let fitting = exchanges.indices.filter { index in
             let record = exchanges[index]
-            guard record.isBetween, record.job >= 0, record.origin == question.origin else { return false }
+            guard record.isBetween, record.job >= 0, record.origin == arguments.origin else { return false }
             let job = jobs[record.job]
-            return job.wish.resource == question.resource && job.wish.language == question.language
-                && Self.group(job.wish.kind) == Self.group(question.kind)
-                && (job.redirects > 0) == question.isRedirected
+            return job.spec.resource == arguments.resource && job.spec.language == arguments.language
+                && Self.group(job.spec.kind) == Self.group(arguments.kind)
+                && (job.redirects > 0) == arguments.isRedirected
         }
         let index = fitting.first { isCancelled != isLive(exchanges[$0].job) }
         // The total time of the job may have elapsed.
@@ -79,16 +79,16 @@ extension ContractModel {
             exchanges[index].isSecond = true
             exchanges[index].call = lastCall
         } else {
-            if lateQuestions == 0 { broken(7, "willSend was called again without a 401") }
+            if lateQuestions == 0 { report(7, "willSend was called again without a 401") }
             lateQuestions -= 1
-            takePlace(
-                ExchangeRecord(serial: -1, job: -1, origin: question.origin, call: lastCall, isSecond: true))
+            takeSlot(
+                ExchangeRecord(serial: -1, job: -1, origin: arguments.origin, call: lastCall, isSecond: true))
         }
         return lastCall
     }
 
     /// `willSend` is about to return, or to throw with this code.
-    public func answersBefore(_ call: Int, _ failure: LoadError.Code?) {
+    public func willSendEnds(_ call: Int, _ failure: LoadError.Code?) {
         guard let index = exchanges.firstIndex(where: { $0.call == call }) else { return }
         let job = exchanges[index].job
         if job < 0 || !isLive(job) {
@@ -108,15 +108,15 @@ extension ContractModel {
         exchanges[index].isCancelled = true
         let job = exchanges[index].job
         if job >= 0, isLive(job), !isLate(job) {
-            broken(7, "a hook or a source was cancelled although its job has subscribers")
+            report(7, "a hook or a source was cancelled although its job has subscribers")
         }
     }
 
     /// The Swift task in which `didReceive` runs is cancelled.
-    public func questionIsCancelled(exchange serial: Int) {
+    public func didReceiveIsCancelled(exchange serial: Int) {
         guard let job = exchanges.first(where: { $0.serial == serial })?.job, job >= 0, isLive(job), !isLate(job)
         else { return }
-        broken(7, "didReceive was cancelled although exchange \(serial) has subscribers")
+        report(7, "didReceive was cancelled although exchange \(serial) has subscribers")
     }
 
     /// Returns whether the total time of an exchange's job has elapsed.
@@ -126,14 +126,14 @@ extension ContractModel {
     }
 
     /// Returns whether a 401 calls `willSend` again, which happens once for each URL of a load.
-    public func asksAgain(exchange serial: Int) -> Bool {
-        bounds.asksBefore && exchanges.contains { $0.serial == serial && !$0.isSecond }
+    public func callsWillSendAgain(exchange serial: Int) -> Bool {
+        bounds.callsWillSend && exchanges.contains { $0.serial == serial && !$0.isSecond }
     }
 
     /// A receiver has received the head of a response, which may be paused for `didReceive` now.
-    public func heardHead(exchange serial: Int, waits: Bool, isToWait: Bool) {
-        if waits && !isToWait { broken(7, "exchange \(serial) was paused without a call of didReceive") }
-        if !waits && isToWait { broken(7, "didReceive was not called for exchange \(serial)") }
+    public func headWasReceived(exchange serial: Int, waits: Bool, isToWait: Bool) {
+        if waits && !isToWait { report(7, "exchange \(serial) was paused without a call of didReceive") }
+        if !waits && isToWait { report(7, "didReceive was not called for exchange \(serial)") }
     }
 
     // MARK: Sources
@@ -142,12 +142,12 @@ extension ContractModel {
     public func sourceBegins(_ resource: UInt8, isCancelled: Bool, isOutermost: Bool) -> Int {
         lastCall += 1
         startedExchanges += 1
-        let job = isCancelled ? nil : wanting(.picture, resource, nil, isRedirected: false, origin: 2)
+        let job = isCancelled ? nil : queued(.picture, resource, nil, isRedirected: false, origin: 2)
         if job == nil, !isCancelled, isOutermost {
-            broken(7, "source \(resource) was called without a queued job")
+            report(7, "source \(resource) was called without a queued job")
         }
         if let job { begin(job, at: now) }
-        takePlace(ExchangeRecord(serial: -1, job: job ?? -1, origin: 2, call: lastCall))
+        takeSlot(ExchangeRecord(serial: -1, job: job ?? -1, origin: 2, call: lastCall))
         return lastCall
     }
 
@@ -160,9 +160,9 @@ extension ContractModel {
     }
 
     /// A source's image was converted to the requested form without a decoder.
-    public func pictureIsFitted(_ resource: UInt8) {
+    public func imageIsConverted(_ resource: UInt8) {
         let job = live.first {
-            jobs[$0].stage == 1 && jobs[$0].wish.resource == resource && jobs[$0].state == .wanting
+            jobs[$0].stage == 1 && jobs[$0].spec.resource == resource && jobs[$0].state == .queued
         }
         guard let job else { return }
         keep(job)
@@ -182,21 +182,21 @@ extension ContractModel {
     }
 
     /// Checks that credentials are sent to their own origin only (rule 8).
-    func checkProof(_ hasCredentials: Bool, of job: Int) {
+    func checkCredentials(_ hasCredentials: Bool, of job: Int) {
         if hasCredentials != jobs[job].hasCredentials {
             let what = hasCredentials ? "were sent" : "were not sent"
-            broken(8, "credentials \(what) with resource \(jobs[job].wish.resource) to origin \(jobs[job].origin)")
+            report(8, "credentials \(what) with resource \(jobs[job].spec.resource) to origin \(jobs[job].origin)")
         }
     }
 
     /// A fetch takes its slot.
-    func takePlace(_ record: ExchangeRecord) {
+    func takeSlot(_ record: ExchangeRecord) {
         exchanges.append(record)
         let origin = record.origin
-        if exchanges.count > bounds.fetches { broken(11, "\(exchanges.count) fetches run at once") }
+        if exchanges.count > bounds.fetches { report(11, "\(exchanges.count) fetches run at once") }
         let ofOrigin = running(of: origin)
         let limit = multiplexed & (1 << origin) != 0 ? bounds.streamsPerOrigin : bounds.fetchesPerOrigin
-        if ofOrigin > limit { broken(11, "\(ofOrigin) fetches of origin \(origin) run at once") }
+        if ofOrigin > limit { report(11, "\(ofOrigin) fetches of origin \(origin) run at once") }
     }
 }
 
@@ -207,36 +207,36 @@ extension ContractModel {
         enum State: Equatable {
             case none
             /// The creation with this number is running.
-            case making(Int)
+            case creation(Int)
             case good(Int)
         }
 
         var state = State.none
-        var lastMaking = 0
+        var lastCreation = 0
     }
 
     /// A token is about to be created. Returns the number of the creation and of the token.
     ///
     /// - Parameter isCancelled: whether all its subscribers left before it began.
-    public func tokenIsMade(isCancelled: Bool) -> Int {
+    public func tokenCreationBegins(isCancelled: Bool) -> Int {
         if isCancelled {
-            tokens.lastMaking += 1
-            return tokens.lastMaking
+            tokens.lastCreation += 1
+            return tokens.lastCreation
         }
-        if case .good(let token) = tokens.state { broken(7, "a token is created although token \(token) is valid") }
-        if case .making(let other) = tokens.state { broken(7, "a token is created during creation \(other)") }
-        tokens.lastMaking += 1
-        tokens.state = .making(tokens.lastMaking)
-        return tokens.lastMaking
+        if case .good(let token) = tokens.state { report(7, "a token is created although token \(token) is valid") }
+        if case .creation(let other) = tokens.state { report(7, "a token is created during creation \(other)") }
+        tokens.lastCreation += 1
+        tokens.state = .creation(tokens.lastCreation)
+        return tokens.lastCreation
     }
 
     /// The creation was cancelled because its last subscriber left.
-    public func tokenIsGivenUp(_ making: Int) {
-        if tokens.state == .making(making) { tokens.state = .none }
+    public func tokenCreationIsCancelled(_ creation: Int) {
+        if tokens.state == .creation(creation) { tokens.state = .none }
     }
 
-    public func tokenMakingEnds(_ making: Int, isGood: Bool) {
-        if tokens.state == .making(making) { tokens.state = isGood ? .good(making) : .none }
+    public func tokenCreationEnds(_ creation: Int, isGood: Bool) {
+        if tokens.state == .creation(creation) { tokens.state = isGood ? .good(creation) : .none }
     }
 
     /// A server has refused a token, and a caller has reported it.
@@ -246,11 +246,11 @@ extension ContractModel {
 
     /// An exchange is sent without the changes of `willSend`, or with those for another URL.
     public func wasSentUnchanged(_ serial: Int) {
-        broken(8, "exchange \(serial) was sent without the changes of willSend for its URL")
+        report(8, "exchange \(serial) was sent without the changes of willSend for its URL")
     }
 
     /// A caller got a response whose status is neither that of its exchange nor the one that `didReceive` gave it.
     public func gotStatus(_ status: Int, not expected: Int, exchange serial: Int) {
-        if status != expected { broken(8, "exchange \(serial) has status \(expected), but its caller got \(status)") }
+        if status != expected { report(8, "exchange \(serial) has status \(expected), but its caller got \(status)") }
     }
 }

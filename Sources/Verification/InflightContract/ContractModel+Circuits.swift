@@ -18,7 +18,7 @@ extension ContractModel {
     private func isOpen(_ origin: UInt8) -> Bool { circuits[origin]?.isOpen ?? false }
 
     /// Returns whether the circuit admits a queued fetch.
-    func circuitHasPlace(for job: Int) -> Bool {
+    func circuitAllowsFetch(for job: Int) -> Bool {
         guard bounds.waitsWhileOpen, let circuit = circuits[jobs[job].origin], circuit.isOpen else { return true }
         return circuit.probe < 0 && now >= circuit.until && running(of: jobs[job].origin) == 0
     }
@@ -30,7 +30,7 @@ extension ContractModel {
     }
 
     /// A fetch reaches the queue. If loads fail while a circuit is open, it becomes the probe or is refused.
-    func comesToQueue(_ job: Int) {
+    func reachedQueue(_ job: Int) {
         guard !bounds.waitsWhileOpen, let circuit = circuits[jobs[job].origin], circuit.isOpen else { return }
         if circuit.probe < 0, now >= circuit.until {
             circuits[jobs[job].origin]?.probe = job
@@ -43,13 +43,13 @@ extension ContractModel {
     func checkCircuit(_ job: Int) {
         guard let circuit = circuits[jobs[job].origin], circuit.isOpen, circuit.probe != job else { return }
         guard bounds.waitsWhileOpen, circuit.probe < 0, now >= circuit.until else {
-            return broken(11, "a fetch was started at origin \(jobs[job].origin), whose circuit is open")
+            return report(11, "a fetch was started at origin \(jobs[job].origin), whose circuit is open")
         }
         circuits[jobs[job].origin]?.probe = job
     }
 
     /// A response is about to begin.
-    public func answers(_ serial: Int) {
+    public func responseBegins(_ serial: Int) {
         guard let record = exchanges.first(where: { $0.serial == serial }) else { return }
         circuits[record.origin] = nil
     }
@@ -72,13 +72,13 @@ extension ContractModel {
         }
         circuits[origin] = circuit
         guard circuit.isOpen, !bounds.waitsWhileOpen else { return }
-        for job in live where jobs[job].stage == 0 && jobs[job].state == .wanting && jobs[job].origin == origin {
+        for job in live where jobs[job].stage == 0 && jobs[job].state == .queued && jobs[job].origin == origin {
             if isLive(job) { failed(job, .originUnavailable) }
         }
     }
 
     /// A job ends or gives its slot back without an outcome. If it was the probe, the next fetch becomes the probe.
-    func leavesProbe(_ job: Int) {
+    func releaseProbe(_ job: Int) {
         for (origin, circuit) in circuits where circuit.probe == job && job >= 0 {
             circuits[origin]?.probe = -1
             circuits[origin]?.until = now

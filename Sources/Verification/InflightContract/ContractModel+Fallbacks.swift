@@ -10,7 +10,7 @@ extension ContractModel {
         return found
     }
 
-    private func nextFallback(of task: Int) -> Wish? {
+    private func nextFallback(of task: Int) -> RequestSpec? {
         // A background revalidation has no fallbacks.
         guard let next = fallbacks[tasks[task].first], tasks[task].fallbacks < next.count,
             tasks[task].queue != Self.ownQueue
@@ -19,38 +19,39 @@ extension ContractModel {
     }
 
     func fails(_ task: Int, _ code: LoadError.Code) {
-        guard nextFallback(of: task) != nil else { return tell(task, .failure(code)) }
+        guard nextFallback(of: task) != nil else { return finish(task, .failure(code)) }
         if let index = waiting.firstIndex(of: task) { waiting.remove(at: index) }
         tasks[task].job = -1
-        tasks[task].phase = .falling
-        tasks[task].fallsOn = thread
-        falling.append(task)
+        tasks[task].phase = .awaitingFallback
+        tasks[task].failedOnThread = thread
+        awaitingFallback.append(task)
     }
 
-    /// A task is about to request this resource because another one failed. ``joins(_:)`` follows.
-    public func asksElsewhere(for resource: UInt8) -> Int {
+    /// A task is about to request this resource because another one failed. ``subscribes(_:)`` follows.
+    public func requestsFallback(for resource: UInt8) -> Int {
         func mayAsk(_ task: Int) -> Bool {
-            tasks[task].fallsOn == thread && nextFallback(of: task)?.resource == resource
+            tasks[task].failedOnThread == thread && nextFallback(of: task)?.resource == resource
         }
         // A task that never had a job fails inside the call that requests it. That call may be further down this
         // thread's stack than the event in which other tasks fail.
         let index =
-            falling.lastIndex { mayAsk($0) && !tasks[$0].wasTaken } ?? falling.firstIndex { mayAsk($0) }
+            awaitingFallback.lastIndex { mayAsk($0) && !tasks[$0].wasTaken }
+            ?? awaitingFallback.firstIndex { mayAsk($0) }
         guard let index else {
-            broken(7, "resource \(resource) was requested as a fallback without a failed task")
+            report(7, "resource \(resource) was requested as a fallback without a failed task")
             return -1
         }
-        let task = falling.remove(at: index)
-        guard var wish = nextFallback(of: task) else { return -1 }
-        let before = tasks[task].wish
-        if wish.kind != .refused { wish.kind = before.kind == .refused ? .picture : before.kind }
-        (wish.size, wish.first, wish.second) = (before.size, before.first, before.second)
-        (wish.language, wish.policy) = (before.language, before.policy)
+        let task = awaitingFallback.remove(at: index)
+        guard var spec = nextFallback(of: task) else { return -1 }
+        let before = tasks[task].spec
+        if spec.kind != .refused { spec.kind = before.kind == .refused ? .picture : before.kind }
+        (spec.size, spec.first, spec.second) = (before.size, before.first, before.second)
+        (spec.language, spec.policy) = (before.language, before.policy)
         tasks[task].fallbacks += 1
         // The fallback is another image, so previews start again.
         tasks[task].shown = 0
-        tasks[task].wish = wish
-        tasks[task].phase = .asking
+        tasks[task].spec = spec
+        tasks[task].phase = .preparing
         return task
     }
 }

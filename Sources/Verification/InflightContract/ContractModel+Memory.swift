@@ -4,11 +4,11 @@ import InflightCore
 
 extension ContractModel {
     /// The response that images in memory were made of. All images of one response share this value.
-    struct Life {
+    struct CachedResponse {
         var copy: StoredCopy
         var isSuperseded = false
 
-        var mayBeKept: Bool { !copy.head.noStore }
+        var mayBeStored: Bool { !copy.head.noStore }
 
         /// The time in milliseconds for which images are served from memory; five minutes if the server states none.
         private var lifetime: Int64 {
@@ -18,11 +18,11 @@ extension ContractModel {
         }
 
         func isFresh(at now: Int64) -> Bool {
-            !isSuperseded && mayBeKept && !copy.head.noCache
+            !isSuperseded && mayBeStored && !copy.head.noCache
                 && now < copy.responseTime + lifetime - copy.age(at: copy.responseTime)
         }
 
-        var allowsStale: Bool { !isSuperseded && mayBeKept && !copy.head.noCache && !copy.head.mustRevalidate }
+        var allowsStale: Bool { !isSuperseded && mayBeStored && !copy.head.noCache && !copy.head.mustRevalidate }
 
         /// Returns whether images of the older response are also those of `newer`.
         func isSame(as newer: StoredCopy, _ source: LoadSource) -> Bool {
@@ -40,10 +40,10 @@ extension ContractModel {
     }
 
     /// An image in memory.
-    struct Kept {
+    struct CachedImage {
         var exchange: Int
         /// The index of the response, or -1 if HTTP's rules do not apply.
-        var life: Int
+        var response: Int
         /// Whether a redirect that must not be reused led to the image.
         var isRedirected: Bool
     }
@@ -52,64 +52,66 @@ extension ContractModel {
     struct Resource: Hashable {
         var name: String
         var isOfCaller: Bool
-        var hasProof: Bool
+        var hasCredentials: Bool
         var isUnsafe: Bool
         var language: UInt8
     }
 
     /// Returns the usable image in memory, finished or the longest prefix, and the number of its last stage.
-    func findInMemory(_ wish: Wish, varied: Bool) -> (kept: Kept, stage: Int, isStale: Bool)? {
-        guard wish.mayBeInMemory else { return nil }
-        for stage in (1..<wish.stages).reversed() {
-            guard let image = kept[wish.memoryKey(stage: stage, varied: varied)] else { continue }
+    func findInMemory(_ spec: RequestSpec, varied: Bool) -> (kept: CachedImage, stage: Int, isStale: Bool)? {
+        guard spec.mayBeInMemory else { return nil }
+        for stage in (1..<spec.stages).reversed() {
+            guard let image = kept[spec.memoryKey(stage: stage, varied: varied)] else { continue }
             if isFresh(image) { return (image, stage, false) }
-            if wish.policy == .preferCached, lives[image.life].allowsStale { return (image, stage, true) }
+            if spec.policy == .preferCached, responses[image.response].allowsStale { return (image, stage, true) }
         }
         return nil
     }
 
-    func isFresh(_ image: Kept) -> Bool {
-        image.life < 0 || !image.isRedirected && lives[image.life].isFresh(at: wallTime)
+    func isFresh(_ image: CachedImage) -> Bool {
+        image.response < 0 || !image.isRedirected && responses[image.response].isFresh(at: wallTime)
     }
 
     private func resource(of job: Int) -> Resource {
-        let wish = jobs[job].wish
+        let spec = jobs[job].spec
         return Resource(
-            name: key(of: job), isOfCaller: wish.isOfCaller, hasProof: jobs[job].hasCredentials,
-            isUnsafe: wish.isUnsafe && jobs[job].redirects == 0, language: jobs[job].isVaried ? wish.language : 0)
+            name: key(of: job), isOfCaller: spec.isOfCaller, hasCredentials: jobs[job].hasCredentials,
+            isUnsafe: spec.isUnsafe && jobs[job].redirects == 0, language: jobs[job].isVaried ? spec.language : 0)
     }
 
     /// A job has a response, which affects the images made of it and of older responses.
-    func noteLife(of copy: StoredCopy?, _ job: Int, from source: LoadSource) {
-        jobs[job].life = -1
-        guard let copy, jobs[job].wish.source == .none, jobs[job].wish.kind != .header else { return }
+    func recordResponse(of copy: StoredCopy?, _ job: Int, from source: LoadSource) {
+        jobs[job].response = -1
+        guard let copy, jobs[job].spec.source == .none, jobs[job].spec.kind != .header else { return }
         let resource = resource(of: job)
         let makesImage =
-            jobs[job].wish.kind == .picture || jobs[job].wish.purpose == .behindPicture
-            || waiting.contains { waits($0, for: job) && tasks[$0].wish.kind == .picture }
+            jobs[job].spec.kind == .picture || jobs[job].spec.purpose == .imageRevalidation
+            || waiting.contains { waits($0, for: job) && tasks[$0].spec.kind == .picture }
         let old = newest[resource]
         if !makesImage, old == nil || source == .disk { return }
-        let life = Life(copy: copy)
-        lives.append(life)
-        jobs[job].life = lives.count - 1
+        let response = CachedResponse(copy: copy)
+        responses.append(response)
+        jobs[job].response = responses.count - 1
         guard let old else {
-            if life.mayBeKept { newest[resource] = jobs[job].life }
+            if response.mayBeStored { newest[resource] = jobs[job].response }
             return
         }
-        let isNewer = source != .disk || copy.responseTime > lives[old].copy.responseTime
-        if life.mayBeKept, lives[old].mayBeKept, !lives[old].isSuperseded, lives[old].isSame(as: copy, source) {
-            if isNewer { lives[old].copy = copy }
-            jobs[job].life = old
+        let isNewer = source != .disk || copy.responseTime > responses[old].copy.responseTime
+        if response.mayBeStored, responses[old].mayBeStored, !responses[old].isSuperseded,
+            responses[old].isSame(as: copy, source)
+        {
+            if isNewer { responses[old].copy = copy }
+            jobs[job].response = old
         } else if isNewer {
-            lives[old].isSuperseded = true
-            newest[resource] = jobs[job].life
+            responses[old].isSuperseded = true
+            newest[resource] = jobs[job].response
         } else {
-            lives[lives.count - 1].isSuperseded = true
+            responses[responses.count - 1].isSuperseded = true
         }
     }
 
     /// The head of a response is about to be delivered. Resources that are gone or changed are not served from memory.
-    public func answers(_ serial: Int, status: Int) {
+    public func responseBegins(_ serial: Int, status: Int) {
         guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
         exchanges[index].headTime = wallTime
         exchanges[index].status = status
@@ -117,15 +119,15 @@ extension ContractModel {
         // A shutdown cancels the exchanges one after the other. A head that arrives meanwhile counts.
         guard job >= 0, isLive(job) || isStopped && !exchanges[index].isCancelled else { return }
         let resource = resource(of: job)
-        for (other, life) in newest {
+        for (other, response) in newest {
             let isGone = status == 404 && other == resource
             let isChanged = resource.isUnsafe && (200..<400).contains(status) && other.name == resource.name
-            if isGone || isChanged { lives[life].isSuperseded = true }
+            if isGone || isChanged { responses[response].isSuperseded = true }
         }
     }
 
     /// A hook may give a response another status.
-    public func answerCounts(_ serial: Int, as status: Int) {
+    public func statusIsRewritten(_ serial: Int, as status: Int) {
         guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
         exchanges[index].status = status
     }
@@ -133,15 +135,15 @@ extension ContractModel {
     /// Returns the response of an exchange if there is no store.
     func plainCopy(_ record: ExchangeRecord) -> StoredCopy {
         StoredCopy(
-            id: -1, key: "", head: AnswerHead(status: record.status, version: record.serial), isOfCaller: false,
-            hasProof: false, requestTime: record.requestTime, responseTime: record.headTime, end: 0, total: nil)
+            id: -1, key: "", head: ServerHead(status: record.status, version: record.serial), isOfCaller: false,
+            hasCredentials: false, requestTime: record.requestTime, responseTime: record.headTime, end: 0, total: nil)
     }
 }
 
 extension ContractModel.JobRecord {
     /// Sets the job's content to an image from memory.
-    mutating func begins(with image: ContractModel.Kept, isStale: Bool) {
-        (exchange, source, self.isStale, life) = (image.exchange, .memory, isStale, image.life)
+    mutating func begins(with image: ContractModel.CachedImage, isStale: Bool) {
+        (exchange, source, self.isStale, response) = (image.exchange, .memory, isStale, image.response)
         redirects = image.isRedirected ? 1 : 0
     }
 }

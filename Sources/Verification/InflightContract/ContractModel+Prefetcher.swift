@@ -15,7 +15,7 @@ struct PrefetchRecord {
 
     struct Entry {
         var key: Int
-        var wish: Wish
+        var spec: RequestSpec
         var isWanted = true
         var phase = Phase.new
     }
@@ -63,29 +63,29 @@ extension ContractModel {
     /// A prefetcher is created.
     ///
     /// - Parameter room: the maximum number of stored bodies; nil if images go into memory.
-    public func prefetcherIsMade(queue: Int, limit: Int, room: Int?) {
+    public func prefetcherIsCreated(queue: Int, limit: Int, room: Int?) {
         prefetchQueue = queue
         isPrefetcherUnknown = false
         prefetcher = PrefetchRecord(queue: queue, limit: limit, room: room)
     }
 
-    private func key(_ wish: Wish) -> Int { wish.key(stage: wish.stages - 1, varied: false) }
+    private func key(_ spec: RequestSpec) -> Int { spec.key(stage: spec.stages - 1, varied: false) }
 
     // MARK: Calls of the owner
 
-    public func prefetcherStarts(_ wishes: [Wish]) {
-        for wish in wishes {
-            let key = key(wish)
+    public func prefetcherStarts(_ specs: [RequestSpec]) {
+        for spec in specs {
+            let key = key(spec)
             if prefetcher?[key] == nil {
                 prefetcher?.counters.requested += 1
-                prefetcher?.entries.append(PrefetchRecord.Entry(key: key, wish: wish))
+                prefetcher?.entries.append(PrefetchRecord.Entry(key: key, spec: spec))
             }
             prefetcher?.touch(key, isWanted: true)
         }
     }
 
-    public func prefetcherStops(_ wishes: [Wish]) {
-        for wish in wishes where prefetcher?[key(wish)] != nil { prefetcher?.touch(key(wish), isWanted: false) }
+    public func prefetcherStops(_ specs: [RequestSpec]) {
+        for spec in specs where prefetcher?[key(spec)] != nil { prefetcher?.touch(key(spec), isWanted: false) }
     }
 
     public func prefetcherStopsAll() {
@@ -94,7 +94,7 @@ extension ContractModel {
 
     public func prefetcherPauses() { prefetcher?.isPaused = true }
 
-    public func prefetcherGoesOn() {
+    public func prefetcherResumes() {
         prefetcher?.isPaused = false
         sendNext()
     }
@@ -106,18 +106,18 @@ extension ContractModel {
 
     /// A stored body was requested. It came from this exchange, or there was none. A varying response is only for equal
     /// requests.
-    public func prefetcherGave(_ exchange: Int?, for wish: Wish, varies: (Int) -> Bool = { _ in false }) {
+    public func prefetcherReturned(_ exchange: Int?, for spec: RequestSpec, varies: (Int) -> Bool = { _ in false }) {
         var expected: Int?
-        if let entry = prefetcher?[key(wish)], case .kept(let kept) = entry.phase,
-            entry.wish.language == wish.language || !varies(kept)
+        if let entry = prefetcher?[key(spec)], case .kept(let kept) = entry.phase,
+            entry.spec.language == spec.language || !varies(kept)
         {
             expected = kept
-            prefetcher?.remove(key(wish))
+            prefetcher?.remove(key(spec))
         }
         if exchange != expected, !isPrefetcherUnknown {
-            broken(
+            report(
                 7,
-                "a prefetcher returned bytes of \(exchange ?? -1) for resource \(wish.resource), expected \(expected ?? -1)"
+                "a prefetcher returned bytes of \(exchange ?? -1) for resource \(spec.resource), expected \(expected ?? -1)"
             )
         }
     }
@@ -154,11 +154,11 @@ extension ContractModel {
     /// The next ending in its queue is about to run.
     public func endingIsDelivered() {
         guard !deliveries.isEmpty else {
-            if !isPrefetcherUnknown { broken(3, "a prefetcher received an unexpected ending") }
+            if !isPrefetcherUnknown { report(3, "a prefetcher received an unexpected ending") }
             return
         }
         let task = deliveries.removeFirst()
-        guard tasks[task].phase == .told else { return }
+        guard tasks[task].phase == .undelivered else { return }
         tasks[task].phase = .ended
         guard let entry = prefetcher?.entries.first(where: { $0.phase == .running(task) }) else { return }
         switch tasks[task].outcome {
@@ -200,21 +200,21 @@ extension ContractModel {
                 prefetcher?.change(key) { $0.phase = .new }
                 continue
             }
-            let task = asked(entry.wish, priority: .veryLow, queue: record.queue)
+            let task = requested(entry.spec, priority: .veryLow, queue: record.queue)
             tasks[task].hasClosures = false
             prefetcher?.counters.sent += 1
             prefetcher?.change(key) { $0.phase = .running(task) }
-            joins(task)
+            subscribes(task)
         }
     }
 
     /// The prefetcher's statistics were read.
-    public func prefetcherSays(_ statistics: Prefetcher.Statistics, bodySize: Int64) {
+    public func prefetcherReports(_ statistics: Prefetcher.Statistics, bodySize: Int64) {
         guard let record = prefetcher else { return }
         var expected = record.counters
         expected.inFlight = record.running
         expected.waiting = record.line.count
         expected.keptBytes = Int64(record.kept.count) * bodySize
-        if statistics != expected { broken(7, "a prefetcher counts \(statistics), expected \(expected)") }
+        if statistics != expected { report(7, "a prefetcher counts \(statistics), expected \(expected)") }
     }
 }

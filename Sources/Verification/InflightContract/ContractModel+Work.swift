@@ -6,23 +6,23 @@ extension ContractModel {
     // MARK: Coalescing
 
     /// Subscribes to the latest live stage, and begins the stages after it.
-    func join(_ task: Int, varied: Bool) {
-        let wish = tasks[task].wish
-        if wish.kind == .refused { return fails(task, .unsupportedScheme) }
-        let inMemory = findInMemory(wish, varied: varied)
-        if let inMemory, inMemory.stage == wish.stages - 1 {
+    func subscribe(_ task: Int, varied: Bool) {
+        let spec = tasks[task].spec
+        if spec.kind == .refused { return fails(task, .unsupportedScheme) }
+        let inMemory = findInMemory(spec, varied: varied)
+        if let inMemory, inMemory.stage == spec.stages - 1 {
             tasks[task].isFromMemory = true
             tasks[task].isStale = inMemory.isStale
-            return tell(task, .content(inMemory.kept.exchange))
+            return finish(task, .content(inMemory.kept.exchange))
         }
         let done = inMemory.map { $0.stage + 1 } ?? 0
         // A load that was accepted runs to its end, including its fallbacks.
-        if isStopped || isClosed && !tasks[task].wasTaken { return tell(task, .failure(.shutDown)) }
-        if !tasks[task].wasTaken, waiting.count > bounds.maximumTasks { return tell(task, .failure(.overloaded)) }
+        if isStopped || isClosed && !tasks[task].wasTaken { return finish(task, .failure(.shutDown)) }
+        if !tasks[task].wasTaken, waiting.count > bounds.maximumTasks { return finish(task, .failure(.overloaded)) }
         var found = -1
-        var stage = wish.stages
+        var stage = spec.stages
         while stage > done {
-            let key = wish.key(stage: stage - 1, varied: varied)
+            let key = spec.key(stage: stage - 1, varied: varied)
             if let job = live.first(where: { jobs[$0].key == key && jobs[$0].isInTable }) {
                 found = job
                 break
@@ -30,15 +30,15 @@ extension ContractModel {
             stage -= 1
         }
         tasks[task].wasTaken = true
-        askedTasks += 1
-        if stage > done { joinedTasks += 1 }
+        requestedTasks += 1
+        if stage > done { coalescedTasks += 1 }
         tasks[task].isShared = stage > done
-        for next in stage..<wish.stages {
+        for next in stage..<spec.stages {
             jobs.append(
                 JobRecord(
-                    key: wish.key(stage: next, varied: varied), stage: next, wish: wish, origin: wish.origin,
-                    isVaried: varied, hasCredentials: wish.hasCredentials, upstream: found,
-                    state: found >= 0 ? .blocked : next == 0 && mayLookUp(wish) ? .looking : .wanting))
+                    key: spec.key(stage: next, varied: varied), stage: next, spec: spec, origin: spec.origin,
+                    isVaried: varied, hasCredentials: spec.hasCredentials, upstream: found,
+                    state: found >= 0 ? .blocked : next == 0 && mayLookUp(spec) ? .looking : .queued))
             if let inMemory, next == done {
                 jobs[jobs.count - 1].begins(with: inMemory.kept, isStale: inMemory.isStale)
             }
@@ -53,8 +53,8 @@ extension ContractModel {
             found = jobs[found].upstream
         }
         noteLevels()
-        if stage == 0, let root = live.last(where: { jobs[$0].stage == 0 }), jobs[root].state == .wanting {
-            comesToQueue(root)
+        if stage == 0, let root = live.last(where: { jobs[$0].stage == 0 }), jobs[root].state == .queued {
+            reachedQueue(root)
         }
     }
 
@@ -79,7 +79,7 @@ extension ContractModel {
 
     /// Records the levels. A queued job that reaches a level is placed after the others of that level.
     func noteLevels() {
-        for job in live where jobs[job].stage == 0 && jobs[job].state == .wanting {
+        for job in live where jobs[job].stage == 0 && jobs[job].state == .queued {
             let level = level(of: job)
             if level != jobs[job].level {
                 jobs[job].level = level
@@ -89,10 +89,10 @@ extension ContractModel {
         }
     }
 
-    func tell(_ task: Int, _ outcome: Outcome) {
+    func finish(_ task: Int, _ outcome: Outcome) {
         if let index = waiting.firstIndex(of: task) { waiting.remove(at: index) }
         tasks[task].job = -1
-        tasks[task].phase = tasks[task].queue == Self.ownQueue ? .ended : .told
+        tasks[task].phase = tasks[task].queue == Self.ownQueue ? .ended : .undelivered
         tasks[task].outcome = outcome
         if tasks[task].queue == prefetchQueue { deliveries.append(task) }
     }
@@ -114,7 +114,7 @@ extension ContractModel {
     }
 
     func abandon(_ job: Int) {
-        if jobs[job].state == .wanting { leavesProbe(job) }
+        if jobs[job].state == .queued { releaseProbe(job) }
         jobs[job].isInTable = false
         jobs[job].state = .over
     }
@@ -122,7 +122,7 @@ extension ContractModel {
     func succeeded(_ job: Int, exchange: Int) {
         live.removeAll { $0 == job }
         abandon(job)
-        var behind: [Int] = []
+        var revalidation: [Int] = []
         var index = 0
         while index < waiting.count {
             let task = waiting[index]
@@ -131,27 +131,27 @@ extension ContractModel {
             }
             if tasks[task].job != job {
                 index += 1
-            } else if jobs[job].isFollowed, tasks[task].hearsStale, jobs[job].stage > 0 {
+            } else if jobs[job].isFollowed, tasks[task].receivesStale, jobs[job].stage > 0 {
                 waiting.remove(at: index)
                 tasks[task].job = -1
                 tasks[task].stale = exchange
-                behind.append(task)
-            } else if tasks[task].wish.kind == .bytes, tasks[task].wish.source == .picture {
+                revalidation.append(task)
+            } else if tasks[task].spec.kind == .bytes, tasks[task].spec.source == .picture {
                 fails(task, .invalidRequest)
             } else {
-                tell(task, .content(exchange))
+                finish(task, .content(exchange))
             }
         }
         for next in live where jobs[next].upstream == job {
             jobs[next].upstream = -1
-            jobs[next].state = .wanting
+            jobs[next].state = .queued
             jobs[next].exchange = exchange
             (jobs[next].source, jobs[next].isStale, jobs[next].isFollowed) =
                 (jobs[job].source, jobs[job].isStale, jobs[job].isFollowed)
-            (jobs[next].life, jobs[next].redirects) = (jobs[job].life, jobs[job].redirects)
+            (jobs[next].response, jobs[next].redirects) = (jobs[job].response, jobs[job].redirects)
             jobs[next].isOfStored = jobs[job].stage == 0 && jobs[job].isOfStored
         }
-        for task in behind { joinsAgain(task, .behindPicture) }
+        for task in revalidation { resubscribe(task, .imageRevalidation) }
     }
 
     func failed(_ job: Int, _ code: LoadError.Code) {
@@ -168,14 +168,14 @@ extension ContractModel {
         }
         for next in live where level(of: next) < 0 { abandon(next) }
         live.removeAll { jobs[$0].state == .over }
-        for task in again { joinsAgain(task, .refetch) }
+        for task in again { resubscribe(task, .refetch) }
     }
 
     /// A task that received no ending subscribes to another job.
-    private func joinsAgain(_ task: Int, _ purpose: Wish.Purpose) {
-        tasks[task].wish.purpose = purpose
+    private func resubscribe(_ task: Int, _ purpose: RequestSpec.Purpose) {
+        tasks[task].spec.purpose = purpose
         waiting.append(task)
-        join(task, varied: false)
+        subscribe(task, varied: false)
     }
 
     // MARK: Exchanges
@@ -183,17 +183,17 @@ extension ContractModel {
     func isLive(_ job: Int) -> Bool { jobs[job].state != .over }
 
     /// Requests for bytes and for images share their fetch.
-    static func group(_ kind: Wish.Kind) -> Wish.Kind { kind == .bytes ? .picture : kind }
+    static func group(_ kind: RequestSpec.Kind) -> RequestSpec.Kind { kind == .bytes ? .picture : kind }
 
     /// Returns the queued job with these properties.
-    func wanting(
-        _ kind: Wish.Kind, _ resource: UInt8, _ language: UInt8?, isRedirected: Bool, origin: UInt8
+    func queued(
+        _ kind: RequestSpec.Kind, _ resource: UInt8, _ language: UInt8?, isRedirected: Bool, origin: UInt8
     ) -> Int? {
         var job: Int?
-        for next in live where jobs[next].stage == 0 && jobs[next].state == .wanting {
-            let wish = jobs[next].wish
-            guard wish.resource == resource, Self.group(wish.kind) == Self.group(kind),
-                language == nil || wish.language == language, (jobs[next].redirects > 0) == isRedirected
+        for next in live where jobs[next].stage == 0 && jobs[next].state == .queued {
+            let spec = jobs[next].spec
+            guard spec.resource == resource, Self.group(spec.kind) == Self.group(kind),
+                language == nil || spec.language == language, (jobs[next].redirects > 0) == isRedirected
             else { continue }
             // Two jobs may look the same after a response varied. The exchange then belongs to the next of them in the
             // queue.
@@ -211,21 +211,22 @@ extension ContractModel {
     ///   - receiver: the receiver, which is the same for all exchanges of one job.
     ///   - call: the call of `willSend` that has just returned, or -1.
     public func exchangeStarts(
-        _ serial: Int, kind: Wish.Kind, resource: UInt8, language: UInt8, origin: UInt8, isRedirected: Bool = false,
+        _ serial: Int, kind: RequestSpec.Kind, resource: UInt8, language: UInt8, origin: UInt8,
+        isRedirected: Bool = false,
         hasCredentials: Bool = false, priority: ImageRequest.Priority, receiver: ObjectIdentifier? = nil,
         after call: Int = -1
     ) {
         sentExchanges += 1
         if call >= 0 { return exchangeStarts(serial, origin: origin, hasCredentials, priority, after: call) }
-        if bounds.asksBefore { broken(7, "exchange \(serial) was started without a call of willSend") }
+        if bounds.callsWillSend { report(7, "exchange \(serial) was started without a call of willSend") }
         startedExchanges += 1
         let known = isRedirected ? receiver.flatMap { redirected($0, resource) } : nil
-        guard let job = known ?? wanting(kind, resource, language, isRedirected: isRedirected, origin: origin) else {
+        guard let job = known ?? queued(kind, resource, language, isRedirected: isRedirected, origin: origin) else {
             exchanges.append(ExchangeRecord(serial: serial, job: -1, origin: origin))
-            return broken(7, "exchange \(serial) for resource \(resource) was started without a queued job")
+            return report(7, "exchange \(serial) for resource \(resource) was started without a queued job")
         }
         checkOrigin(origin, of: job, serial)
-        checkProof(hasCredentials, of: job)
+        checkCredentials(hasCredentials, of: job)
         if bounds.isOrderKnown { checkTurn(of: job) }
         checkCircuit(job)
         if bounds.isPriorityKnown { check(priority, of: job) }
@@ -233,15 +234,15 @@ extension ContractModel {
         jobs[job].exchange = serial
         if let receiver { store.receivers[receiver] = job }
         if jobs[job].startedAt < 0 { jobs[job].startedAt = now }
-        takePlace(ExchangeRecord(serial: serial, job: job, origin: origin))
+        takeSlot(ExchangeRecord(serial: serial, job: job, origin: origin))
         exchanges[exchanges.count - 1].requestTime = wallTime
         exchanges[exchanges.count - 1].priority = priority
     }
 
     /// Returns the redirected job of this receiver. Only the receiver distinguishes two jobs that look the same.
     private func redirected(_ receiver: ObjectIdentifier, _ resource: UInt8) -> Int? {
-        guard let job = store.receivers[receiver], jobs[job].state == .wanting, jobs[job].redirects > 0,
-            jobs[job].wish.resource == resource
+        guard let job = store.receivers[receiver], jobs[job].state == .queued, jobs[job].redirects > 0,
+            jobs[job].spec.resource == resource
         else { return nil }
         return job
     }
@@ -250,7 +251,7 @@ extension ContractModel {
         _ serial: Int, origin: UInt8, _ hasCredentials: Bool, _ priority: ImageRequest.Priority, after call: Int
     ) {
         guard let index = exchanges.firstIndex(where: { $0.call == call }) else {
-            if bounds.isFlat { broken(7, "exchange \(serial) was started without a live job") }
+            if bounds.isFlat { report(7, "exchange \(serial) was started without a live job") }
             exchanges.append(ExchangeRecord(serial: serial, job: -1, origin: origin))
             return
         }
@@ -260,13 +261,13 @@ extension ContractModel {
         exchanges[index].call = -1
         let job = exchanges[index].job
         guard job >= 0, isLive(job) else {
-            if bounds.isFlat { broken(7, "exchange \(serial) was started without a live job") }
+            if bounds.isFlat { report(7, "exchange \(serial) was started without a live job") }
             // A cancellation up to now was the cancellation of the call.
             exchanges[index].isCancelled = false
             return
         }
         checkOrigin(origin, of: job, serial)
-        checkProof(hasCredentials, of: job)
+        checkCredentials(hasCredentials, of: job)
         if bounds.isPriorityKnown { check(priority, of: job) }
         jobs[job].exchange = serial
     }
@@ -276,13 +277,13 @@ extension ContractModel {
             jobs[job].origin = origin
             jobs[job].hasAnyOrigin = false
         }
-        if jobs[job].origin != origin { broken(7, "exchange \(serial) was sent to a wrong origin") }
+        if jobs[job].origin != origin { report(7, "exchange \(serial) was sent to a wrong origin") }
     }
 
     private func check(_ priority: ImageRequest.Priority, of job: Int) {
         let level = level(of: job)
         if Int(priority.rawValue) != level {
-            broken(7, "a fetch was started at priority \(priority), but its subscribers have \(level)")
+            report(7, "a fetch was started at priority \(priority), but its subscribers have \(level)")
         }
     }
 
@@ -297,7 +298,7 @@ extension ContractModel {
         for exchange in exchanges where exchange.serial >= 0 && exchange.job >= 0 && isLive(exchange.job) {
             let level = level(of: exchange.job)
             if exchange.isHeld || exchange.isBetween || Int(exchange.priority.rawValue) == level { continue }
-            broken(7, "exchange \(exchange.serial) runs at \(exchange.priority), but its subscribers have \(level)")
+            report(7, "exchange \(exchange.serial) runs at \(exchange.priority), but its subscribers have \(level)")
         }
     }
 
@@ -308,9 +309,9 @@ extension ContractModel {
     }
 
     /// Returns whether there is a slot for a queued job.
-    func hasPlace(_ job: Int) -> Bool {
+    func hasFreeSlot(_ job: Int) -> Bool {
         let free = bounds.fetches - exchanges.count
-        if !circuitHasPlace(for: job) { return false }
+        if !circuitAllowsFetch(for: job) { return false }
         if free <= 0 || jobs[job].hasAnyOrigin || running(of: jobs[job].origin) >= bounds.fetchesPerOrigin {
             return false
         }
@@ -320,16 +321,16 @@ extension ContractModel {
     private func checkTurn(of job: Int) {
         let level = level(of: job)
         if level < Int(ImageRequest.Priority.normal.rawValue), bounds.fetches - exchanges.count <= bounds.reserved {
-            broken(11, "a fetch of level \(level) took one of the \(bounds.reserved) reserved slots")
+            report(11, "a fetch of level \(level) took one of the \(bounds.reserved) reserved slots")
         }
         for other in live
-        where other != job && jobs[other].stage == 0 && jobs[other].state == .wanting && hasPlace(other)
+        where other != job && jobs[other].stage == 0 && jobs[other].state == .queued && hasFreeSlot(other)
             && !isProbedElsewhere(other, job)
         {
             if jobs[other].level > level {
-                broken(7, "a fetch of level \(level) was started before one of level \(jobs[other].level)")
+                report(7, "a fetch of level \(level) was started before one of level \(jobs[other].level)")
             } else if jobs[other].level == level, goesBefore(jobs[other].sequence, jobs[job].sequence) {
-                broken(7, "a fetch was started out of order within its level")
+                report(7, "a fetch was started out of order within its level")
             }
         }
     }
@@ -348,7 +349,7 @@ extension ContractModel {
         guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
         exchanges[index].isCancelled = true
         let job = exchanges[index].job
-        if job >= 0, isLive(job) { broken(7, "exchange \(serial) was cancelled although its job has subscribers") }
+        if job >= 0, isLive(job) { report(7, "exchange \(serial) was cancelled although its job has subscribers") }
     }
 
     /// The head of a response is about to be delivered. Its connection is multiplexed.
@@ -357,10 +358,10 @@ extension ContractModel {
     }
 
     /// The head of a response is about to be delivered, and it varies by a field that is excluded from the key.
-    public func answerVaries(_ serial: Int) {
+    public func responseVaries(_ serial: Int) {
         guard let job = exchanges.first(where: { $0.serial == serial })?.job, job >= 0, isLive(job), !jobs[job].isVaried
         else { return }
-        let leaving = waiters(of: job).filter { tasks[$0].wish.language != jobs[job].wish.language }
+        let leaving = waiters(of: job).filter { tasks[$0].spec.language != jobs[job].spec.language }
         for other in live where isAtOrAfter(other, job) { jobs[other].isInTable = false }
         for task in leaving {
             leave(task)
@@ -368,11 +369,11 @@ extension ContractModel {
             waiting.append(task)
         }
         movedTasks += leaving.count
-        for task in leaving { join(task, varied: true) }
+        for task in leaving { subscribe(task, varied: true) }
         // `didReceive` may return after the first task, whose URL would have been fetched, has left.
         for job in live where jobs[job].isVaried && jobs[job].stage == 0 {
             jobs[job].hasAnyOrigin = leaving.contains {
-                waits($0, for: job) && tasks[$0].wish.origin != jobs[job].origin
+                waits($0, for: job) && tasks[$0].spec.origin != jobs[job].origin
             }
         }
     }
@@ -387,7 +388,7 @@ extension ContractModel {
     }
 
     /// A response's body has `received` bytes now.
-    public func bytesCome(_ serial: Int, received: Int64) {
+    public func bytesArrive(_ serial: Int, received: Int64) {
         guard let job = exchanges.first(where: { $0.serial == serial })?.job, job >= 0 else { return }
         jobs[job].received = received
         for task in waiting where waits(task, for: job) { tasks[task].sent = max(tasks[task].sent, received) }
@@ -409,7 +410,7 @@ extension ContractModel {
         var record = exchanges.remove(at: index)
         let job = record.job
         if case .failure(.cannotConnect) = end { connectionFails(record) }
-        leavesProbe(job)
+        releaseProbe(job)
         guard job >= 0, isLive(job) else {
             // The 401 was delivered before the job was cancelled. The hook may then still be called.
             if case .again = end, !bounds.isFlat { lateQuestions += 1 }
@@ -423,34 +424,34 @@ extension ContractModel {
             record.isBetween = true
             exchanges.append(record)
         case .content:
-            noteLife(of: plainCopy(record), job, from: .network)
+            recordResponse(of: plainCopy(record), job, from: .network)
             succeeded(job, exchange: serial)
         case .failure(let code): failed(job, code)
-        case .stopped: broken(7, "exchange \(serial) was stopped although its job has subscribers")
+        case .stopped: report(7, "exchange \(serial) was stopped although its job has subscribers")
         case .redirect(let origin):
             jobs[job].redirects += 1
-            if jobs[job].redirects > jobs[job].wish.redirects { return failed(job, .badRedirect) }
+            if jobs[job].redirects > jobs[job].spec.redirects { return failed(job, .badRedirect) }
             if isLate(job) { return failed(job, .timedOut) }
             if origin != jobs[job].origin { jobs[job].hasCredentials = false }
             jobs[job].origin = origin
-            jobs[job].state = .wanting
+            jobs[job].state = .queued
             jobs[job].level = level(of: job)
             // The job had a slot and gave it back, so it precedes all others of its level.
             lastSequence += 1
             jobs[job].sequence = bounds.isLastInFirstOut ? lastSequence : -lastSequence
-            comesToQueue(job)
+            reachedQueue(job)
         }
     }
 
     func isLate(_ job: Int) -> Bool {
-        let total = jobs[job].wish.totalTime
+        let total = jobs[job].spec.totalTime
         return total > 0 && now - jobs[job].startedAt >= total
     }
 
     /// The clock is about to show this time.
-    public func timeComes(_ time: Int64) {
+    public func clockAdvances(_ time: Int64) {
         now = time
-        for job in live where jobs[job].stage == 0 && jobs[job].state == .wanting && jobs[job].startedAt >= 0 {
+        for job in live where jobs[job].stage == 0 && jobs[job].state == .queued && jobs[job].startedAt >= 0 {
             if isLate(job) { failed(job, .timedOut) }
         }
     }

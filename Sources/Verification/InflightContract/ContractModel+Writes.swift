@@ -11,16 +11,16 @@ extension ContractModel {
     ///   - delivery: the delivery that its bytes name.
     ///   - version: the version that its bytes name; -1 if they are of several.
     /// - Returns: the number of the call.
-    public func keeps(
+    public func stores(
         _ response: StoredResponse, delivery: Int, version: Int, byteCount: Int, under key: String,
         replacing replaced: [Int64]
     ) -> Int {
         store.lastNumber += 1
         guard let copy = store.deliveries[delivery] else {
-            broken(12, "a body without a response is stored under \(key)")
+            report(12, "a body without a response is stored under \(key)")
             return store.lastNumber
         }
-        if version != copy.head.version { broken(12, "bytes of several versions are stored under \(key)") }
+        if version != copy.head.version { report(12, "bytes of several versions are stored under \(key)") }
         let index = store.writes.firstIndex { write in
             guard case .keep(_, delivery, _) = write.change, write.number < 0 else { return false }
             return true
@@ -28,21 +28,21 @@ extension ContractModel {
         var kept = copy
         kept.end = byteCount
         check(response, kept)
-        if copy.key != key { broken(12, "a response of \(copy.key) is stored under \(key)") }
+        if copy.key != key { report(12, "a response of \(copy.key) is stored under \(key)") }
         if let index, case .keep(let whole, _, let expected) = store.writes[index].change, whole.end == byteCount {
             let parts = Set(replaced).subtracting(expected)
             if !expected.isSubset(of: replaced) || parts.contains(where: { store.copies[$0]?.isComplete ?? false }) {
-                broken(12, "a new response replaces \(replaced), expected \(expected.sorted())")
+                report(12, "a new response replaces \(replaced), expected \(expected.sorted())")
             }
             store.writes[index].number = store.lastNumber
             store.writes[index].change = .keep(whole, delivery: delivery, replacing: Set(replaced))
-        } else if !kept.mayBeKept || !kept.isComplete && !kept.head.hasStrongValidator {
+        } else if !kept.mayBeStored || !kept.isComplete && !kept.head.hasStrongValidator {
             // An interrupted body may be stored only if all its bytes arrived, or if a strong validator allows resuming
             // it.
-            broken(12, "a response of \(key) is stored although it must not be")
+            report(12, "a response of \(key) is stored although it must not be")
         } else {
             if replaced.contains(where: { store.copies[$0]?.key ?? key != key }) {
-                broken(12, "a response of \(key) replaces one of another resource")
+                report(12, "a response of \(key) replaces one of another resource")
             }
             store.choices[store.lastNumber] = (kept, replaced)
         }
@@ -57,7 +57,7 @@ extension ContractModel {
             return copy.id == id && copy.responseTime == response.responseTime.milliseconds
         }
         guard let index, case .update(let copy) = store.writes[index].change else {
-            broken(12, "copy \(id) is updated without a new response")
+            report(12, "copy \(id) is updated without a new response")
             return store.lastNumber
         }
         check(response, copy)
@@ -85,7 +85,7 @@ extension ContractModel {
         if let index {
             store.writes[index].number = store.lastNumber
         } else if ids.contains(where: { store.copies[$0]?.isComplete ?? false }) {
-            broken(12, "copies \(ids) are removed although they are usable")
+            report(12, "copies \(ids) are removed although they are usable")
         }
         return store.lastNumber
     }
@@ -100,7 +100,7 @@ extension ContractModel {
         if let index {
             store.writes[index].number = store.lastNumber
         } else {
-            broken(12, "all copies under \(key) are removed without an invalidation")
+            report(12, "all copies under \(key) are removed without an invalidation")
         }
         return store.lastNumber
     }
@@ -111,29 +111,29 @@ extension ContractModel {
         if response.requestTime.milliseconds != copy.requestTime
             || response.responseTime.milliseconds != copy.responseTime
         {
-            broken(12, "a response of \(copy.key) is stored with wrong times")
+            report(12, "a response of \(copy.key) is stored with wrong times")
         }
         if response.head.status != copy.head.status || fields["etag"] != copy.head.tag
             || fields["cache-control"] ?? "" != copy.head.control
             || (fields["vary"] != nil) != copy.head.variesByCaller
             || fields["age"].map({ Int64($0) ?? -1 }) != copy.head.age
         {
-            broken(12, "a response of \(copy.key) is stored with wrong header fields")
+            report(12, "a response of \(copy.key) is stored with wrong header fields")
         }
-        if response.selectingFields.contains(":credentials") != copy.hasProof
-            || response.selectingFields.contains("x-caller") != (copy.isOfCaller && copy.head.variesByCaller)
+        if response.varyFields.contains(":credentials") != copy.hasCredentials
+            || response.varyFields.contains("x-caller") != (copy.isOfCaller && copy.head.variesByCaller)
         {
-            broken(12, "a response of \(copy.key) is stored with wrong selecting fields")
+            report(12, "a response of \(copy.key) is stored with wrong selecting fields")
         }
         if response.bodyRange != 0..<Int64(copy.end) || response.isComplete != copy.isComplete {
-            broken(12, "\(response.bodyRange) of a response of \(copy.key) is stored, expected \(copy.end) bytes")
+            report(12, "\(response.bodyRange) of a response of \(copy.key) is stored, expected \(copy.end) bytes")
         }
     }
 
     // MARK: Completion
 
     /// The store has stored a body.
-    public func isKept(_ number: Int, as id: Int64) {
+    public func bodyIsStored(_ number: Int, as id: Int64) {
         if var chosen = store.choices[number] {
             for old in chosen.replaced { store.copies[old] = nil }
             chosen.copy.id = id
@@ -172,23 +172,23 @@ extension ContractModel {
             }
         }
         let job = store.writes.remove(at: index).job
-        if job >= 0 { settles(job) }
+        if job >= 0 { finishIfStored(job) }
     }
 
     /// A background revalidation ends only after its response is stored.
-    func settles(_ job: Int) {
-        guard jobs[job].state == .settling || !isLive(job),
+    func finishIfStored(_ job: Int) {
+        guard jobs[job].state == .storing || !isLive(job),
             !store.writes.contains(where: { $0.group == jobs[job].group })
         else {
             return
         }
         guard isLive(job) else {
-            let isOver = jobs[job].isSettling && jobs[job].reads == nil
-            jobs[job].isSettling = false
+            let isOver = jobs[job].isStoring && jobs[job].reads == nil
+            jobs[job].isStoring = false
             if isOver { exchanges.removeAll { $0.job == job && $0.isHeld } }
             return
         }
-        jobs[job].isSettling = false
+        jobs[job].isStoring = false
         if let read = jobs[job].reads {
             jobs[job].state = .reading
             jobs[job].reads = read
@@ -202,10 +202,10 @@ extension ContractModel {
     func checkWrites() {
         for write in store.writes where write.number < 0 {
             switch write.change {
-            case .keep(let copy, _, _): broken(12, "a response of \(copy.key) was not stored")
-            case .update(let copy): broken(12, "copy \(copy.id) of \(copy.key) was not freshened")
-            case .remove(let ids): broken(12, "copies \(ids.sorted()) were not removed")
-            case .removeAll(let key): broken(12, "the copies under \(key) were not removed")
+            case .keep(let copy, _, _): report(12, "a response of \(copy.key) was not stored")
+            case .update(let copy): report(12, "copy \(copy.id) of \(copy.key) was not freshened")
+            case .remove(let ids): report(12, "copies \(ids.sorted()) were not removed")
+            case .removeAll(let key): report(12, "the copies under \(key) were not removed")
             }
         }
     }

@@ -9,13 +9,13 @@ public final class ContractModel {
     struct TaskRecord {
         enum Phase {
             /// The task's request is still being prepared.
-            case asking
+            case preparing
             /// The task's load has failed, and the task is about to request its next fallback.
-            case falling
+            case awaitingFallback
             /// The task waits for a job or a slot.
             case waiting
             /// The task's outcome exists, but is not delivered yet.
-            case told
+            case undelivered
             case ended
             case cancelled
             /// The queue dropped work that may have been the task's ending.
@@ -27,19 +27,19 @@ public final class ContractModel {
             case gone
         }
 
-        var wish: Wish
+        var spec: RequestSpec
         /// The resource that was requested first, and the number of fallbacks requested since.
         let first: UInt8
         var fallbacks = 0
         /// The thread on which the task's load failed.
-        var fallsOn = 0
+        var failedOnThread = 0
         /// The task that leaves after this one has subscribed.
         var replaces: Int?
         /// Whether the task has ever subscribed to a job.
         var wasTaken = false
         var priority: ImageRequest.Priority
         var queue: Int
-        var phase = Phase.asking
+        var phase = Phase.preparing
         var job = -1
         var isShared = false
         /// The task left a job whose response varies. Which of the leaving tasks subscribes to the next job first is
@@ -51,12 +51,12 @@ public final class ContractModel {
         var source = LoadSource.network
         var isStale = false
         /// Whether the task receives stale content before the revalidated content.
-        var hearsStale = false
+        var receivesStale = false
         /// The delivery of the stale content that the task has not received yet.
         var stale = -1
         var hasRefetched = false
         /// The highest progress that was delivered to the task, and the highest that exists.
-        var heard: Int64 = -1
+        var delivered: Int64 = -1
         var sent: Int64 = 0
         /// The amount of the image that was shown.
         var shown = 0
@@ -75,12 +75,12 @@ public final class ContractModel {
             /// Waiting for the job before it.
             case blocked
             /// Waiting for a slot. (The slot of a decode is visible only once the decode begins.)
-            case wanting
+            case queued
             case running
             /// Looking up in the store.
             case looking
             /// Waiting for the store to read a body or to finish writes. The job keeps its slot.
-            case reading, settling
+            case reading, storing
             /// Waiting for a time.
             case asleep
             case over
@@ -88,7 +88,7 @@ public final class ContractModel {
 
         var key: Int
         var stage: Int
-        var wish: Wish
+        var spec: RequestSpec
         var origin: UInt8
         /// Whether tasks with one identity have different URLs, so that the model cannot see whose URL is fetched.
         var hasAnyOrigin = false
@@ -98,7 +98,7 @@ public final class ContractModel {
         var isInTable = true
         var state: State
         /// Whether the executor has received the job's work on pixels, as far as the model can see.
-        var isHanded = false
+        var isDispatched = false
         /// The exchange that the job runs, or whose bytes it processes.
         var exchange = -1
         /// The number of body bytes received last.
@@ -129,11 +129,11 @@ public final class ContractModel {
         var conditions = Conditions()
         var part: Part?
         var reads: Read?
-        var lookUps = 0
+        var lookups = 0
         var wasSent = false
         var failedTries = 0
         var wakesAt: Int64 = 0
-        var isSettling = false
+        var isStoring = false
         /// The group of the job's last writes.
         var group = 0
         /// The writes of a failed response, made if no better response follows.
@@ -145,7 +145,7 @@ public final class ContractModel {
         var isFollowed = false
         var isOfStored = false
         /// The response that the job's images share; -1 if HTTP's rules do not apply.
-        var life = -1
+        var response = -1
     }
 
     /// The slot of a fetch, occupied by an exchange or by a call of the caller's code.
@@ -167,14 +167,14 @@ public final class ContractModel {
         // With a store:
         /// The exchange is over, and its job keeps the slot.
         var isHeld = false
-        var judgement = Judgement.none
+        var headOutcome = HeadOutcome.none
         var requestTime: Int64 = 0
         var headTime: Int64 = 0
         var status = 0
         /// The delivery of the exchange's body, and the number of bytes received.
         var delivery = -1
         var received = 0
-        var isToBeKept = false
+        var shouldStore = false
         var replaced: Set<Int64> = []
         var writes: [StoreRecord.Write.Change] = []
 
@@ -191,7 +191,7 @@ public final class ContractModel {
 
     public let bounds: Bounds
     /// The fallbacks of a resource, in order, without kind, size and processors.
-    public var fallbacks: [UInt8: [Wish]] = [:]
+    public var fallbacks: [UInt8: [RequestSpec]] = [:]
     public internal(set) var violation: Violation?
     /// Returns the key of a stored response by resource, origin, and whether a redirect led there.
     public var cacheKey: (UInt8, UInt8, Bool) -> String = { _, _, _ in "" }
@@ -205,8 +205,8 @@ public final class ContractModel {
     var live: [Int] = []
     var exchanges: [ExchangeRecord] = []
     /// The images in memory.
-    var kept: [Int: Kept] = [:]
-    var lives: [Life] = []
+    var kept: [Int: CachedImage] = [:]
+    var responses: [CachedResponse] = []
     /// The newest response of each resource.
     var newest: [Resource: Int] = [:]
     var multiplexed: UInt8 = 0
@@ -217,7 +217,7 @@ public final class ContractModel {
     var now: Int64 = 0
     var lastSequence = 0
     /// The work on pixels that the decode executor received and has not finished.
-    var handed = 0
+    var dispatched = 0
     /// The number of running decoders.
     var decoding = 0
     /// The numbers of occupied slots and of exchanges that the model has seen so far.
@@ -237,10 +237,10 @@ public final class ContractModel {
     /// Whether a shutdown ended several of the prefetcher's loads at once, in any order. The prefetcher's state is
     /// unknown then.
     var isPrefetcherUnknown = false
-    /// The tasks in phase `falling`, in order.
-    var falling: [Int] = []
-    var joinedTasks = 0
-    var askedTasks = 0
+    /// The tasks in phase `awaitingFallback`, in order.
+    var awaitingFallback: [Int] = []
+    var coalescedTasks = 0
+    var requestedTasks = 0
     /// The number of tasks that left a job whose response varies. A task that is cancelled before the next job is not
     /// counted again.
     var movedTasks = 0
@@ -255,42 +255,43 @@ public final class ContractModel {
     }
 
     /// Records a violation that another check has found.
-    public func breaks(_ other: Violation) {
+    public func report(_ other: Violation) {
         if violation == nil { violation = other }
     }
 
-    func broken(_ rule: Int, _ message: @autoclosure () -> String) {
+    func report(_ rule: Int, _ message: @autoclosure () -> String) {
         if violation == nil { violation = Violation(rule: rule, message: message()) }
     }
 
     // MARK: Calls
 
-    /// A load is requested. ``joins(_:)`` follows when its request has been prepared.
+    /// A load is requested. ``subscribes(_:)`` follows when its request has been prepared.
     ///
     /// - Parameters:
     ///   - queue: the callback queue, or -1 if the caller awaits.
     ///   - isCancelled: whether the surrounding Swift task was already cancelled.
-    ///   - hearsStale: whether its caller consumes its events.
+    ///   - receivesStale: whether its caller consumes its events.
     /// - Returns: the number of the task.
-    public func asked(
-        _ wish: Wish, priority: ImageRequest.Priority, queue: Int, isCancelled: Bool = false, hearsStale: Bool = false
+    public func requested(
+        _ spec: RequestSpec, priority: ImageRequest.Priority, queue: Int, isCancelled: Bool = false,
+        receivesStale: Bool = false
     ) -> Int {
         let task = tasks.count
         tasks.append(
             TaskRecord(
-                wish: wish, first: wish.resource, priority: priority, queue: queue, hasClosures: queue >= 0))
-        tasks[task].hearsStale = hearsStale
+                spec: spec, first: spec.resource, priority: priority, queue: queue, hasClosures: queue >= 0))
+        tasks[task].receivesStale = receivesStale
         if isCancelled { tasks[task].phase = .cancelled }
         return task
     }
 
     /// No more of the caller's code runs before the engine takes the load.
-    public func joins(_ task: Int) {
-        guard tasks[task].phase == .asking else { return }
+    public func subscribes(_ task: Int) {
+        guard tasks[task].phase == .preparing else { return }
         tasks[task].phase = .waiting
         waiting.append(task)
-        join(task, varied: false)
-        if tasks[task].phase != .falling, let old = tasks[task].replaces { cancels(old) }
+        subscribe(task, varied: false)
+        if tasks[task].phase != .awaitingFallback, let old = tasks[task].replaces { cancels(old) }
     }
 
     /// `cancel()` is about to be called, or the caller's own Swift task is about to be cancelled.
@@ -299,9 +300,9 @@ public final class ContractModel {
         case .waiting:
             leave(task)
             tasks[task].phase = .cancelled
-        case .asking, .told: tasks[task].phase = .cancelled
-        case .falling:
-            falling.removeAll { $0 == task }
+        case .preparing, .undelivered: tasks[task].phase = .cancelled
+        case .awaitingFallback:
+            awaitingFallback.removeAll { $0 == task }
             tasks[task].phase = .cancelled
             if let old = tasks[task].replaces { cancels(old) }
         case .lost: tasks[task].phase = .silent
@@ -314,7 +315,7 @@ public final class ContractModel {
         let isExpected = tasks[task].phase == .cancelled || tasks[task].phase == .gone
         // The model cannot see whether a queue dropped an ending with its other work.
         if tasks[task].phase == .lost || tasks[task].phase == .silent || isCancelled == isExpected { return }
-        broken(3, "isCancelled of task \(task), which is \(tasks[task].phase), is \(isCancelled)")
+        report(3, "isCancelled of task \(task), which is \(tasks[task].phase), is \(isCancelled)")
     }
 
     /// The consumer of a task's events releases them.
@@ -332,7 +333,7 @@ public final class ContractModel {
 
     /// A queue is about to drop all its pending work.
     public func drops(queue: Int) {
-        for task in tasks.indices where tasks[task].queue == queue && tasks[task].phase == .told {
+        for task in tasks.indices where tasks[task].queue == queue && tasks[task].phase == .undelivered {
             tasks[task].phase = .lost
         }
     }
@@ -348,7 +349,7 @@ public final class ContractModel {
         }
         for task in waiting {
             tasks[task].job = -1
-            tasks[task].phase = tasks[task].queue == Self.ownQueue ? .ended : .told
+            tasks[task].phase = tasks[task].queue == Self.ownQueue ? .ended : .undelivered
             tasks[task].outcome = .failure(.shutDown)
             if tasks[task].queue == prefetchQueue { deliveries.append(task) }
         }
@@ -362,16 +363,16 @@ public final class ContractModel {
     }
 
     /// `cached` has returned for an image.
-    public func saw(cached exchange: Int?, isStale: Bool, for wish: Wish) {
-        let image = kept[wish.memoryKey(stage: wish.stages - 1, varied: false)]
+    public func saw(cached exchange: Int?, isStale: Bool, for spec: RequestSpec) {
+        let image = kept[spec.memoryKey(stage: spec.stages - 1, varied: false)]
         if let image, exchange != nil, isStale == isFresh(image) {
-            broken(7, "cached resource \(wish.resource) is wrongly marked as \(isStale ? "stale" : "fresh")")
+            report(7, "cached resource \(spec.resource) is wrongly marked as \(isStale ? "stale" : "fresh")")
         }
         let expected = image?.exchange
         if exchange != expected {
-            broken(
+            report(
                 7,
-                "the image in memory for resource \(wish.resource) is of exchange \(text(exchange)), expected \(text(expected))"
+                "the image in memory for resource \(spec.resource) is of exchange \(text(exchange)), expected \(text(expected))"
             )
         }
     }
@@ -380,31 +381,31 @@ public final class ContractModel {
 
     // MARK: Callbacks
 
-    public func progressBegins(_ task: Int, received: Int64, at place: Place) {
-        callbackBegins(task, "progress", at: place)
-        if received <= tasks[task].heard {
-            broken(5, "progress of task \(task) went from \(tasks[task].heard) to \(received)")
+    public func progressBegins(_ task: Int, received: Int64, at context: CallContext) {
+        callbackBegins(task, "progress", at: context)
+        if received <= tasks[task].delivered {
+            report(5, "progress of task \(task) went from \(tasks[task].delivered) to \(received)")
         }
         if received > tasks[task].sent {
-            broken(5, "task \(task) received progress of \(received) bytes; \(tasks[task].sent) have arrived")
+            report(5, "task \(task) received progress of \(received) bytes; \(tasks[task].sent) have arrived")
         }
-        tasks[task].heard = received
+        tasks[task].delivered = received
     }
 
-    public func previewBegins(_ task: Int, _ content: Content, detail: Int, at place: Place) {
-        callbackBegins(task, "a preview", at: place)
+    public func previewBegins(_ task: Int, _ content: Content, detail: Int, at context: CallContext) {
+        callbackBegins(task, "a preview", at: context)
         if detail <= tasks[task].shown {
-            broken(5, "the preview detail of task \(task) went from \(tasks[task].shown) to \(detail)")
+            report(5, "the preview detail of task \(task) went from \(tasks[task].shown) to \(detail)")
         }
-        let wish = tasks[task].wish
-        if content.size != wish.size || content.first != wish.first || content.second != wish.second {
-            broken(7, "task \(task) received a preview of another image")
+        let spec = tasks[task].spec
+        if content.size != spec.size || content.first != spec.first || content.second != spec.second {
+            report(7, "task \(task) received a preview of another image")
         }
         tasks[task].shown = detail
     }
 
-    public func endingBegins(_ task: Int, _ ending: Ending, at place: Place) {
-        callbackBegins(task, "the ending", at: place)
+    public func endingBegins(_ task: Int, _ ending: Ending, at context: CallContext) {
+        callbackBegins(task, "the ending", at: context)
         check(task, ending)
         tasks[task].phase = .ended
     }
@@ -413,93 +414,94 @@ public final class ContractModel {
         tasks[task].isInCallback = false
     }
 
-    private func callbackBegins(_ task: Int, _ what: String, at place: Place) {
+    private func callbackBegins(_ task: Int, _ what: String, at context: CallContext) {
         let record = tasks[task]
-        if place.loading == task { broken(2, "\(what) of task \(task) was delivered inside its load call") }
-        if place.queue != record.queue {
-            broken(1, "\(what) of task \(task) was delivered on queue \(place.queue), not \(record.queue)")
+        if context.loading == task { report(2, "\(what) of task \(task) was delivered inside its load call") }
+        if context.queue != record.queue {
+            report(1, "\(what) of task \(task) was delivered on queue \(context.queue), not \(record.queue)")
         }
         if record.phase == .cancelled || record.phase == .silent {
-            broken(4, "\(what) of task \(task) was delivered after cancel()")
+            report(4, "\(what) of task \(task) was delivered after cancel()")
         }
-        if record.phase == .ended { broken(3, "\(what) of task \(task) was delivered after its ending") }
-        if record.isInCallback { broken(5, "\(what) of task \(task) was delivered during another callback") }
+        if record.phase == .ended { report(3, "\(what) of task \(task) was delivered after its ending") }
+        if record.isInCallback { report(5, "\(what) of task \(task) was delivered during another callback") }
         if record.queue >= 0 { tasks[task].isInCallback = true }
     }
 
     /// An awaiting caller receives progress.
-    public func heard(_ task: Int, progress received: Int64) {
-        progressBegins(task, received: received, at: Place())
+    public func delivered(_ task: Int, progress received: Int64) {
+        progressBegins(task, received: received, at: CallContext())
     }
 
     /// An awaiting caller receives a preview.
-    public func heard(_ task: Int, preview content: Content, detail: Int) {
-        previewBegins(task, content, detail: detail, at: Place())
+    public func delivered(_ task: Int, preview content: Content, detail: Int) {
+        previewBegins(task, content, detail: detail, at: CallContext())
     }
 
     /// An awaiting caller receives its one ending.
-    public func heard(_ task: Int, _ ending: Ending) {
+    public func delivered(_ task: Int, _ ending: Ending) {
         if tasks[task].phase == .cancelled {
             if case .failure(.cancelled) = ending {
                 tasks[task].phase = .gone
             } else {
-                broken(3, "task \(task) was cancelled, but its caller received \(ending)")
+                report(3, "task \(task) was cancelled, but its caller received \(ending)")
             }
             return
         }
-        if tasks[task].phase == .gone { broken(3, "task \(task) received two endings") }
-        endingBegins(task, ending, at: Place())
+        if tasks[task].phase == .gone { report(3, "task \(task) received two endings") }
+        endingBegins(task, ending, at: CallContext())
     }
 
     private func check(_ task: Int, _ ending: Ending) {
         let record = tasks[task]
-        if record.stale >= 0 { broken(5, "task \(task) ended without its stale image") }
+        if record.stale >= 0 { report(5, "task \(task) ended without its stale image") }
         switch (record.outcome, ending) {
         case (.failure(let expected), .failure(let code)):
-            if code != expected { broken(3, "task \(task) failed with \(code), expected \(expected)") }
+            if code != expected { report(3, "task \(task) failed with \(code), expected \(expected)") }
         case (.content(let exchange), .content(let content, let source)):
             check(content, exchange: exchange, task: task)
             let expected: LoadSource =
                 record.isFromMemory || record.source == .memory
                 ? .memory
-                : record.wish.source != .none
+                : record.spec.source != .none
                     ? .source : record.source != .network ? record.source : record.isShared ? .shared : .network
             if let source, source != expected, !record.isMoved {
-                broken(7, "task \(task) reports source \(source), expected \(expected)")
+                report(7, "task \(task) reports source \(source), expected \(expected)")
             }
-        case (.none, _): broken(3, "task \(task) ended with \(ending) while its job is in flight")
-        case (_, let ending): broken(3, "task \(task) ended with \(ending), expected \(record.outcome)")
+        case (.none, _): report(3, "task \(task) ended with \(ending) while its job is in flight")
+        case (_, let ending): report(3, "task \(task) ended with \(ending), expected \(record.outcome)")
         }
     }
 
     private func check(_ content: Content, exchange: Int, task: Int) {
-        let wish = tasks[task].wish
-        if content.resource != wish.resource {
-            broken(8, "task \(task) received resource \(content.resource), expected \(wish.resource)")
+        let spec = tasks[task].spec
+        if content.resource != spec.resource {
+            report(8, "task \(task) received resource \(content.resource), expected \(spec.resource)")
         }
-        if content.language != 0, content.language != wish.language {
-            broken(8, "task \(task) received language \(content.language), expected \(wish.language)")
+        if content.language != 0, content.language != spec.language {
+            report(8, "task \(task) received language \(content.language), expected \(spec.language)")
         }
         if content.exchange != exchange {
-            broken(7, "task \(task) received the content of exchange \(content.exchange), expected \(exchange)")
+            report(7, "task \(task) received the content of exchange \(content.exchange), expected \(exchange)")
         }
         checkVersion(content, task)
-        if wish.kind == .picture, (content.size, content.first, content.second) != (wish.size, wish.first, wish.second)
+        if spec.kind == .picture, (content.size, content.first, content.second) != (spec.size, spec.first, spec.second)
         {
-            broken(8, "task \(task) received an image of another size or by other processors")
+            report(8, "task \(task) received an image of another size or by other processors")
         }
     }
 
     /// The closures of a task and their captures are released.
-    public func released(_ task: Int, at place: Place) {
+    public func released(_ task: Int, at context: CallContext) {
         tasks[task].hasClosures = false
         let queue = tasks[task].queue
         // Work that the queue dropped may be released in any context that held its last reference.
         if tasks[task].phase == .lost || tasks[task].phase == .silent { return }
         // Inside the call that requests the load, the caller holds the closures itself.
-        if place.queue == queue || place.cancelling == task || place.dropping == queue || place.loading == task {
+        if context.queue == queue || context.cancelling == task || context.dropping == queue || context.loading == task
+        {
             return
         }
-        broken(10, "the captures of task \(task) were released on a thread of the engine")
+        report(10, "the captures of task \(task) were released on a thread of the engine")
     }
 }

@@ -34,39 +34,39 @@ public struct EventModel: Sendable {
 
     public init() {}
 
-    private mutating func broken(_ text: String, _ event: ImagePipeline.Event) {
+    private mutating func report(_ text: String, _ event: ImagePipeline.Event) {
         guard problem == nil else { return }
         problem = "\(text): task \(event.task ?? 0), job \(event.job ?? 0), \(event.kind)"
     }
 
-    public mutating func hear(_ event: ImagePipeline.Event) {
+    public mutating func observe(_ event: ImagePipeline.Event) {
         if let task = event.task {
-            hear(event, of: task)
+            observe(event, of: task)
         } else if let job = event.job {
-            hear(event, ofJob: job)
+            observe(event, ofJob: job)
         } else {
-            broken("neither a task nor a job", event)
+            report("neither a task nor a job", event)
         }
     }
 
-    private mutating func hear(_ event: ImagePipeline.Event, of number: ImagePipeline.Event.TaskNumber) {
+    private mutating func observe(_ event: ImagePipeline.Event, of number: ImagePipeline.Event.TaskNumber) {
         if case .requested = event.kind {
-            if tasks.updateValue(Task(), forKey: number) != nil { broken("requested twice", event) }
+            if tasks.updateValue(Task(), forKey: number) != nil { report("requested twice", event) }
             return
         }
-        guard var task = tasks[number] else { return broken("never requested", event) }
-        if task.hasEnded { broken("after its ending", event) }
+        guard var task = tasks[number] else { return report("never requested", event) }
+        if task.hasEnded { report("after its ending", event) }
         switch event.kind {
         case .subscribed, .coalesced:
             let state = event.job.flatMap { jobs[$0]?.state }
-            if state == nil || state == .ended { broken("its job is not live", event) }
-            if event.kind == .coalesced, !task.waits { broken("coalesced before its subscription", event) }
+            if state == nil || state == .ended { report("its job is not live", event) }
+            if event.kind == .coalesced, !task.waits { report("coalesced before its subscription", event) }
             task.waits = true
         case .finished:
-            if task.isFinished { broken("finished twice", event) }
+            if task.isFinished { report("finished twice", event) }
             task.isFinished = true
         case .delivered, .dropped:
-            if !task.isFinished { broken("delivered or dropped before it finished", event) }
+            if !task.isFinished { report("delivered or dropped before it finished", event) }
             task.hasEnded = true
         case .cancelled: task.hasEnded = true
         default: break
@@ -74,47 +74,47 @@ public struct EventModel: Sendable {
         tasks[number] = task
     }
 
-    private mutating func hear(_ event: ImagePipeline.Event, ofJob number: ImagePipeline.Event.JobNumber) {
+    private mutating func observe(_ event: ImagePipeline.Event, ofJob number: ImagePipeline.Event.JobNumber) {
         if case .created(_, _, let after) = event.kind {
-            if jobs.updateValue(Job(), forKey: number) != nil { broken("created twice", event) }
+            if jobs.updateValue(Job(), forKey: number) != nil { report("created twice", event) }
             if let after, jobs[after] == nil || jobs[after]?.state == .ended {
-                broken("works on the result of a job that is not live", event)
+                report("works on the result of a job that is not live", event)
             }
             return
         }
-        guard var job = jobs[number] else { return broken("never created", event) }
+        guard var job = jobs[number] else { return report("never created", event) }
         switch event.kind {
         case .storing: job.storing += 1
         case .stored:
             job.storing -= 1
-            if job.storing < 0 { broken("stored without a preceding storing event", event) }
+            if job.storing < 0 { report("stored without a preceding storing event", event) }
         default:
             // A preview that is being decoded ends after the job.
             if case .previewed = event.kind { break }
-            if job.state == .ended { broken("after its ending", event) }
+            if job.state == .ended { report("after its ending", event) }
         }
         switch event.kind {
         case .queued(let lane):
-            if job.state == .queued(lane) { broken("queued twice", event) }
-            if job.isAbandoned { broken("queued after it was abandoned", event) }
+            if job.state == .queued(lane) { report("queued twice", event) }
+            if job.isAbandoned { report("queued after it was abandoned", event) }
             job.state = .queued(lane)
         case .started(let lane):
-            if job.state != .queued(lane) { broken("started in a lane in which it was not queued", event) }
+            if job.state != .queued(lane) { report("started in a lane in which it was not queued", event) }
             job.state = .running(lane)
         case .sent:
-            if job.isSent { broken("sent before its last exchange ended", event) }
-            if case .running = job.state {} else { broken("sent without a slot", event) }
+            if job.isSent { report("sent before its last exchange ended", event) }
+            if case .running = job.state {} else { report("sent without a slot", event) }
             job.isSent = true
         case .exchangeEnded:
-            if !job.isSent { broken("an exchange ended without being sent", event) }
+            if !job.isSent { report("an exchange ended without being sent", event) }
             job.isSent = false
         case .responded, .received:
-            if !job.isSent { broken("a response without an exchange", event) }
+            if !job.isSent { report("a response without an exchange", event) }
         case .abandoned:
-            if job.isAbandoned { broken("abandoned twice", event) }
+            if job.isAbandoned { report("abandoned twice", event) }
             job.isAbandoned = true
         case .stopped:
-            if !job.isAbandoned { broken("stopped without being abandoned", event) }
+            if !job.isAbandoned { report("stopped without being abandoned", event) }
         default: break
         }
         if event.kind.endsJob { job.state = .ended }

@@ -39,7 +39,7 @@ struct StressRun: Sendable {
         let done = ValueBridge<Report>()
         JoinableThread(name: "stress") { done.open(with: drive(world, callers)) }.detach()
         let report = await done.value()
-        world.supply.stop()
+        world.itemServer.stop()
         return report
     }
 
@@ -66,7 +66,7 @@ struct StressRun: Sendable {
                 report.tally.add(caller.counts)
             }
             report.duration = clock.now() - began
-            report.violations = world.ledger.violations
+            report.violations = world.log.violations
             return report
         }
         /// Returns whether the run makes progress. Otherwise it records a violation.
@@ -75,7 +75,7 @@ struct StressRun: Sendable {
             let closed = callers.reduce(0) { $0 + $1.closedCount }
             if watch.moves(closed, { onTick?(now) }) { return true }
             let open = callers.flatMap(\.openRecords).prefix(3).map { "\($0)" }
-            world.ledger.violation(3, "no load has ended for \(patience) while \(what) \(open)")
+            world.log.violation(3, "no load has ended for \(patience) while \(what) \(open)")
             return false
         }
 
@@ -87,13 +87,13 @@ struct StressRun: Sendable {
         for body in bodies { body.join() }
         world.stop()
         // The loads in flight still have to end. For that, the callers' queues must be run.
-        while callers.contains(where: { $0.openCount > 0 }), !world.ledger.isBroken {
+        while callers.contains(where: { $0.openCount > 0 }), !world.log.isBroken {
             world.resumeAll()
             for caller in callers { caller.manual.manual?.runAll() }
             _ = ended.wait(timeout: .now() + .milliseconds(1))
             if !continues("these were pending:") { return report() }
         }
-        if !world.endAll(within: patience) { world.ledger.violation(10, "a shutdown did not return for \(patience)") }
+        if !world.endAll(within: patience) { world.log.violation(10, "a shutdown did not return for \(patience)") }
         return report()
     }
 

@@ -7,8 +7,8 @@ import Synchronization
 
 /// The state that all callers share: queues, the current pipeline, and the violations found.
 final class World: Sendable {
-    let ledger = Ledger()
-    let supply: Supply
+    let log = ViolationLog()
+    let itemServer: ItemServer
     /// Some queues of each kind, except those that a caller runs itself.
     let places: [Place]
     /// Queues whose operations are loads.
@@ -19,8 +19,8 @@ final class World: Sendable {
     private let generations = Atomic<Int>(1)
     private let isStopped = Atomic<Bool>(false)
 
-    init(_ supply: Supply, opsPerGeneration: Int) throws(LoadError) {
-        self.supply = supply
+    init(_ itemServer: ItemServer, opsPerGeneration: Int) throws(LoadError) {
+        self.itemServer = itemServer
         self.opsPerGeneration = opsPerGeneration
         let kinds: [Place.Kind] = [
             .main, .serial, .serial, .serial, .concurrent, .serialOperations, .concurrentOperations, .executor,
@@ -31,21 +31,21 @@ final class World: Sendable {
             queue.maxConcurrentOperationCount = limit
             return queue
         }
-        current = Guarded(try Generation(supply, ledger))
+        current = Guarded(try Generation(itemServer, log))
     }
 
     var generation: Generation { current.withLock { $0 } }
     var generationCount: Int { generations.load(ordering: .relaxed) }
 
     /// Whether callers start no new operations, because the run is over or a rule is broken.
-    var isOver: Bool { isStopped.load(ordering: .relaxed) || ledger.isBroken }
+    var isOver: Bool { isStopped.load(ordering: .relaxed) || log.isBroken }
 
     func stop() { isStopped.store(true, ordering: .relaxed) }
 
     /// Replaces the pipeline with a new one. The old one is shut down while its loads are in flight.
     func replaceGeneration(_ random: inout SeededGenerator) {
-        guard let next = try? Generation(supply, ledger) else {
-            return ledger.violation(10, "creating a new pipeline failed")
+        guard let next = try? Generation(itemServer, log) else {
+            return log.violation(10, "creating a new pipeline failed")
         }
         let old = current.withLock { current in
             defer { current = next }

@@ -58,7 +58,7 @@ struct CommandTests {
     @Test("get without options uses the documented defaults")
     func defaults() throws {
         let options = try get("http://a -o out")
-        #expect(options.treatment == .asItCame(verified: false))
+        #expect(options.treatment == .unchanged(verified: false))
         #expect(options.network.concurrency == 16)
         #expect(options.network.perHost == 6)
         #expect(options.network.limits.maximumBodyBytes == 200_000_000)
@@ -74,7 +74,7 @@ struct CommandTests {
     func sizes(_ text: String, _ width: Int?, _ height: Int?) throws {
         let options = try get("http://a -o out --fit cover --enlarge --size \(text)")
         #expect(options.resize == Resize(width: width, height: height, fit: .cover, enlarges: true))
-        #expect(options.treatment == .remade)
+        #expect(options.treatment == .reencoded)
     }
 
     @Test("--linear applies to --size only, and a resize step has a linear flag of its own")
@@ -93,13 +93,13 @@ struct CommandTests {
             "--size 3x3", "--format keep", "--format png", "--quality 80", "--progressive", "--format webp --lossless",
         ])
     func remaking(_ option: String) throws {
-        #expect(try get("http://a -o out \(option)").treatment == .remade)
+        #expect(try get("http://a -o out \(option)").treatment == .reencoded)
     }
 
     @Test("get parses --verify, --raw, --any, --discard and -i -")
     func treatments() throws {
-        #expect(try get("http://a -o out --verify").treatment == .asItCame(verified: true))
-        #expect(try get("http://a -o out --raw").treatment == .asItCame(verified: false))
+        #expect(try get("http://a -o out --verify").treatment == .unchanged(verified: true))
+        #expect(try get("http://a -o out --raw").treatment == .unchanged(verified: false))
         #expect(try get("http://a -o out --any").treatment == .anything)
         #expect(try get("http://a --discard").discards)
         #expect(try get("http://a -i - --discard").list == "-")
@@ -288,7 +288,7 @@ struct CommandTests {
     func process(text: String, processors: [ImageProcessor]) throws {
         let options = try get("http://a -o out --process \(text)")
         #expect(options.processors == processors)
-        #expect(options.treatment == .remade)
+        #expect(options.treatment == .reencoded)
     }
 
     @Test("--crop requires --fit cover, and --process contradicts --raw")

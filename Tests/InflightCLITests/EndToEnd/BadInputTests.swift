@@ -11,7 +11,7 @@ final class BadInputTests: EndToEndSuite {
     private let small: Bytes
 
     override init() throws {
-        small = try Pictures.make(.jpeg, 8, 8)
+        small = try TestImages.make(.jpeg, 8, 8)
         try super.init()
         server.serve("/good.jpg", .ok(small, type: "image/jpeg"))
         server.serve("/large.jpg", .ok(jpeg, type: "image/jpeg"))
@@ -151,7 +151,7 @@ final class BadInputTests: EndToEndSuite {
 
     @Test("A truncated image file fails as damaged", arguments: ["jpeg", "png", "webp", "gif"])
     func damaged(_ format: String) throws {
-        let bytes = format == "gif" ? Pictures.gif : try Pictures.make(ImageFormat(rawValue: format), 60, 40)
+        let bytes = format == "gif" ? TestImages.gif : try TestImages.make(ImageFormat(rawValue: format), 60, 40)
         let cut = Array(bytes.array.prefix(bytes.count - (format == "gif" ? 4 : bytes.count / 3)))
         server.serve("/cut", .ok(Bytes(cut)))
         #expect(try failure(server.url("/cut")).error?.code == "damaged")
@@ -161,7 +161,7 @@ final class BadInputTests: EndToEndSuite {
     @Test("--verify and --size find corrupt pixel data behind a valid structure")
     func verify() throws {
         // The compressed data is replaced, and all checksums of the chunks are valid.
-        let empty = Pictures.hugePNG(60, 40)
+        let empty = TestImages.hugePNG(60, 40)
         server.serve("/empty.png", .ok(empty))
         for options in [["--verify"], ["--size", "9x"]] {
             #expect(try failure(server.url("/empty.png"), options: options).error?.code == "damaged")
@@ -180,7 +180,7 @@ final class BadInputTests: EndToEndSuite {
 
     @Test("An image with too many pixels fails whether it is stored, verified or resized")
     func tooManyPixels() throws {
-        server.serve("/huge.png", .ok(Pictures.hugePNG(100_000, 100_000)))
+        server.serve("/huge.png", .ok(TestImages.hugePNG(100_000, 100_000)))
         for options in [[], ["--verify"], ["--size", "10x"]] {
             let result = place.run(["get", server.url("/huge.png"), "-o", "out", "--json"] + options)
             #expect(try result.lines.first?.error?.code == "tooManyPixels", "\(options)")
@@ -192,7 +192,7 @@ final class BadInputTests: EndToEndSuite {
         "An image that declares 2^31 - 1 pixels per side fails even if --max-pixels allows it",
         arguments: [[], ["--verify"], ["--size", "10x"]])
     func anyPixels(_ options: [String]) throws {
-        server.serve("/huge.png", .ok(Pictures.hugePNG(0x7FFF_FFFF, 0x7FFF_FFFF)))
+        server.serve("/huge.png", .ok(TestImages.hugePNG(0x7FFF_FFFF, 0x7FFF_FFFF)))
         let line = try failure(server.url("/huge.png"), "--max-pixels", "\(Int.max)", options: options)
         #expect(line.error?.code == "tooManyPixels")
     }

@@ -19,7 +19,7 @@ final class InfoTests: EndToEndSuite {
 
     @Test("info describes a local file as text and as JSON")
     func localFile() throws {
-        let png = try Pictures.make(.png, 30, 20, isTransparent: true)
+        let png = try TestImages.make(.png, 30, 20, isTransparent: true)
         place.write("a.png", png.array)
         let words = place.run("info", "a.png")
         #expect(words.status == 0)
@@ -34,7 +34,7 @@ final class InfoTests: EndToEndSuite {
 
     @Test("info of a URL reads no more than it needs and closes the connection")
     func remote() throws {
-        let jpeg = try Pictures.make(.jpeg, 640, 480)
+        let jpeg = try TestImages.make(.jpeg, 640, 480)
         server.serve("/a.jpg", .ok(jpeg).held("rest", after: 2000))
         server.serve("/moved", .redirect(to: "/a.jpg"))
         let result = place.run("info", server.url("/moved"), "--json")
@@ -47,8 +47,8 @@ final class InfoTests: EndToEndSuite {
 
     @Test("info counts all frames of a local file, and those it has read of a remote one")
     func frames() throws {
-        let frame = Array(Pictures.gif.array[19...].dropLast())
-        let many = Array(Pictures.gif.array[..<19]) + Array(repeating: frame, count: 10_000).flatMap(\.self) + [0x3B]
+        let frame = Array(TestImages.gif.array[19...].dropLast())
+        let many = Array(TestImages.gif.array[..<19]) + Array(repeating: frame, count: 10_000).flatMap(\.self) + [0x3B]
         place.write("many.gif", many)
         #expect(place.run("info", "many.gif").text.contains("frames       10,000\n"))
         #expect(try place.run("info", "many.gif", "--json").lines.first?.frames == 10_000)
@@ -61,9 +61,9 @@ final class InfoTests: EndToEndSuite {
 
     @Test("info prints the duration and loop count of an animation as text and as JSON")
     func animation() throws {
-        let frame = Array(Pictures.gif.array[19...].dropLast())
+        let frame = Array(TestImages.gif.array[19...].dropLast())
         let control: [UInt8] = [0x21, 0xF9, 4, 0, 120, 0, 0, 0]
-        let two = Array(Pictures.gif.array[..<19]) + control + frame + control + frame + [0x3B]
+        let two = Array(TestImages.gif.array[..<19]) + control + frame + control + frame + [0x3B]
         place.write("once.gif", two)
         #expect(place.run("info", "once.gif").text.contains("plays        once, 2.4 s\n"))
         for (repeats, loops, words) in [(0, 0, "forever, 2.4 s each time"), (2, 3, "3 times, 2.4 s each time")] {
@@ -75,16 +75,16 @@ final class InfoTests: EndToEndSuite {
         }
         let still = place.run("info", "--json", "once.gif", "--max-bytes", "40")
         #expect(try still.lines.first?.loops == nil)
-        place.write("still.gif", Pictures.gif.array)
+        place.write("still.gif", TestImages.gif.array)
         #expect(!place.run("info", "still.gif").text.contains("plays"))
     }
 
     @Test("info --placeholder prints the placeholders of files and URLs as text and as JSON")
     func placeholders() throws {
-        let png = try Pictures.make(.png, 130, 200, isTransparent: true)
+        let png = try TestImages.make(.png, 130, 200, isTransparent: true)
         place.write("a.png", png.array)
         server.serve("/a.png", .ok(png))
-        let small = try Pictures.decode(png.array).0.processed(by: [.resize(width: 100, height: 100)])
+        let small = try TestImages.decode(png.array).0.processed(by: [.resize(width: 100, height: 100)])
         let hashes = [
             BlurHash(small, horizontal: 3, vertical: 4).text, ThumbHash(small).text, small.dominantColor.description,
         ]
@@ -105,7 +105,7 @@ final class InfoTests: EndToEndSuite {
         // A record with one field, the camera's name, as the standard defines it, behind JPEG's marker.
         let record: [UInt8] =
             Array("Exif\0\0II*\0".utf8) + [8, 0, 0, 0, 1, 0, 0x0F, 0x01, 2, 0, 4, 0, 0, 0] + Array("Cam\0\0\0\0\0".utf8)
-        let jpeg = try Pictures.make(.jpeg, 60, 40).array
+        let jpeg = try TestImages.make(.jpeg, 60, 40).array
         let length = record.count + 2
         let marked = jpeg[..<2] + [0xFF, 0xE1, UInt8(length >> 8), UInt8(length & 0xFF)] + record + jpeg[2...]
         place.write("a.jpg", Array(marked))
@@ -122,7 +122,7 @@ final class InfoTests: EndToEndSuite {
 
     @Test("A failed input does not stop the others, and the exit status is 1")
     func failures() throws {
-        place.write("a.gif", Pictures.gif.array)
+        place.write("a.gif", TestImages.gif.array)
         place.write("text", "hello")
         let result = place.run("info", "none", "text", ".", server.url("/none"), "a.gif", "--json")
         #expect(result.status == 1)

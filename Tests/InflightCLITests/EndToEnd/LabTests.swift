@@ -17,7 +17,7 @@ struct LabChildTests {
     /// Performs an experiment on a separate thread, because experiments block.
     private func perform(_ name: String) async throws -> [Scene] {
         let experiment = try #require(Experiment.named(name))
-        let stage = Stage(unit: .milliseconds(1), patience: .seconds(60), children: launcher)
+        let stage = Stage(unit: .milliseconds(1), timeout: .seconds(60), children: launcher)
         return try await onThread { () throws(LabError) in try experiment.perform(stage) }
     }
 
@@ -63,7 +63,7 @@ struct LabChildTests {
     @Test("deadlock: libdispatch stops main.sync from the main queue at the call")
     func mainSync() async throws {
         let launcher = launcher
-        let outcome = try await onThread { () throws(LabError) in try launcher.run("main-sync", patience: .seconds(60))
+        let outcome = try await onThread { () throws(LabError) in try launcher.run("main-sync", timeout: .seconds(60))
         }
         #expect([.crashed(signal: Int(SIGILL)), .crashed(signal: Int(SIGTRAP))].contains(outcome.ending))
         let recording = Recording(events: outcome.events)
@@ -75,9 +75,9 @@ struct LabChildTests {
     func mainWait() async throws {
         let launcher = launcher
         let outcome = try await onThread { () throws(LabError) in
-            try launcher.run("main-wait", patience: .milliseconds(200))
+            try launcher.run("main-wait", timeout: .milliseconds(200))
         }
-        #expect(outcome.ending == .overdue)
+        #expect(outcome.ending == .timedOut)
         // The end of the wait would have been recorded. Work on the other queue may be recorded before the wait.
         #expect(Recording(events: outcome.events).span("semaphore.wait")?.endOrder == nil)
         #expect(outcome.errors.isEmpty)
@@ -86,7 +86,7 @@ struct LabChildTests {
     @Test("inversion: The high-priority task gets the lock only after the low-priority task releases it")
     func inversion() async throws {
         let launcher = launcher
-        let outcome = try await onThread { () throws(LabError) in try launcher.run("inversion", patience: .seconds(60))
+        let outcome = try await onThread { () throws(LabError) in try launcher.run("inversion", timeout: .seconds(60))
         }
         #expect(outcome.ending == .exited(status: 0))
         let recording = Recording(events: outcome.events)
@@ -106,11 +106,11 @@ struct LabChildTests {
     @Test("An unknown child part exits with 64, and a missing executable throws an error")
     func unknownParts() async throws {
         let launcher = launcher
-        let outcome = try await onThread { () throws(LabError) in try launcher.run("nothing", patience: .seconds(60)) }
+        let outcome = try await onThread { () throws(LabError) in try launcher.run("nothing", timeout: .seconds(60)) }
         #expect(outcome.ending == .exited(status: 64) && outcome.events.isEmpty)
         let missing = ChildLauncher(executable: "/nonexistent/inflight")
         await #expect(throws: LabError.self) {
-            try await onThread { () throws(LabError) in try missing.run("race", patience: .seconds(60)) }
+            try await onThread { () throws(LabError) in try missing.run("race", timeout: .seconds(60)) }
         }
     }
 }

@@ -37,7 +37,7 @@ struct PageTests {
         let none = place.run("info", "two.tif", "--page", "3", "--json")
         #expect(none.status == 1)
         #expect(try none.lines.first?.error?.code == "invalidRequest")
-        place.write("a.png", try Pictures.make(.png, 3, 3).array)
+        place.write("a.png", try TestImages.make(.png, 3, 3).array)
         #expect(place.run("info", "a.png", "--page", "2").errors.contains("Only the first page"))
         #expect(place.run("info", "a.png", "--page", "1").status == 0)
     }
@@ -49,7 +49,7 @@ struct PageTests {
         for (page, width, grey) in [("1", 3, UInt8(10)), ("2", 2, 200)] {
             let result = place.run("get", server.url("/two.tif"), "-o", page, "--page", page)
             #expect(result.status == 0, "\(result.errors)")
-            let (pixels, info) = try Pictures.decode(place.read(page + "/two.png"))
+            let (pixels, info) = try TestImages.decode(place.read(page + "/two.png"))
             #expect(info.format == .png && pixels.width == width && pixels.bytes[0] == grey)
         }
         let none = place.run("get", server.url("/two.tif"), "-o", "out", "--page", "9", "--json")

@@ -15,7 +15,7 @@ struct PreviewTests {
         defer { server.stop() }
         var encoding = EncodeOptions(format: .jpeg, quality: 95)
         encoding.isProgressive = true
-        let picture = try Pictures.codecs.encode(Pictures.pixels(400, 300), options: encoding)
+        let picture = try TestImages.codecs.encode(TestImages.pixels(400, 300), options: encoding)
         server.serve("/a.jpg", .ok(picture).held("rest", after: picture.count / 2))
         server.serve("/other/a.jpg", .ok(picture))
         let command = RunningCommand(
@@ -23,7 +23,7 @@ struct PreviewTests {
             in: place)
         // The preview exists and is complete while the server holds the rest back.
         try await eventually("the first preview") { place.read("out/a.preview-1.png") != nil }
-        let (pixels, info) = try Pictures.decode(place.read("out/a.preview-1.png"))
+        let (pixels, info) = try TestImages.decode(place.read("out/a.preview-1.png"))
         #expect(info.format == .png && pixels.width == (options.isEmpty ? 400 : 100))
         #expect(place.read("out/a.jpg") == nil)
         server.release("rest")
@@ -39,7 +39,7 @@ struct PreviewTests {
     func incomplete() throws {
         let server = try LoopbackServer()
         defer { server.stop() }
-        let picture = try Pictures.make(.jpeg, 400, 300)
+        let picture = try TestImages.make(.jpeg, 400, 300)
         server.serve("/a.jpg", .ok(picture.part(0..<picture.count / 2)))
         let whole = place.run("get", server.url("/a.jpg"), "-o", "out", "--size", "100x", "--json")
         #expect(whole.status == 1)
@@ -49,7 +49,7 @@ struct PreviewTests {
         #expect(result.status == 0)
         #expect(try result.lines.first?.incomplete == true)
         #expect(result.errors.contains("is truncated or corrupt"))
-        let (pixels, _) = try Pictures.decode(place.read("out/a.png"))
+        let (pixels, _) = try TestImages.decode(place.read("out/a.png"))
         #expect(pixels.width == 100 && pixels.height == 75)
         #expect(pixels.bytes[3] == 255 && pixels.bytes[74 * pixels.bytesPerRow + 3] == 0)
         #expect(place.run("get", server.url("/a.jpg"), "-o", "out", "--incomplete").status == 64)

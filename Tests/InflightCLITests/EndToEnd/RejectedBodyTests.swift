@@ -12,7 +12,7 @@ struct RejectedBodyTests {
     private static let cases: [(String, Bytes)] = [
         ("png", Bytes(GoldenFixtures.png)), ("jpg", Bytes(GoldenFixtures.jpeg)),
         ("webp", Bytes(GoldenFixtures.losslessWebP)),
-        ("gif", Pictures.animation(9, 9, colors: [1], hundredths: 1, loops: 1)),
+        ("gif", TestImages.animation(9, 9, colors: [1], hundredths: 1, loops: 1)),
         ("avif", Bytes(AVIFFixtures.plain)), ("bmp", bitmap),
     ]
 
@@ -101,8 +101,8 @@ struct RejectedBodyTests {
             return Bytes(bytes)
         }
         let position = (whole.count / 4..<whole.count).last { position in
-            guard (try? Pictures.codecs.validate(flipped(position))) != nil else { return false }
-            return (try? Pictures.decode(flipped(position).array)) == nil
+            guard (try? TestImages.codecs.validate(flipped(position))) != nil else { return false }
+            return (try? TestImages.decode(flipped(position).array)) == nil
         }
         return flipped(position ?? whole.count / 2)
     }

@@ -14,9 +14,9 @@ struct ShowAnimationTests {
     private let blue = RGB(red: 0, green: 0, blue: 255)
 
     init() throws {
-        place.write("thrice.gif", Pictures.animation(8, 6, colors: [1, 2, 4], hundredths: 5, loops: 1).array)
-        place.write("ever.gif", Pictures.animation(8, 6, colors: [1, 2], hundredths: 5, loops: 0).array)
-        place.write("still.png", try Pictures.make(.png, 8, 6).array)
+        place.write("thrice.gif", TestImages.animation(8, 6, colors: [1, 2, 4], hundredths: 5, loops: 1).array)
+        place.write("ever.gif", TestImages.animation(8, 6, colors: [1, 2], hundredths: 5, loops: 0).array)
+        place.write("still.png", try TestImages.make(.png, 8, 6).array)
     }
 
     private func count(_ part: String, in bytes: [UInt8]) -> Int {
@@ -26,7 +26,7 @@ struct ShowAnimationTests {
     @Test("An animation plays in place, its last frame stays, and the cursor returns")
     func plays() {
         for (loops, times) in [([], 1), (["--loop", "3"], 3)] as [([String], Int)] {
-            let shown = ShownOnTerminal().run(
+            let shown = TerminalSession().run(
                 ["thrice.gif", "--mode", "blocks"] + loops, in: place)
             #expect(shown.status == 0)
             #expect(shown.screen.unknown.isEmpty)
@@ -43,7 +43,7 @@ struct ShowAnimationTests {
 
     @Test("--still shows only the first frame")
     func still() {
-        let shown = ShownOnTerminal().run(["ever.gif", "--still", "--mode", "blocks"], in: place)
+        let shown = TerminalSession().run(["ever.gif", "--still", "--mode", "blocks"], in: place)
         #expect(shown.status == 0)
         #expect(shown.screen.pixels(line: 0, width: 8, height: 6) == [RGB?](repeating: red, count: 48))
         #expect(count("\u{1B}[?25l", in: shown.bytes) == 0)
@@ -53,7 +53,7 @@ struct ShowAnimationTests {
         "Ctrl-C and SIGTERM end an endless animation and restore the terminal", arguments: [SIGINT, SIGTERM])
     func interrupted(_ signal: Int32) {
         var isSent = false
-        let shown = ShownOnTerminal().run(["ever.gif", "still.png", "--mode", "blocks"], in: place) { command, seen in
+        let shown = TerminalSession().run(["ever.gif", "still.png", "--mode", "blocks"], in: place) { command, seen in
             let text = String(decoding: seen, as: UTF8.self)
             guard !isSent, text.contains("\u{1B}[?25l"), text.contains("48;2;0;255;0m") else { return nil }
             isSent = true
@@ -67,20 +67,20 @@ struct ShowAnimationTests {
         #expect(shown.modes.before == shown.modes.after)
         #expect(!String(decoding: shown.bytes, as: UTF8.self).contains("^C"))
         let layout = GridLayout(count: 2, window: TerminalWindow(columns: 60, rows: 20))
-        let expected = TerminalPixels(Pictures.pixels(8, 6))
+        let expected = TerminalPixels(TestImages.pixels(8, 6))
         #expect(
             shown.screen.pixels(line: 0, column: layout.start(of: 1), width: 8, height: 6) == expected.colors)
     }
 
     @Test("As pixels, each frame replaces the previous one, which is deleted")
     func pixels() throws {
-        var terminal = ShownOnTerminal()
+        var terminal = TerminalSession()
         terminal.cell = (4, 8)
         let shown = terminal.run(["thrice.gif", "--mode", "kitty"], in: place)
         #expect(shown.status == 0 && shown.screen.unknown.isEmpty)
         let last = try #require(shown.screen.pictures.first)
         #expect(shown.screen.pictures.count == 1 && !shown.screen.deleted.isEmpty)
-        let pixels = try Pictures.decode(last.payload).0
+        let pixels = try TestImages.decode(last.payload).0
         #expect(TerminalPixels(pixels).colors == [RGB?](repeating: blue, count: 48))
         #expect(last.line == 0 && last.column == 0)
         #expect(shown.screen.line == 1)
@@ -88,9 +88,9 @@ struct ShowAnimationTests {
 
     @Test("A resized window restarts the animation at the new size")
     func resized() {
-        place.write("large.gif", Pictures.animation(60, 60, colors: [1, 2], hundredths: 5, loops: 0).array)
+        place.write("large.gif", TestImages.animation(60, 60, colors: [1, 2], hundredths: 5, loops: 0).array)
         var step = 0
-        let terminal = ShownOnTerminal()
+        let terminal = TerminalSession()
         let command = terminal.command(["large.gif", "--mode", "blocks"], in: place)
         let bytes = command.converse { seen in
             let text = String(decoding: seen, as: UTF8.self)

@@ -38,25 +38,25 @@ struct ShowInTmuxTests {
 
     @Test("An image in tmux has every pixel that the library decodes at that size, in 24-bit colour")
     func truecolor() throws {
-        let jpeg = try Pictures.make(.jpeg, 300, 200).array
+        let jpeg = try TestImages.make(.jpeg, 300, 200).array
         place.write("a.jpg", jpeg)
         let (screen, result) = pane("\"$INFLIGHT\" show a.jpg; echo $? > status")
         #expect(result.status == 0, "\(result.errors)")
         #expect(place.read("status") == Array("0\n".utf8))
         #expect(
-            screen.pixels(line: 0, width: 57, height: 38) == (try ShownOnTerminal.decoded(jpeg, 57, 38)).colors)
+            screen.pixels(line: 0, width: 57, height: 38) == (try TerminalSession.decoded(jpeg, 57, 38)).colors)
     }
 
     @Test("A grid of transparent images in tmux has the nearest of 256 colours for each pixel")
     func palette() throws {
-        let png = try Pictures.make(.png, 90, 120, isTransparent: true).array
+        let png = try TestImages.make(.png, 90, 120, isTransparent: true).array
         place.write("b.png", png)
         place.write("c.png", png)
         let (screen, result) = pane("\"$INFLIGHT\" show b.png c.png", environment: "COLORTERM=")
         #expect(result.status == 0, "\(result.errors)")
         let layout = GridLayout(count: 2, window: TerminalWindow(columns: 60, rows: 20))
-        let fit = PictureFit(width: 90, height: 120, in: layout, raster: .halfBlocks(nil), enlarges: false)
-        let expected = try ShownOnTerminal.decoded(png, fit.width, fit.height).colors
+        let fit = ImageFit(width: 90, height: 120, in: layout, raster: .halfBlocks(nil), enlarges: false)
+        let expected = try TerminalSession.decoded(png, fit.width, fit.height).colors
             .map { $0.map { XtermPalette.color(XtermPalette.nearest($0)) } }
         for number in 0..<2 {
             #expect(
@@ -68,9 +68,9 @@ struct ShowInTmuxTests {
 
     @Test("An animation in tmux ends with its last frame or by Ctrl-C, and the cursor returns")
     func animation() {
-        place.write("twice.gif", Pictures.animation(8, 6, colors: [1, 2, 4], hundredths: 5, loops: 2).array)
-        place.write("ever.gif", Pictures.animation(8, 6, colors: [1], hundredths: 5, loops: 0).array)
-        place.write("blink.gif", Pictures.animation(8, 6, colors: [1, 1, 1], hundredths: 5, loops: 0).array)
+        place.write("twice.gif", TestImages.animation(8, 6, colors: [1, 2, 4], hundredths: 5, loops: 2).array)
+        place.write("ever.gif", TestImages.animation(8, 6, colors: [1], hundredths: 5, loops: 0).array)
+        place.write("blink.gif", TestImages.animation(8, 6, colors: [1, 1, 1], hundredths: 5, loops: 0).array)
         let blue = [RGB?](repeating: RGB(red: 0, green: 0, blue: 255), count: 48)
         let (screen, result) = pane("\"$INFLIGHT\" show twice.gif")
         #expect(result.status == 0, "\(result.errors)")

@@ -15,8 +15,8 @@ struct ShowPixelsTests {
     private let png: [UInt8]
 
     init() throws {
-        jpeg = try Pictures.make(.jpeg, 300, 200).array
-        png = try Pictures.make(.png, 90, 120, isTransparent: true).array
+        jpeg = try TestImages.make(.jpeg, 300, 200).array
+        png = try TestImages.make(.png, 90, 120, isTransparent: true).array
         place.write("a.jpg", jpeg)
         place.write("b.png", png)
     }
@@ -24,14 +24,14 @@ struct ShowPixelsTests {
     private func pixels(_ bytes: [UInt8], _ width: Int? = nil, _ height: Int? = nil) throws -> PixelBuffer {
         var options = DecodeOptions()
         if let width, let height { options.resize = Resize(width: width, height: height, fit: .exact) }
-        return try Pictures.codecs.decode(Bytes(bytes), options: options, cancellation: CancellationFlag()).0
+        return try TestImages.codecs.decode(Bytes(bytes), options: options, cancellation: CancellationFlag()).0
     }
 
     @Test("A terminal that confirms graphics gets the pixels at the size of its window")
     func yes() throws {
-        var terminal = ShownOnTerminal()
+        var terminal = TerminalSession()
         terminal.cell = (4, 9)
-        let shown = terminal.run(["a.jpg"], in: place, answer: TerminalAnswer.once(TerminalAnswer.yes))
+        let shown = terminal.run(["a.jpg"], in: place, answer: TerminalReply.once(TerminalReply.yes))
         #expect(shown.status == 0)
         #expect(shown.screen.questions == ["graphics", "c"])
         #expect(shown.screen.unknown.isEmpty)
@@ -48,21 +48,21 @@ struct ShowPixelsTests {
 
     @Test("A terminal that reports only its identity gets half blocks")
     func no() throws {
-        let shown = ShownOnTerminal().run(["a.jpg"], in: place, answer: TerminalAnswer.once(TerminalAnswer.no))
+        let shown = TerminalSession().run(["a.jpg"], in: place, answer: TerminalReply.once(TerminalReply.no))
         #expect(shown.status == 0 && shown.screen.pictures.isEmpty)
         #expect(
             shown.screen.pixels(line: 0, width: 57, height: 38)
-                == (try ShownOnTerminal.decoded(jpeg, 57, 38)).colors)
+                == (try TerminalSession.decoded(jpeg, 57, 38)).colors)
         #expect(shown.modes.before == shown.modes.after)
     }
 
     @Test("A terminal that never replies gets half blocks, and its modes are restored")
     func silent() throws {
-        let shown = ShownOnTerminal().run(["a.jpg"], in: place)
+        let shown = TerminalSession().run(["a.jpg"], in: place)
         #expect(shown.status == 0 && shown.screen.pictures.isEmpty)
         #expect(
             shown.screen.pixels(line: 0, width: 57, height: 38)
-                == (try ShownOnTerminal.decoded(jpeg, 57, 38)).colors)
+                == (try TerminalSession.decoded(jpeg, 57, 38)).colors)
         #expect(shown.modes.before == shown.modes.after)
     }
 
@@ -73,11 +73,11 @@ struct ShowPixelsTests {
     @Test("A late reply is neither left to the shell nor shown")
     func late() throws {
         var isSaid = false
-        let shown = ShownOnTerminal().run(["a.jpg"], in: place, prefix: keepsRest) { _, seen in
+        let shown = TerminalSession().run(["a.jpg"], in: place, prefix: keepsRest) { _, seen in
             // The image is drawn, so the command no longer waits for the reply.
             guard !isSaid, String(decoding: seen, as: UTF8.self).contains("▀") else { return nil }
             isSaid = true
-            return TerminalAnswer.yes
+            return TerminalReply.yes
         }
         #expect(isSaid && shown.status == 0 && shown.screen.pictures.isEmpty)
         #expect(place.read("rest") == [])
@@ -86,7 +86,7 @@ struct ShowPixelsTests {
 
     @Test("Neither tmux nor screen is queried", arguments: [["TMUX": "/tmp/t,1,0"], ["TERM": "screen-256color"]])
     func multiplexers(_ environment: [String: String]) {
-        var terminal = ShownOnTerminal()
+        var terminal = TerminalSession()
         terminal.environment.merge(environment) { $1 }
         let shown = terminal.run(["a.jpg"], in: place)
         #expect(shown.status == 0 && shown.screen.questions.isEmpty)
@@ -97,7 +97,7 @@ struct ShowPixelsTests {
         arguments: [SIGINT, SIGTERM])
     func interrupted(_ signal: Int32) {
         var isSent = false
-        let shown = ShownOnTerminal().run(["a.jpg"], in: place) { command, seen in
+        let shown = TerminalSession().run(["a.jpg"], in: place) { command, seen in
             guard !isSent, String(decoding: seen, as: UTF8.self).contains("\u{1B}[c") else { return nil }
             isSent = true
             if signal == SIGINT { return "\u{3}" }

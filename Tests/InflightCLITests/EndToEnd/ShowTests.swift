@@ -13,8 +13,8 @@ struct ShowTests {
     private let png: [UInt8]
 
     init() throws {
-        jpeg = try Pictures.make(.jpeg, 300, 200).array
-        png = try Pictures.make(.png, 90, 120, isTransparent: true).array
+        jpeg = try TestImages.make(.jpeg, 300, 200).array
+        png = try TestImages.make(.png, 90, 120, isTransparent: true).array
         place.write("a.jpg", jpeg)
         place.write("b.png", png)
     }
@@ -23,11 +23,11 @@ struct ShowTests {
 
     @Test("An image fills the window, and each pixel is what the library decodes at that size")
     func whole() throws {
-        let shown = ShownOnTerminal().run(["a.jpg"] + blocks, in: place)
+        let shown = TerminalSession().run(["a.jpg"] + blocks, in: place)
         #expect(shown.status == 0)
         #expect(shown.screen.unknown.isEmpty && shown.screen.questions.isEmpty)
         // 19 lines, because one is left for the prompt: 38 pixels high, 57 wide.
-        let expected = try ShownOnTerminal.decoded(jpeg, 57, 38)
+        let expected = try TerminalSession.decoded(jpeg, 57, 38)
         #expect(shown.screen.pixels(line: 0, width: 57, height: 38) == expected.colors)
         #expect(shown.screen.line == 19 && shown.screen.column == 0)
         #expect(shown.modes.before == shown.modes.after)
@@ -35,11 +35,11 @@ struct ShowTests {
 
     @Test("Transparent pixels show the background of the terminal, or the --background colour")
     func transparent() throws {
-        let shown = ShownOnTerminal().run(["b.png", "--size", "20x10"] + blocks, in: place)
-        let expected = try ShownOnTerminal.decoded(png, 15, 20)
+        let shown = TerminalSession().run(["b.png", "--size", "20x10"] + blocks, in: place)
+        let expected = try TerminalSession.decoded(png, 15, 20)
         #expect(expected.colors.contains(nil))
         #expect(shown.screen.pixels(line: 0, width: 15, height: 20) == expected.colors)
-        let filled = ShownOnTerminal().run(
+        let filled = TerminalSession().run(
             ["b.png", "--size", "20x10", "--background", "#00ff00"] + blocks, in: place)
         let pixels = try #require(filled.screen.pixels(line: 0, width: 15, height: 20))
         #expect(!pixels.contains(nil))
@@ -50,10 +50,10 @@ struct ShowTests {
 
     @Test("With 256 colours each pixel gets the nearest; without colours, letters are drawn")
     func colours() throws {
-        var terminal = ShownOnTerminal()
+        var terminal = TerminalSession()
         terminal.environment["COLORTERM"] = nil
         let shown = terminal.run(["a.jpg"] + blocks, in: place)
-        let expected = try ShownOnTerminal.decoded(jpeg, 57, 38).colors
+        let expected = try TerminalSession.decoded(jpeg, 57, 38).colors
             .map { $0.map { XtermPalette.color(XtermPalette.nearest($0)) } }
         #expect(shown.screen.pixels(line: 0, width: 57, height: 38) == expected)
         for environment in [["TERM": "xterm", "NO_COLOR": "1"], ["TERM": "dumb"]] {
@@ -69,7 +69,7 @@ struct ShowTests {
     @Test("Several images form a captioned grid, and a failure shows in its cell and in full below")
     func grid() throws {
         place.write("evil\u{1B}]0;x\u{7}.png", png)
-        var terminal = ShownOnTerminal()
+        var terminal = TerminalSession()
         (terminal.columns, terminal.rows) = (80, 40)
         let shown = terminal.run(["a.jpg", "b.png", "none.gif", "evil\u{1B}]0;x\u{7}.png"] + blocks, in: place)
         #expect(shown.status == 1)
@@ -80,8 +80,8 @@ struct ShowTests {
         #expect(captions.count == 1)
         #expect(shown.screen.text(captions.first ?? 0).contains("b.png  90 × 120"))
         // The second image, to the right of the first.
-        let fit = PictureFit(width: 90, height: 120, in: layout, raster: .halfBlocks(nil), enlarges: false)
-        let expected = try ShownOnTerminal.decoded(png, fit.width, fit.height)
+        let fit = ImageFit(width: 90, height: 120, in: layout, raster: .halfBlocks(nil), enlarges: false)
+        let expected = try TerminalSession.decoded(png, fit.width, fit.height)
         #expect(
             shown.screen.pixels(line: 0, column: layout.start(of: 1), width: fit.width, height: fit.height)
                 == expected.colors)
@@ -95,7 +95,7 @@ struct ShowTests {
     func remote() throws {
         let server = try LoopbackServer()
         server.serve("/pic%20ture.jpg", .ok(Bytes(jpeg)))
-        let shown = ShownOnTerminal().run(
+        let shown = TerminalSession().run(
             [server.url("/pic%20ture.jpg"), server.url("/none")] + blocks, in: place)
         #expect(shown.status == 1)
         let all = (0..<20).map(shown.screen.text).joined(separator: "\n")
@@ -109,10 +109,10 @@ struct ShowTests {
     func windows(_ columns: UInt16, _ rows: UInt16) {
         for mode in ["blocks", "kitty"] {
             for names in [["a.jpg"], ["a.jpg", "b.png", "none"]] {
-                var terminal = ShownOnTerminal()
+                var terminal = TerminalSession()
                 (terminal.columns, terminal.rows) = (columns, rows)
                 let shown = terminal.run(
-                    names + ["--mode", mode], in: place, answer: TerminalAnswer.once(TerminalAnswer.no))
+                    names + ["--mode", mode], in: place, answer: TerminalReply.once(TerminalReply.no))
                 #expect(shown.status == (names.count == 1 ? 0 : 1))
                 #expect(shown.modes.before == shown.modes.after)
             }

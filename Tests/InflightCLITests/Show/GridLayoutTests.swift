@@ -64,7 +64,7 @@ struct GridLayoutTests {
 
     @Test("Missing or implausible window and cell sizes are replaced by defaults")
     func unknown() {
-        #expect(TerminalWindow(.init()) == .usual)
+        #expect(TerminalWindow(.init()) == .fallback)
         #expect(TerminalWindow(.init(), told: (100, 30)) == TerminalWindow(columns: 100, rows: 30))
         let strange = TerminalWindow(.init(ws_row: 50, ws_col: 100, ws_xpixel: 1, ws_ypixel: 65_535))
         #expect(strange == TerminalWindow(columns: 100, rows: 50))
@@ -73,14 +73,14 @@ struct GridLayoutTests {
     }
 
     private func fit(
-        _ width: Int, _ height: Int, _ raster: PictureFit.Raster, enlarges: Bool = false
-    ) -> PictureFit {
-        PictureFit(width: width, height: height, columns: 80, rows: 23, raster: raster, enlarges: enlarges)
+        _ width: Int, _ height: Int, _ raster: ImageFit.Raster, enlarges: Bool = false
+    ) -> ImageFit {
+        ImageFit(width: width, height: height, columns: 80, rows: 23, raster: raster, enlarges: enlarges)
     }
 
     @Test("An image keeps its aspect ratio, fills one side of its box and is not enlarged by default")
     func fitting() {
-        let blocks = PictureFit.Raster.halfBlocks(nil)
+        let blocks = ImageFit.Raster.halfBlocks(nil)
         let wide = fit(800, 200, blocks)
         #expect((wide.width, wide.height, wide.columns, wide.rows) == (80, 20, 80, 10))
         let tall = fit(100, 1000, blocks)

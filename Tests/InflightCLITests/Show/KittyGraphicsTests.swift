@@ -128,6 +128,6 @@ struct KittyGraphicsTests {
         #expect(drawing(.auto, nil) == .blocks(.palette, nil))
         #expect(drawing(.blocks, yes) == .blocks(.palette, cell))
         #expect(drawing(.auto, yes, .truecolor) == .blocks(.truecolor, cell))
-        #expect(drawing(.kitty, nil) == .kitty(.usual, isKnown: false))
+        #expect(drawing(.kitty, nil) == .kitty(.fallback, isKnown: false))
     }
 }

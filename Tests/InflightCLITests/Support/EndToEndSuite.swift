@@ -10,7 +10,7 @@ class EndToEndSuite {
 
     init() throws {
         server = try LoopbackServer()
-        jpeg = try Pictures.make(.jpeg, 60, 40)
+        jpeg = try TestImages.make(.jpeg, 60, 40)
         server.serve("/good.jpg", .ok(jpeg, type: "image/jpeg"))
     }
 }

@@ -12,7 +12,7 @@ extension HostileFile {
         HostileFile(name: "JPEG, 16 MB of a profile", bytes: longJPEG, good: jpegPixels),
         HostileFile(name: "WebP, 20 MB of a profile", bytes: longWebP, good: webPPixels),
         HostileFile(name: "TIFF, 20 MB of a profile", bytes: longTIFF, good: TIFFPieces().file),
-        HostileFile(name: "GIF, 500,000 frames", bytes: longGIF, good: Pictures.gif.array),
+        HostileFile(name: "GIF, 500,000 frames", bytes: longGIF, good: TestImages.gif.array),
     ]
 
     private static let goodPixels = pixels(.png)
@@ -20,7 +20,7 @@ extension HostileFile {
     private static let webPPixels = pixels(.webp)
 
     private static func pixels(_ format: ImageFormat) -> [UInt8] {
-        do { return try Pictures.make(format, 60, 40).array } catch { preconditionFailure("\(error)") }
+        do { return try TestImages.make(format, 60, 40).array } catch { preconditionFailure("\(error)") }
     }
 
     /// Same as `Pieces.png(_:adding:)`, with a table-driven checksum, because these chunks are long.
@@ -100,7 +100,7 @@ extension HostileFile {
     }()
 
     private static let longGIF: [UInt8] = {
-        let good = Pictures.gif.array
+        let good = TestImages.gif.array
         // One frame: its descriptor and its pixels.
         let frame = Array(good[19..<good.count - 1])
         var file = Array(good[..<19])

@@ -13,15 +13,15 @@ struct HostileFile: Sendable, CustomTestStringConvertible {
     private static let goodPNG = made(.png)
 
     private static func made(_ format: ImageFormat) -> [UInt8] {
-        do { return try Pictures.make(format, 60, 40).array } catch { preconditionFailure("\(error)") }
+        do { return try TestImages.make(format, 60, 40).array } catch { preconditionFailure("\(error)") }
     }
 
     // MARK: - Sizes declared by the header only
 
     static let sizes: [HostileFile] = [
         HostileFile(name: "GIF of 35 bytes, 65,535 × 65,535", bytes: gif),
-        HostileFile(name: "PNG, 2,147,483,647 × 2,147,483,647", bytes: Pictures.hugePNG(.max >> 1, .max >> 1).array),
-        HostileFile(name: "PNG, 100,000 × 100,000", bytes: Pictures.hugePNG(100_000, 100_000).array),
+        HostileFile(name: "PNG, 2,147,483,647 × 2,147,483,647", bytes: TestImages.hugePNG(.max >> 1, .max >> 1).array),
+        HostileFile(name: "PNG, 100,000 × 100,000", bytes: TestImages.hugePNG(100_000, 100_000).array),
         HostileFile(name: "JPEG, 65,500 × 65,500", bytes: jpeg, good: made(.jpeg)),
         HostileFile(name: "WebP, lossless, 16,384 × 16,384", bytes: webP, good: made(.webp)),
         HostileFile(name: "WebP, a canvas of 16,777,216 × 255", bytes: canvas, good: made(.webp)),

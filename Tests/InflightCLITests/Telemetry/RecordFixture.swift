@@ -220,7 +220,7 @@ extension RunRecord {
             load.marks = [Mark(kind: .retried, at: start + 2_000, why: text)]
             // One load has a real thumbnail; the others have text instead.
             load.thumbnail =
-                index == 3 ? (try? Pictures.make(.webp, 40, 48).array) : Array(text.utf8)
+                index == 3 ? (try? TestImages.make(.webp, 40, 48).array) : Array(text.utf8)
             record.loads.append(load)
             record.jobs.append(Job(kind: .fetch, subject: text, start: start, end: start + 4_000, waiters: 2))
             record.lanes.append(Lane(name: text, limit: 1, samples: [.init(at: start, running: 1, waiting: 0)]))

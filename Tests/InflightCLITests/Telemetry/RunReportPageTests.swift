@@ -19,15 +19,15 @@ struct RunReportPageTests {
         guard let folder = unsafe getenv("INFLIGHT_REPORT_PAGES") else { return }
         for (ending, bytes) in [("html", html), ("jsonl", record.lines)] {
             let path = unsafe String(cString: folder) + "/\(name).\(ending)"
-            #expect(throws: Never.self) { try WholeFile(path).finish(bytes) }
+            #expect(throws: Never.self) { try AtomicFile(path).finish(bytes) }
         }
     }
 
     /// Thumbnails of varied images, made as in a run.
     private func thumbnails(_ count: Int) throws -> [[UInt8]] {
-        let maker = ThumbnailMaker(codecs: Pictures.codecs, cancellation: CancellationFlag())
+        let maker = ThumbnailRenderer(codecs: TestImages.codecs, cancellation: CancellationFlag())
         return try (0..<count).map {
-            try #require(maker.thumbnail(of: .pixels(Pictures.noise(64, 40 + $0 % 50, seed: $0))))
+            try #require(maker.thumbnail(of: .pixels(TestImages.noise(64, 40 + $0 % 50, seed: $0))))
         }
     }
 
@@ -183,12 +183,12 @@ struct RunReportPageTests {
             ("http://a.example/?q=//u:p@h", "http://a.example/?q=//u:p@h"),
         ])
     func withoutUser(_ text: String, _ shown: String) {
-        #expect(ShownCommand.withoutUser(text) == shown)
+        #expect(RedactedText.withoutUser(text) == shown)
     }
 
     @Test("A displayed command omits its secrets and is quoted for a shell")
     func command() {
-        let shown = ShownCommand.text([
+        let shown = RedactedText.text([
             "get", "https://me:word@example.org/a?b=c", "https://me:word@a.example/x y", "https://me:word@a.example/1",
             "--header", "Cookie: secret", "--header-for", "example.org", "X-Key: secret",
             "--header=Authorization: secret", "http://me:word@[bad/x", "-o", "it's here",

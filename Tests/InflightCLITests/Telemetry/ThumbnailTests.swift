@@ -7,10 +7,10 @@ import Testing
 
 @Suite("Thumbnails for the report", .timeLimit(.minutes(10)))
 struct ThumbnailTests {
-    private let maker = ThumbnailMaker(codecs: Pictures.codecs, cancellation: CancellationFlag())
+    private let maker = ThumbnailRenderer(codecs: TestImages.codecs, cancellation: CancellationFlag())
 
     private func size(_ bytes: [UInt8]?) throws -> [Int] {
-        let info = try Pictures.codecs.info(of: Bytes(try #require(bytes)))
+        let info = try TestImages.codecs.info(of: Bytes(try #require(bytes)))
         return [info.width, info.height]
     }
 
@@ -29,13 +29,13 @@ struct ThumbnailTests {
         "A thumbnail has at most 48 pixels per side, keeps its aspect ratio and is not enlarged",
         arguments: [([480, 240], [48, 24]), ([300, 600], [24, 48]), ([20, 10], [20, 10]), ([5000, 3], [48, 1])])
     func size(_ source: [Int], _ wanted: [Int]) throws {
-        let pixels = Pictures.pixels(source[0], source[1])
+        let pixels = TestImages.pixels(source[0], source[1])
         #expect(try size(maker.thumbnail(of: .pixels(pixels))) == wanted)
     }
 
     @Test("A thumbnail of a file is a WebP image of reduced size", arguments: [ImageFormat.jpeg, .png, .webp])
     func files(_ format: ImageFormat) throws {
-        let file = try Pictures.make(format, 200, 100)
+        let file = try TestImages.make(format, 200, 100)
         let small = maker.thumbnail(of: .file(file, format, pixels: 20_000))
         #expect(try size(small) == [48, 24])
         #expect(ImageFormat.detect(Bytes(try #require(small))) == .webp)
@@ -43,21 +43,21 @@ struct ThumbnailTests {
 
     @Test("No thumbnail is made of a damaged file, of one larger than declared, or after the run ended")
     func none() throws {
-        let file = try Pictures.make(.png, 200, 100)
+        let file = try TestImages.make(.png, 200, 100)
         #expect(maker.thumbnail(of: .file(Bytes("no picture"), .png, pixels: 20_000)) == nil)
         #expect(maker.thumbnail(of: .file(file, .png, pixels: 19_999)) == nil)
         let ended = CancellationFlag()
         ended.cancel()
-        let late = ThumbnailMaker(codecs: Pictures.codecs, cancellation: ended)
+        let late = ThumbnailRenderer(codecs: TestImages.codecs, cancellation: ended)
         #expect(late.thumbnail(of: .file(file, .png, pixels: 20_000)) == nil)
-        #expect(late.thumbnail(of: .pixels(Pictures.pixels(50, 50))) == nil)
+        #expect(late.thumbnail(of: .pixels(TestImages.pixels(50, 50))) == nil)
     }
 
     @Test("A thumbnail uses whichever format has an encoder", arguments: [ImageFormat.jpeg, .png])
     func formats(_ format: ImageFormat) throws {
-        let codec = try #require(Pictures.codecs.decoder(of: format))
-        let maker = ThumbnailMaker(codecs: CodecRegistry([codec]), cancellation: CancellationFlag())
-        let small = try #require(maker.thumbnail(of: .pixels(Pictures.pixels(100, 100, isTransparent: true))))
+        let codec = try #require(TestImages.codecs.decoder(of: format))
+        let maker = ThumbnailRenderer(codecs: CodecRegistry([codec]), cancellation: CancellationFlag())
+        let small = try #require(maker.thumbnail(of: .pixels(TestImages.pixels(100, 100, isTransparent: true))))
         #expect(ImageFormat.detect(Bytes(small)) == format)
     }
 

@@ -237,7 +237,7 @@ struct AnimationFormatTests {
             for index in 0..<2 {
                 let pixels = try await image.frame(at: index).pixels
                 #expect(pixels.bytes == (try decode(still)).bytes)
-                if let scene { #expect(pixels.likeness(scene) == 100) }
+                if let scene { #expect(pixels.psnr(scene) == 100) }
             }
         }
     }

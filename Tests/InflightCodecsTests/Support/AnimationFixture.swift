@@ -1,5 +1,4 @@
 import InflightPictures
-
 import Testing
 
 /// Small animations written by another program, as base64, with a formula for their pixels.

@@ -41,7 +41,7 @@ struct CancellationTokenTests {
         let log = log
         let registration: CancellationToken.Registration
         do {
-            let witness = Witness { log.note("released") }
+            let witness = ReleaseProbe { log.note("released") }
             registration = token.onCancel {
                 witness.touch()
                 log.note("called")
@@ -59,7 +59,7 @@ struct CancellationTokenTests {
         let token = CancellationToken()
         let log = log
         do {
-            let witness = Witness { log.note("released") }
+            let witness = ReleaseProbe { log.note("released") }
             token.onCancel { witness.touch() }
         }
         token.cancel()

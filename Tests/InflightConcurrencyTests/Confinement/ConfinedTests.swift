@@ -7,11 +7,11 @@ struct ConfinedTests {
     final class Counter: Confined {
         let confinement: CallbackQueue
         private(set) var count = 0
-        private let witness: Witness?
+        private let witness: ReleaseProbe?
         /// Not `Sendable`, but its own callbacks may use it.
         private var onChange: ((Int) -> Void)?
 
-        init(on queue: CallbackQueue, witness: Witness? = nil) {
+        init(on queue: CallbackQueue, witness: ReleaseProbe? = nil) {
             confinement = queue
             self.witness = witness
         }
@@ -58,7 +58,7 @@ struct ConfinedTests {
         let log = Log()
         let here = here
         let late = await queue.ask {
-            let counter = Counter(on: here, witness: Witness { log.note("released") })
+            let counter = Counter(on: here, witness: ReleaseProbe { log.note("released") })
             return counter.callback { (counter, text: String) in log.note(text) }
         }
         #expect(log.all == ["released"])
@@ -71,7 +71,7 @@ struct ConfinedTests {
         let log = Log()
         let here = here
         var late: (@Sendable (String) -> Void)? = await queue.ask {
-            let counter = Counter(on: here, witness: Witness { log.note("released") })
+            let counter = Counter(on: here, witness: ReleaseProbe { log.note("released") })
             return counter.callback(keepingAlive: true) { (_, text: String) in log.note(text) }
         }
         if let late { await queue.ask { late("called") } }
@@ -85,7 +85,7 @@ struct ConfinedTests {
         let here = here
         let wasThere = await ValueBridge.value { done in
             _ = ConfinedReference(
-                Counter(on: here, witness: Witness { done.open(with: here.isCurrent) }))
+                Counter(on: here, witness: ReleaseProbe { done.open(with: here.isCurrent) }))
         }
         #expect(wasThere)
     }
@@ -96,7 +96,7 @@ struct ConfinedTests {
         let counter = ConfinedReference(Counter(on: here))
         let wasThere = await ValueBridge.value { done in
             counter.submit { counter in
-                let witness = Witness { done.open(with: here.isCurrent) }
+                let witness = ReleaseProbe { done.open(with: here.isCurrent) }
                 let late = counter.callback { (_) in witness.touch() }
                 DispatchQueue.global().async { withExtendedLifetime(late) {} }
             }

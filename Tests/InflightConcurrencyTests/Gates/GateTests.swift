@@ -143,7 +143,7 @@ struct GateTests {
     func reentrant() {
         let gate = makeGate()
         let log = log
-        let witness = Witness { [weak gate] in log.note("released, \(gate.map { "\($0.phase)" } ?? "gone")") }
+        let witness = ReleaseProbe { [weak gate] in log.note("released, \(gate.map { "\($0.phase)" } ?? "gone")") }
         gate.setEventHandler { [weak gate] number in
             witness.touch()
             if number == 1 { gate?.send(2) }
@@ -159,7 +159,7 @@ struct GateTests {
         let gate = makeGate()
         let log = log
         do {
-            let witness = Witness { log.note("released") }
+            let witness = ReleaseProbe { log.note("released") }
             gate.setEndHandler { _ in witness.touch() }
         }
         log.note("before")
@@ -176,7 +176,7 @@ struct GateTests {
             let wasThere = await ValueBridge.value { done in
                 let gate = Gate<Int, String>(on: here)
                 do {
-                    let witness = Witness { done.open(with: here.isCurrent) }
+                    let witness = ReleaseProbe { done.open(with: here.isCurrent) }
                     gate.setEndHandler { _ in witness.touch() }
                     gate.setEventHandler { _ in witness.touch() }
                 }
@@ -191,7 +191,7 @@ struct GateTests {
         let gate = makeGate()
         let log = log
         do {
-            let witness = Witness { log.note("first") }
+            let witness = ReleaseProbe { log.note("first") }
             gate.setEndHandler { _ in witness.touch() }
         }
         gate.setEndHandler(nil)
@@ -201,7 +201,7 @@ struct GateTests {
         ended.end(with: "end")
         hand.runAll()
         for gate in [gate, ended] {
-            let witness = Witness { log.note("late") }
+            let witness = ReleaseProbe { log.note("late") }
             gate.setEndHandler { _ in witness.touch() }
         }
         #expect(log.all == ["first", "end", "late", "late"])

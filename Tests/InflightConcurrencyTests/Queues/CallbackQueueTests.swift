@@ -68,7 +68,7 @@ struct CallbackQueueTests {
 
     @Test("A callback queue releases the captures of a closure after running it")
     func release() {
-        final class Witness: Sendable {
+        final class ReleaseProbe: Sendable {
             let gone: DispatchSemaphore
             init(_ gone: DispatchSemaphore) { self.gone = gone }
             deinit { gone.signal() }
@@ -76,7 +76,7 @@ struct CallbackQueueTests {
         let gone = DispatchSemaphore(value: 0)
         let target = CallbackQueue.queue(DispatchQueue(label: "serial"))
         for _ in 0..<3 {
-            let witness = Witness(gone)
+            let witness = ReleaseProbe(gone)
             target.submit { withExtendedLifetime(witness) {} }
         }
         for _ in 0..<3 { gone.wait() }

@@ -73,7 +73,7 @@ struct WorkLaneTests {
         let running = add("running", to: lane, places)
         let waiting: WorkLane<String>.Entry
         do {
-            let witness = Witness { log.note("released") }
+            let witness = ReleaseProbe { log.note("released") }
             waiting = lane.add(level: 2, group: "") { _ in witness.touch() }
         }
         _ = add("next", to: lane, places)

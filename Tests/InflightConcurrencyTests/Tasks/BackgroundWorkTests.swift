@@ -77,7 +77,7 @@ struct BackgroundWorkTests {
         let stateGone = AsyncStream.makeStream(of: Void.self)
         do {
             let work = BackgroundWork<Int, Int>(name: "stopped", on: here) {
-                Witness { stateGone.continuation.finish() }
+                ReleaseProbe { stateGone.continuation.finish() }
             } slice: { _ in
                 log.note("slice")
                 inside.signal()
@@ -103,7 +103,7 @@ struct BackgroundWorkTests {
         let log = log
         let work: BackgroundWork<Int, Int>
         do {
-            let witness = Witness { log.note("released") }
+            let witness = ReleaseProbe { log.note("released") }
             work = BackgroundWork(name: "never", on: here) {
             } slice: { (_: inout Void) in
                 witness.touch()
@@ -125,7 +125,7 @@ struct BackgroundWorkTests {
         let (gone, release) = AsyncStream.makeStream(of: Bool.self)
         var work: BackgroundWork<Never, Int>?
         do {
-            let witness = Witness {
+            let witness = ReleaseProbe {
                 release.yield(here.isCurrent)
                 release.finish()
             }

@@ -125,7 +125,7 @@ struct CallbackChainTests {
         let holder = Guarded<CallbackChain<Int, Bool>?>(nil)
         let (gone, release) = AsyncStream.makeStream(of: Void.self)
         do {
-            let witness = Witness { release.finish() }
+            let witness = ReleaseProbe { release.finish() }
             let chain = CallbackChain(1...3, name: "chain", on: here) { asked in
                 log.note("ask \(asked)")
                 if asked == entry { holder.withLock { $0.take() }?.cancel() }
@@ -149,7 +149,7 @@ struct CallbackChainTests {
         let log = log
         let chain: CallbackChain<Int, Bool>
         do {
-            let witness = Witness { log.note("released") }
+            let witness = ReleaseProbe { log.note("released") }
             chain = CallbackChain(1...3, name: "chain", on: here) { _ in
                 witness.touch()
                 return true
@@ -170,7 +170,7 @@ struct CallbackChainTests {
         let (gone, release) = AsyncStream.makeStream(of: Bool.self)
         var chain: CallbackChain<Int, Bool>?
         do {
-            let witness = Witness {
+            let witness = ReleaseProbe {
                 release.yield(here.isCurrent)
                 release.finish()
             }

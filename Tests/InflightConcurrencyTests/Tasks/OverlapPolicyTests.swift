@@ -75,7 +75,7 @@ struct OverlapPolicyTests {
     private typealias Search = TaskRunner<String, Int>
 
     /// Work that ends when the test ends it.
-    private final class Desk: Sendable {
+    private final class ManualWork: Sendable {
         let begun = Guarded([(input: String, token: CancellationToken, end: Search.End)]())
         let log = Log()
 
@@ -97,15 +97,15 @@ struct OverlapPolicyTests {
         }
     }
 
-    private let desk = Desk()
+    private let manualWork = ManualWork()
     private let queue = DispatchQueue(label: "callbacks")
 
     private func makeSearch(_ policy: OverlapPolicy) -> Search {
-        Search(policy, on: .queue(queue), work: desk.work())
+        Search(policy, on: .queue(queue), work: manualWork.work())
     }
 
     private func start(_ search: Search, _ input: String) -> Search.Start {
-        let log = desk.log
+        let log = manualWork.log
         let queue = CallbackQueue.queue(queue)
         return search.start(input) { outcome in
             queue.preconditionIsCurrent("a completion")
@@ -119,12 +119,12 @@ struct OverlapPolicyTests {
         _ = start(search, "a")
         _ = start(search, "b")
         await queue.settle()
-        desk.end("a", with: 1)
+        manualWork.end("a", with: 1)
         await queue.settle()
         _ = start(search, "c")
-        desk.end("c", with: 2)
+        manualWork.end("c", with: 2)
         await queue.settle()
-        #expect(desk.log.all == ["begin a", "b: refused", "a: finished(1)", "begin c", "c: finished(2)"])
+        #expect(manualWork.log.all == ["begin a", "b: refused", "a: finished(1)", "begin c", "c: finished(2)"])
     }
 
     @Test("A starter with cancelRunning stops the running start, and then begins only the last one")
@@ -133,11 +133,11 @@ struct OverlapPolicyTests {
         for input in ["a", "b", "c"] { _ = start(search, input) }
         await queue.settle()
         // A replaced start is delivered on the callback queue, while the running work is stopped on this thread.
-        #expect(desk.log.all.sorted() == ["a: replaced", "b: replaced", "begin a", "stop a"])
-        desk.end("a", with: 1)
-        desk.end("c", with: 2)
+        #expect(manualWork.log.all.sorted() == ["a: replaced", "b: replaced", "begin a", "stop a"])
+        manualWork.end("a", with: 1)
+        manualWork.end("c", with: 2)
         await queue.settle()
-        #expect(desk.log.all.suffix(2) == ["begin c", "c: finished(2)"])
+        #expect(manualWork.log.all.suffix(2) == ["begin c", "c: finished(2)"])
     }
 
     @Test("A starter with both runs two starts concurrently")
@@ -145,21 +145,21 @@ struct OverlapPolicyTests {
         let search = makeSearch(.concurrent)
         _ = start(search, "a")
         _ = start(search, "b")
-        desk.end("b", with: 2)
-        desk.end("a", with: 1)
+        manualWork.end("b", with: 2)
+        manualWork.end("a", with: 1)
         await queue.settle()
-        #expect(desk.log.all.prefix(2) == ["begin a", "begin b"])
-        #expect(Set(desk.log.all.suffix(2)) == ["a: finished(1)", "b: finished(2)"])
+        #expect(manualWork.log.all.prefix(2) == ["begin a", "begin b"])
+        #expect(Set(manualWork.log.all.suffix(2)) == ["a: finished(1)", "b: finished(2)"])
     }
 
     @Test("A starter with queued begins one start after another, even if each ends at once")
     func queued() async {
         let search = makeSearch(.queue)
         for input in ["a", "b"] { _ = start(search, input) }
-        #expect(desk.log.all == ["begin a"])
-        desk.end("a", with: 1)
+        #expect(manualWork.log.all == ["begin a"])
+        manualWork.end("a", with: 1)
         await queue.settle()
-        #expect(Set(desk.log.all) == ["begin a", "begin b", "a: finished(1)"])
+        #expect(Set(manualWork.log.all) == ["begin a", "begin b", "a: finished(1)"])
 
         // Twenty thousand queued starts that end at once must not nest their calls.
         let (waited, wait) = AsyncStream.makeStream(of: Void.self)
@@ -187,10 +187,10 @@ struct OverlapPolicyTests {
         _ = start(search, "c")
         waiting.cancel()
         waiting.cancel()
-        desk.end("a", with: 1)
+        manualWork.end("a", with: 1)
         await queue.settle()
         #expect(waiting.isCancelled)
-        #expect(Set(desk.log.all) == ["begin a", "a: finished(1)", "begin c"])
+        #expect(Set(manualWork.log.all) == ["begin a", "a: finished(1)", "begin c"])
     }
 
     @Test("A cancelled running start is stopped, delivers nothing, and frees its slot when its work ends")
@@ -199,10 +199,10 @@ struct OverlapPolicyTests {
         let running = start(search, "a")
         _ = start(search, "b")
         running.cancel()
-        #expect(desk.log.all == ["begin a", "stop a"])
-        desk.end("a", with: 1)
+        #expect(manualWork.log.all == ["begin a", "stop a"])
+        manualWork.end("a", with: 1)
         await queue.settle()
-        #expect(desk.log.all == ["begin a", "stop a", "begin b"])
+        #expect(manualWork.log.all == ["begin a", "stop a", "begin b"])
     }
 
     @Test("A start cancelled as its turn comes delivers nothing, its token is cancelled, and the next start runs")
@@ -265,17 +265,17 @@ struct OverlapPolicyTests {
         let search = makeSearch(.queue)
         for input in ["a", "b", "c"] { _ = start(search, input) }
         search.cancel()
-        desk.end("a", with: 1)
+        manualWork.end("a", with: 1)
         await queue.settle()
-        #expect(desk.log.all == ["begin a", "stop a"])
+        #expect(manualWork.log.all == ["begin a", "stop a"])
         _ = start(search, "d")
-        #expect(desk.log.all.last == "begin d")
+        #expect(manualWork.log.all.last == "begin d")
     }
 
     @Test("A start whose work drops its end closure is delivered as abandoned")
     func abandoned() async {
         let search = Search(.queue, on: .queue(queue)) { _, _, _ in }
-        let log = desk.log
+        let log = manualWork.log
         for input in ["a", "b"] { search.start(input) { log.note("\(input): \($0)") } }
         await queue.settle()
         #expect(log.all == ["a: abandoned", "b: abandoned"])
@@ -284,12 +284,12 @@ struct OverlapPolicyTests {
     @Test("Completions are released on the callback queue, or inside cancel()", arguments: [true, false])
     func released(cancels: Bool) async {
         let here = CallbackQueue.queue(queue)
-        let log = desk.log
+        let log = manualWork.log
         let search = makeSearch(.concurrent)
         let (gone, release) = AsyncStream.makeStream(of: Bool.self)
         let start: Search.Start
         do {
-            let witness = Witness {
+            let witness = ReleaseProbe {
                 log.note("released")
                 release.yield(here.isCurrent)
                 release.finish()
@@ -298,9 +298,9 @@ struct OverlapPolicyTests {
         }
         if cancels {
             start.cancel()
-            #expect(desk.log.all.contains("released"))
+            #expect(manualWork.log.all.contains("released"))
         } else {
-            desk.end("a", with: 1)
+            manualWork.end("a", with: 1)
             for await wasThere in gone { #expect(wasThere) }
         }
     }

@@ -51,7 +51,7 @@ struct ReleasePolicyTests {
         }
         let owner = Guarded<Owner?>(nil)
         do {
-            let witness = Witness { log.note("released \(CallbackQueue.queue(elsewhere).isCurrent)") }
+            let witness = ReleaseProbe { log.note("released \(CallbackQueue.queue(elsewhere).isCurrent)") }
             let work = BackgroundWork<Never, Int>(name: "work", on: here) {
             } slice: { (_: inout Void) in
                 .done(1)
@@ -69,9 +69,9 @@ struct ReleasePolicyTests {
 
     private final class Upload: Sendable {
         let alive: KeepAlive<Upload>
-        let witness: Witness
+        let witness: ReleaseProbe
 
-        init(on queue: CallbackQueue, _ witness: Witness) {
+        init(on queue: CallbackQueue, _ witness: ReleaseProbe) {
             alive = KeepAlive(on: queue)
             self.witness = witness
         }
@@ -89,7 +89,7 @@ struct ReleasePolicyTests {
         do {
             let upload = Upload(
                 on: here,
-                Witness {
+                ReleaseProbe {
                     release.yield(here.isCurrent)
                     release.finish()
                 })
@@ -109,7 +109,7 @@ struct ReleasePolicyTests {
     func endedThere() async {
         let (here, log) = (CallbackQueue.queue(queue), log)
         await queue.ask {
-            let upload = Guarded<Upload?>(Upload(on: here, Witness { log.note("released") }))
+            let upload = Guarded<Upload?>(Upload(on: here, ReleaseProbe { log.note("released") }))
             upload.withLock { $0 }?.start()
             let alive = upload.withLock { $0?.alive }
             _ = upload.withLock { $0.take() }

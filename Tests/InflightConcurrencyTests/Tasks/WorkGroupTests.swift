@@ -109,7 +109,7 @@ struct WorkGroupTests {
         let log = log
         let group: WorkGroup
         do {
-            let witness = Witness { log.note("released") }
+            let witness = ReleaseProbe { log.note("released") }
             group = WorkGroup(on: .queue(queue)) {
                 witness.touch()
                 log.note("ended")

@@ -29,7 +29,7 @@ struct MemoryFreshnessTests {
     {
         MemoryFreshness(
             of: StoredResponse(
-                method: "GET", url: StoreStage.url, selectingFields: HTTPFields(),
+                method: "GET", url: StoreStage.url, varyFields: HTTPFields(),
                 head: ResponseHead(status: status, fields: StoreStage.fields(fields)),
                 requestTime: date.adding(milliseconds: -delay), responseTime: date, bodyRange: 0..<0, totalLength: nil))
     }
@@ -66,7 +66,7 @@ struct MemoryFreshnessTests {
         var table = LifetimeTable()
         let head = ResponseHead(status: 200, fields: StoreStage.fields([Self.fresh]))
         let response = StoredResponse(
-            method: "GET", url: "", selectingFields: HTTPFields(), head: head, requestTime: Self.date,
+            method: "GET", url: "", varyFields: HTTPFields(), head: head, requestTime: Self.date,
             responseTime: Self.date, bodyRange: 0..<0, totalLength: nil)
         let held = table.received(response, for: .init(name: "held"), from: .origin)
         for index in 0..<10_000 { _ = table.received(response, for: .init(name: "\(index)"), from: .origin) }
@@ -80,7 +80,7 @@ struct MemoryFreshnessTests {
         let kept = [("max-age=9", "1"), ("no-store", "2"), ("max-age=9", "2")].map { control, tag in
             let fields = StoreStage.fields([("Cache-Control", control), ("ETag", "\"\(tag)\"")])
             let response = StoredResponse(
-                method: "GET", url: "", selectingFields: HTTPFields(), head: ResponseHead(status: 200, fields: fields),
+                method: "GET", url: "", varyFields: HTTPFields(), head: ResponseHead(status: 200, fields: fields),
                 requestTime: Self.date, responseTime: Self.date, bodyRange: 0..<0, totalLength: nil)
             return table.received(response, for: .init(name: "a"), from: .origin).mayBeKept
         }
@@ -266,7 +266,7 @@ struct MemoryFreshnessTests {
         let stage = try stage(image(1, ("Cache-Control", "no-cache")), image(2, Self.fresh))
         _ = try await stage.pipeline.image(for: ImageRequest(StoreStage.url))
         let loader = ImageLoader(pipeline: stage.pipeline, callbackQueue: .main)
-        let done = Once<Bool>()
+        let done = Promise<Bool>()
         loader.onChange = { if case .loaded = $0.state { done.set(true) } }
         loader.request = ImageRequest(StoreStage.url)
         _ = try await done.value

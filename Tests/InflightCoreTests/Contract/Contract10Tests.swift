@@ -115,10 +115,10 @@ struct Contract10Tests {
         let mark = DispatchSpecificKey<Bool>()
         let queue = DispatchQueue(label: "callbacks")
         queue.setSpecific(key: mark, value: true)
-        let elsewhere = Tally()
-        let released = Tally()
+        let elsewhere = Counter()
+        let released = Counter()
         let count = 300
-        let all = Once<Bool>()
+        let all = Promise<Bool>()
         for index in 0..<count {
             queue.async {
                 // Created on the queue, so that nothing else retains it.

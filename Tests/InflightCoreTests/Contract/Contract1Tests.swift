@@ -20,7 +20,7 @@ struct Contract1Tests {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture(padding: 100), chunks: [10]))
         let log = Log()
-        let end = Once<Bool>()
+        let end = Promise<Bool>()
         stage.pipeline.load(ImageRequest(Stage.url), on: .queue(marked(isConcurrent ? .concurrent : []))) { _, _ in
             log.add(DispatchQueue.getSpecific(key: Self.mark) ?? "another")
         } completion: { _, result in
@@ -36,7 +36,7 @@ struct Contract1Tests {
     func mainQueue() async throws {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture(padding: 100), chunks: [10]))
-        let end = Once<Bool>()
+        let end = Promise<Bool>()
         stage.pipeline.load(ImageRequest(Stage.url), on: .main) { _, _ in
             dispatchPrecondition(condition: .onQueue(.main))
         } completion: { _, result in

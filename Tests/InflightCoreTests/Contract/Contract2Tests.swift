@@ -15,7 +15,7 @@ struct Contract2Tests {
         stage.transport.serve(Stage.url, .ok(Bytes("x")))
         let queue = DispatchQueue(label: "callbacks")
         let log = Log()
-        let end = Once<Bool>()
+        let end = Promise<Bool>()
         queue.async {
             stage.pipeline.loadResponse(ImageRequest(url), on: .queue(queue)) { _, _ in
                 log.add("called")

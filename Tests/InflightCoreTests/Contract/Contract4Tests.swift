@@ -50,9 +50,9 @@ struct Contract4Tests {
         let stage = try Stage(.automatic)
         stage.transport.serveOthers(.ok(Bytes([UInt8](repeating: 1, count: 64)), chunks: [1]))
         let queue = DispatchQueue(label: "callbacks")
-        let broken = Tally()
+        let broken = Counter()
         let count = 300
-        let last = Once<Bool>()
+        let last = Promise<Bool>()
         for index in 0..<count {
             let isSilent = Guarded(false)
             let task = stage.pipeline.loadResponse(

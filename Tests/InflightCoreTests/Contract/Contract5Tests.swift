@@ -19,7 +19,7 @@ struct Contract5Tests {
                 var bytes: [Int64] = []
             }
             let seen = Guarded(Seen())
-            let end = Once<Bool>()
+            let end = Promise<Bool>()
             stage.pipeline.loadResponse(ImageRequest("http://a.example/\(index)"), on: .queue(queue)) { _, progress in
                 seen.withLock { seen in
                     seen.inside += 1

@@ -59,7 +59,7 @@ struct Contract6Tests {
             let stage = try Stage()
             stage.transport.serve(Stage.url, .ok(Bytes("x")))
             let box = Guarded<ImageTask?>(nil)
-            let released = Tally()
+            let released = Counter()
             let pipeline = stage.pipeline
             let captured = Captured {
                 released.add()
@@ -96,7 +96,7 @@ struct Contract6Tests {
         let stage = try Stage(.automatic) { $0.memoryCache.limit = 0 }
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
         let box = Guarded<ImageTask?>(nil)
-        let released = Once<Bool>()
+        let released = Promise<Bool>()
         let gate = DispatchSemaphore(value: 0)
         var request = ImageRequest(Stage.url)
         request.processors = [

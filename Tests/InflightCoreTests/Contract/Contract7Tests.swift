@@ -103,7 +103,7 @@ struct Contract7Tests {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()).stalled("all"))
         let widths = [2, 2, 3, 3]
-        let done = (0..<4).map { _ in Once<Int>() }
+        let done = (0..<4).map { _ in Promise<Int>() }
         for (index, width) in widths.enumerated() {
             let request = ImageRequest(Stage.url, resize: Resize(width: width, height: 1))
             stage.pipeline.load(request, on: .queue(.global())) { _, result in
@@ -122,7 +122,7 @@ struct Contract7Tests {
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()).stalled("all"))
         let (a, b, c) = (FakeProcessor(name: "a"), FakeProcessor(name: "b"), FakeProcessor(name: "c"))
         let chains = [[a], [a, b], [a, b, c], [a, c], [b], []]
-        let done = chains.map { _ in Once<Bool>() }
+        let done = chains.map { _ in Promise<Bool>() }
         for (index, chain) in chains.enumerated() {
             var request = ImageRequest(Stage.url)
             request.processors = chain.map { ImageProcessor($0) }
@@ -149,7 +149,7 @@ struct Contract7Tests {
             onProcess: { (_) throws(LoadError) in
                 throw LoadError(.init(rawValue: "mine"), stage: .process, message: "Not this one.")
             })
-        let done = (0..<3).map { _ in Once<LoadError?>() }
+        let done = (0..<3).map { _ in Promise<LoadError?>() }
         for (index, chain) in [[good], [good, bad], [good, bad, good]].enumerated() {
             var request = ImageRequest(Stage.url)
             request.processors = chain.map { ImageProcessor($0) }
@@ -170,7 +170,7 @@ struct Contract7Tests {
 
     @Test("A cancelled decode ends, frees its slot, leaves no job behind and is not cached")
     func cancelledDecode() async throws {
-        let decoding = Once<Bool>()
+        let decoding = Promise<Bool>()
         let gate = DispatchSemaphore(value: 0)
         let codec = FakeCodec {
             decoding.set(true)
@@ -199,7 +199,7 @@ struct Contract7Tests {
             configuration: .init(transports: [.shared(SlowTransport(base))], codecs: CodecRegistry([])))
         let queue = ManualQueue()
         // On its own thread, because the first start blocks it.
-        let loaded = Once<ImageTask>()
+        let loaded = Promise<ImageTask>()
         DispatchQueue(label: "caller").async {
             loaded.set(pipeline.loadResponse(ImageRequest(Stage.url), on: queue.callbackQueue) { _, _ in })
         }

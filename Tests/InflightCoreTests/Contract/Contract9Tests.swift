@@ -64,7 +64,7 @@ struct Contract9Tests {
         stage.transport.serveOthers(.ok(Bytes("x")))
         let still = DispatchQueue(label: "still")
         still.suspend()
-        let late = Once<String>()
+        let late = Promise<String>()
         let log = Log()
         stage.pipeline.loadResponse(ImageRequest(Stage.url), on: .queue(still)) { _, result in
             log.add("still")

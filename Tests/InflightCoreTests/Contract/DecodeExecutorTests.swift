@@ -28,7 +28,7 @@ struct DecodeExecutorTests {
             $0.decodeExecutor = kept
             $0.decodeConcurrency = 1
         }
-        let ended = Tally()
+        let ended = Counter()
         for index in 0..<2 {
             let url = "http://a.example/\(index)"
             stage.transport.serve(url, .ok(FakeCodec.picture()))

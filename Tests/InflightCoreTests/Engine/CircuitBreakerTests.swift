@@ -267,10 +267,10 @@ struct CircuitBreakerTests {
 
     @Test("Events report every state change of a circuit and the refused load")
     func events() throws {
-        let book = EarsBook()
-        let ears = book.ears()
+        let book = RecordingObservers()
+        let observer = book.observer()
         let stage = try breaking(perOrigin: 1) {
-            $0.observer = ImagePipeline.Observation(ears, on: ears.queue.callbackQueue)
+            $0.observer = ImagePipeline.Observation(observer, on: observer.queue.callbackQueue)
         }
         stage.refuseConnections()
         for number in 0..<3 { stage.load(url(number)) }
@@ -279,13 +279,13 @@ struct CircuitBreakerTests {
         stage.clock.advance(by: .seconds(1))
         stage.load(url(3))
         stage.transport.finishAll()
-        let changes = ears.events.compactMap { event -> ImagePipeline.Event.CircuitState? in
+        let changes = observer.events.compactMap { event -> ImagePipeline.Event.CircuitState? in
             guard case .circuitChanged(let origin, let state) = event.kind else { return nil }
             #expect(origin == "http://a.example:80")
             return state
         }
         #expect(changes == [.open(after: .seconds(1)), .halfOpen, .closed])
-        #expect(ears.lines.contains("3 finished originUnavailable"))
+        #expect(observer.lines.contains("3 finished originUnavailable"))
     }
 
     @Test("Without a circuit breaker, every load is sent despite connection failures")

@@ -12,7 +12,7 @@ struct DecodeLimitTests {
         for: ImageInfo(format: .png, storedWidth: 4, storedHeight: 3), DecodeOptions(), perPixel: 4)
 
     private static func stage(
-        budget: Int, _ executor: HandExecutor, codec: FakeCodec = FakeCodec(), places: Int = 3
+        budget: Int, _ executor: ManualExecutor, codec: FakeCodec = FakeCodec(), places: Int = 3
     ) throws -> Stage {
         let stage = try Stage(codec: codec, executor: executor) {
             $0.decodeConcurrency = places
@@ -36,7 +36,7 @@ struct DecodeLimitTests {
 
     @Test("Contract 11: Decodes wait for memory without blocking a thread, and run one after the other")
     func waits() throws {
-        let executor = HandExecutor()
+        let executor = ManualExecutor()
         let log = Log()
         // During each decode, the others request memory, on this thread.
         let codec = FakeCodec(onDecode: {
@@ -57,7 +57,7 @@ struct DecodeLimitTests {
 
     @Test("Contract 7: A raised decode goes first, whether it waits for a slot or memory", arguments: [1, 3])
     func raised(places: Int) throws {
-        let executor = HandExecutor()
+        let executor = ManualExecutor()
         let tasks = Guarded<[ImageTask]>([])
         // While the first is decoded, the others begin to wait, and the last one is raised.
         let codec = FakeCodec(onDecode: {
@@ -106,7 +106,7 @@ struct DecodeLimitTests {
 
     @Test("A decode that exceeds the memory budget or its own limit fails with tooMuchMemory")
     func refused() throws {
-        let executor = HandExecutor()
+        let executor = ManualExecutor()
         let stage = try Self.stage(budget: Self.needed - 1, executor)
         let log = Log()
         _ = Self.load(1, stage, log)
@@ -129,7 +129,7 @@ struct DecodeLimitTests {
 
     @Test("A decode that exceeds its time limit fails with timedOut")
     func timedOut() throws {
-        let executor = HandExecutor()
+        let executor = ManualExecutor()
         let clock = VirtualClock()
         let codec = FakeCodec(onDecode: { clock.advance(by: .seconds(5)) })
         let stage = try Stage(codec: codec, executor: executor) {
@@ -146,7 +146,7 @@ struct DecodeLimitTests {
 
     @Test("A damaged image is delivered in part only if allowed, marked incomplete and not cached")
     func incomplete() throws {
-        let executor = HandExecutor()
+        let executor = ManualExecutor()
         let stage = try Self.stage(budget: 1 << 30, executor, codec: FakeCodec(parts: .growing, isDamaged: true))
         func load(accepts: Bool) -> Bool? {
             var request = ImageRequest(Stage.url)

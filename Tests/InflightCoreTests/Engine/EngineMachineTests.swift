@@ -86,8 +86,8 @@ final class MachineWorld {
         return lines(actions)
     }
 
-    func startWasInVain(_ job: String) {
-        if let id = jobs[job] { machine.startWasInVain(id) }
+    func jobEndedWithoutWork(_ job: String) {
+        if let id = jobs[job] { machine.jobEndedWithoutWork(id) }
     }
 
     func fail(_ job: String) -> [String] {
@@ -225,9 +225,9 @@ struct EngineMachineTests {
         #expect(world.move("u", to: MachineWorld.origin, ahead: false) == ["start w normal", "start u normal"])
         #expect(world.machine.startedFetches == 1)
         // The start of a lookup does not count as a fetch.
-        world.startWasInVain("w")
+        world.jobEndedWithoutWork("w")
         #expect(world.machine.startedFetches == 1)
-        world.startWasInVain("u")
+        world.jobEndedWithoutWork("u")
         #expect(world.machine.startedFetches == 0)
         #expect(world.move("v", to: MachineWorld.origin, ahead: false) == [])
         // A hit: queued fetches do not delay it.

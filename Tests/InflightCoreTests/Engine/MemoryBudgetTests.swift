@@ -45,15 +45,15 @@ struct MemoryBudgetTests {
     }
 
     @Test("A withdrawn request lets those behind it pass")
-    func gaveUp() {
+    func cancelled() {
         var budget = MemoryBudget<String>(limit: 100)
         #expect(budget.take(60, for: "a") == .taken)
         #expect(budget.take(100, for: "large") == .waits)
         #expect(budget.take(20, for: "b") == .waits)
         #expect(budget.take(20, for: "c") == .waits)
-        let left = budget.gaveUp { $0 == "large" }
+        let left = budget.cancelled { $0 == "large" }
         #expect(left.waiter == "large" && left.next == ["b", "c"])
-        #expect(budget.gaveUp { $0 == "large" }.waiter == nil)
+        #expect(budget.cancelled { $0 == "large" }.waiter == nil)
         #expect(budget.taken == 100)
     }
 

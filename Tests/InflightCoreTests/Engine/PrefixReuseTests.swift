@@ -125,7 +125,7 @@ struct PrefixReuseTests {
         let request = ImageRequest(StoreStage.url)
         var (processed, plain) = (request, request)
         (processed.processors, plain.storedRepresentation) = ([ImageProcessor(first)], .processed)
-        let ended = [Once<Bool>(), Once<Bool>()]
+        let ended = [Promise<Bool>(), Promise<Bool>()]
         let queue = CallbackQueue.queue(DispatchQueue(label: "test"))
         stage.pipeline.load(processed, on: queue) { _, _ in ended[0].set(true) }
         stage.pipeline.load(plain, on: queue) { _, _ in ended[1].set(true) }

@@ -114,7 +114,7 @@ struct BodyBudgetTests {
 
     /// Serves bodies of 8 KiB in pieces of 1 KiB. Transfers pause above 8 KiB in total.
     private func stage(_ change: (inout ImagePipeline.Configuration) -> Void = { _ in }) throws -> Stage {
-        let stage = try Stage(executor: HandExecutor()) {
+        let stage = try Stage(executor: ManualExecutor()) {
             $0.maximumBodyBytesInFlight = 16 * 1024
             change(&$0)
         }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Fetch machine", .timeLimit(.minutes(10)))
 struct FetchMachineTests {
-    enum Numbers: FetchParts {
+    enum Numbers: FetchHandles {
         typealias Transfer = Int
         typealias Call = Int
         typealias Timer = Int
@@ -55,7 +55,7 @@ struct FetchMachineTests {
             case .ends(.success): return "ended"
             case .ends(.failure): return "failed"
             case .continues(let transfer): return "resume \(transfer)"
-            case .goesOnWhenKnown: return "later"
+            case .resumesWhenKnown: return "later"
             }
         case .ended, .failed:
             let (ended, unpauses) = machine.exchangeEnded(input == .ended ? success : failure)
@@ -73,7 +73,7 @@ struct FetchMachineTests {
             return [transfer, call].compactMap(\.self).map { "cancel \($0)" }.joined(separator: ", ")
         case .priority: return machine.priorityChanged().map { "tell \($0)" } ?? "later"
         case .granted(let number, let turn): return machine.granted(number: number, needsTurn: turn) ? "yes" : ""
-        case .turn(let number): return machine.turnCame(number: number) ? "yes" : ""
+        case .turn(let number): return machine.turnStarted(number: number) ? "yes" : ""
         case .timer(let timer, let isOfTurn):
             let useless = machine.timerSet(timer, for: isOfTurn ? .turn(deadline: nil) : .time(time(3)))
             return useless.map { "timer \($0) is useless" } ?? ""

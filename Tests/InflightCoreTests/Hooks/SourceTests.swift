@@ -32,7 +32,7 @@ struct SourceTests {
     @Test("A source is called once for concurrent requests, and its image is cached in memory")
     func bytes() async throws {
         let pipeline = try pipeline()
-        let (calls, entered, mayReturn) = (Tally(), Bridge(), Bridge())
+        let (calls, entered, mayReturn) = (Counter(), Bridge(), Bridge())
         let source = ImageRequest.Source("album 1/ü") {
             calls.add()
             entered.open()
@@ -73,7 +73,7 @@ struct SourceTests {
     func pictureAndFile() async throws {
         let pipeline = try pipeline()
         for isFileFirst in [false, true] {
-            let (calls, entered, mayReturn) = (Tally(), Bridge(), Bridge())
+            let (calls, entered, mayReturn) = (Counter(), Bridge(), Bridge())
             let source = ImageRequest.Source("drawn \(isFileFirst)") {
                 calls.add()
                 entered.open()
@@ -127,7 +127,7 @@ struct SourceTests {
     @Test("The last cancel cancels the task of a source, and a new request calls the source again")
     func cancelled() async throws {
         let pipeline = try pipeline { $0.maximumConcurrentFetches = 2 }
-        let (calls, entered) = (Tally(), Bridge())
+        let (calls, entered) = (Counter(), Bridge())
         let wasCancelled = Bridge()
         let source = ImageRequest.Source("slow") {
             calls.add()
@@ -261,7 +261,7 @@ struct SourceTests {
     }
 
     /// A task executor whose jobs the test runs.
-    private final class HandTasks: TaskExecutor {
+    private final class ManualTaskExecutor: TaskExecutor {
         private let jobs = Guarded<[UnownedJob]>([])
 
         func enqueue(_ job: consuming ExecutorJob) {
@@ -288,7 +288,7 @@ struct SourceTests {
         stage.transport.serve("http://b.example/", .ok(Bytes("b")))
         let log = Log()
         stage.load(log: log, name: "first") { $0.fallbacks = ["http://b.example/"] }
-        let tasks = HandTasks()
+        let tasks = ManualTaskExecutor()
         let pipeline = stage.pipeline
         let ended = Task(executorPreference: tasks) {
             await pipeline.shutdown(.finish)

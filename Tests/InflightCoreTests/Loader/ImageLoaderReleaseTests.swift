@@ -152,9 +152,9 @@ struct ImageLoaderReleaseTests {
         stage.transport.serveOthers(.ok(FakeCodec.picture()))
         let queue = DispatchQueue(label: "app.cells")
         let here = CallbackQueue.queue(queue)
-        let (elsewhere, released) = (Tally(), Tally())
+        let (elsewhere, released) = (Counter(), Counter())
         let count = 500
-        let all = Once<Bool>()
+        let all = Promise<Bool>()
         for index in 0..<count {
             let kept = Kept()
             queue.async {

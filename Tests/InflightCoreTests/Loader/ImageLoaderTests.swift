@@ -316,7 +316,7 @@ struct ImageLoaderTests {
     func reentrance() throws {
         let stage = try LoaderStage()
         let (loader, other) = (stage.loader, other)
-        let calls = Tally()
+        let calls = Counter()
         let strange = FakeProcessor(
             name: "strange",
             onIdentity: {

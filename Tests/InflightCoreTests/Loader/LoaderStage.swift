@@ -6,7 +6,7 @@ import InflightTestSupport
 /// A loader on a queue that the test controls, with a scripted transport.
 final class LoaderStage: Sendable {
     let stage: Stage
-    let decodes: HandExecutor
+    let decodes: ManualExecutor
     private let held: Guarded<ConfinedReference<ImageLoader>?>
     /// The state at each call of the handler.
     let log = Log()
@@ -15,7 +15,7 @@ final class LoaderStage: Sendable {
     static let other = "http://a.example/2"
 
     init(change: (inout ImagePipeline.Configuration) -> Void = { _ in }) throws {
-        let decodes = HandExecutor()
+        let decodes = ManualExecutor()
         stage = try Stage {
             $0.decodeExecutor = decodes
             change(&$0)

@@ -30,8 +30,8 @@ struct PrefetchMachineTests {
 
         mutating func perform(_ actions: Machine.Actions) {
             for work in actions.cancels { log.append("cancel \(work)") }
-            for (id, wish) in actions.sends {
-                log.append("send \(wish)")
+            for (id, item) in actions.sends {
+                log.append("send \(item)")
                 if !machine.wasSent(id, as: id) { log.append("unwanted \(id)") }
             }
             for yield in actions.droppedYields { log.append("drop \(yield)") }
@@ -172,7 +172,7 @@ struct PrefetchMachineTests {
         var machine = Machine(limit: 2)
         _ = machine.started([("a", "a"), ("b", "b")])
         let sends = machine.turnEnded().sends
-        #expect(sends.map(\.wish) == ["a", "b"])
+        #expect(sends.map(\.item) == ["a", "b"])
         _ = machine.stopped(["a"])
         #expect(machine.turnEnded().cancels == [])
         #expect(machine.wasSent(1, as: 1) == false)
@@ -230,10 +230,10 @@ struct PrefetchMachineTests {
         var turnIsUnderWay = false
         func check(_ actions: Machine.Actions) {
             for work in actions.cancels { #expect(inFlight.removeValue(forKey: work) != nil) }
-            for (id, wish) in actions.sends {
-                #expect(wanted.contains(wish))
-                #expect(!inFlight.values.contains(wish))
-                inFlight[id] = wish
+            for (id, item) in actions.sends {
+                #expect(wanted.contains(item))
+                #expect(!inFlight.values.contains(item))
+                inFlight[id] = item
                 #expect(machine.wasSent(id, as: id) == true)
             }
             #expect(inFlight.count <= 3)
@@ -242,7 +242,7 @@ struct PrefetchMachineTests {
         func endTurn() {
             turnIsUnderWay = false
             check(machine.turnEnded())
-            for wish in inFlight.values { #expect(wanted.contains(wish)) }
+            for item in inFlight.values { #expect(wanted.contains(item)) }
             #expect(
                 inFlight.count == min(3, inFlight.count + machine.statistics.waiting) || machine.isPaused)
         }
@@ -260,10 +260,10 @@ struct PrefetchMachineTests {
                 if machine.stopped([key]) { turnIsUnderWay = true }
             case 5: endTurn()
             case 6:
-                guard let (id, wish) = inFlight.min(by: { $0.key < $1.key }) else { continue }
+                guard let (id, item) = inFlight.min(by: { $0.key < $1.key }) else { continue }
                 inFlight[id] = nil
                 // A finished request is no longer wanted unless it is started again.
-                wanted.remove(wish)
+                wanted.remove(item)
                 check(machine.ended(id, with: .loaded))
             default:
                 if machine.isPaused { check(machine.resumed()) } else { machine.paused() }

@@ -6,11 +6,11 @@ import InflightTestSupport
 /// A prefetcher over a scripted transport; the test runs its turns and callbacks.
 final class PrefetchStage: Sendable {
     let stage: Stage
-    let decodes: HandExecutor
+    let decodes: ManualExecutor
     let turns = ManualQueue()
 
     init(change: (inout ImagePipeline.Configuration) -> Void = { _ in }) throws {
-        let decodes = HandExecutor()
+        let decodes = ManualExecutor()
         stage = try Stage {
             $0.decodeExecutor = decodes
             change(&$0)

@@ -16,7 +16,7 @@ struct PreviewTests {
     }
 
     private static func stage(
-        _ executor: HandExecutor, isFinal: Bool = false, decodes: Int = 2, chunk: Int = 20
+        _ executor: ManualExecutor, isFinal: Bool = false, decodes: Int = 2, chunk: Int = 20
     ) throws -> Stage {
         let stage = try Stage(codec: FakeCodec(parts: isFinal ? .final : .growing), executor: executor) {
             $0.decodeConcurrency = decodes
@@ -38,7 +38,7 @@ struct PreviewTests {
 
     @Test("Previews are delivered between progress and the result, each with more bytes than the last")
     func order() throws {
-        let executor = HandExecutor()
+        let executor = ManualExecutor()
         let stage = try Self.stage(executor)
         let log = Log()
         Self.load(Self.request(), stage, log)
@@ -56,7 +56,7 @@ struct PreviewTests {
 
     @Test("A newer preview replaces an undelivered one, and none follows the result")
     func replaced() throws {
-        let executor = HandExecutor()
+        let executor = ManualExecutor()
         let stage = try Self.stage(executor)
         let log = Log()
         Self.load(Self.request(), stage, log)
@@ -77,7 +77,7 @@ struct PreviewTests {
 
     @Test("No preview is made unless the request enables previews and the caller handles them")
     func unasked() throws {
-        let executor = HandExecutor()
+        let executor = ManualExecutor()
         let stage = try Self.stage(executor)
         let log = Log()
         Self.load(ImageRequest(Stage.url), stage, log)
@@ -94,7 +94,7 @@ struct PreviewTests {
 
     @Test("Each task receives previews in its own size, and a cancelled task receives no more")
     func sizes() throws {
-        let executor = HandExecutor()
+        let executor = ManualExecutor()
         let stage = try Self.stage(executor)
         let widths = Guarded<[Int]>([])
         func load(_ width: Int) -> ImageTask {
@@ -118,7 +118,7 @@ struct PreviewTests {
 
     @Test("After the interval, a stalled body is previewed as far as it was received")
     func interval() throws {
-        let executor = HandExecutor()
+        let executor = ManualExecutor()
         let stage = try Self.stage(executor)
         let log = Log()
         Self.load(Self.request(interval: .milliseconds(200)), stage, log)
@@ -136,7 +136,7 @@ struct PreviewTests {
 
     @Test("A preview waits for a free decode slot, and a complete image is decoded first")
     func places() throws {
-        let executor = HandExecutor()
+        let executor = ManualExecutor()
         let stage = try Self.stage(executor, decodes: 1)
         stage.transport.serve("http://a.example/2", .ok(Self.body))
         let log = Log()
@@ -157,7 +157,7 @@ struct PreviewTests {
 
     @Test("An image whose first preview is final gets only one preview")
     func final() throws {
-        let executor = HandExecutor()
+        let executor = ManualExecutor()
         let stage = try Self.stage(executor, isFinal: true)
         let log = Log()
         Self.load(Self.request(), stage, log)
@@ -171,7 +171,7 @@ struct PreviewTests {
 
     @Test("Processors are applied to previews")
     func processed() throws {
-        let executor = HandExecutor()
+        let executor = ManualExecutor()
         let stage = try Self.stage(executor)
         var request = Self.request()
         let processor = FakeProcessor(name: "seen")
@@ -186,7 +186,7 @@ struct PreviewTests {
 
     @Test("Shutdown waits for a preview that is being decoded")
     func shutdown() async throws {
-        let executor = HandExecutor()
+        let executor = ManualExecutor()
         let stage = try Self.stage(executor)
         let log = Log()
         let task = Self.load(Self.request(), stage, log)
@@ -210,7 +210,7 @@ struct PreviewTests {
 
     @Test("The event stream and an image loader both deliver previews")
     func elsewhere() async throws {
-        let executor = HandExecutor()
+        let executor = ManualExecutor()
         let stage = try Self.stage(executor)
         let cell = ConfinedReference(
             ImageLoader(pipeline: stage.pipeline, callbackQueue: stage.queue.callbackQueue))

@@ -19,7 +19,7 @@ struct ConvenienceTests {
         let path = "2"
         let other: ImageRequest = "http://a.example/\(path)"
         #expect(request.url == "http://a.example/1" && request.resize == nil && request.priority == .normal)
-        #expect(request.isUsual)
+        #expect(request.hasDefaults)
         #expect(other.url == "http://a.example/2")
     }
 
@@ -40,7 +40,7 @@ struct ConvenienceTests {
         let stage = try Stage(.automatic)
         stage.transport.serve(Stage.url, .ok(FakeCodec.picture()))
         let queue = DispatchQueue(label: "callbacks")
-        let end = Once<Bool>()
+        let end = Promise<Bool>()
         stage.pipeline.load(ImageRequest(Stage.url), on: queue) { _, result in
             dispatchPrecondition(condition: .onQueue(queue))
             end.set((try? result.get()) != nil)

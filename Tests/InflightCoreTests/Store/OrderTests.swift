@@ -8,7 +8,7 @@ import Testing
 struct OrderTests {
     private struct Late {
         let stage: StoreStage
-        let store = LateStore()
+        let store = DelayedStore()
 
         init() throws {
             let store = store

@@ -237,17 +237,17 @@ struct ResumeTests {
 
     @Test("A long body is stored in part while it arrives and completed at its end")
     func whileItComes() async throws {
-        let long = [UInt8](repeating: 7, count: 3 * PartKeeper.step)
+        let long = [UInt8](repeating: 7, count: 3 * PartialBodyWriter.step)
         let stage = try StoreStage()
         stage.serve(
             StoreStage.url,
             .ok(Bytes(long), chunks: [100_000], fields: StoreStage.fields([Self.tag])).stalled(
-                "half", after: 2 * PartKeeper.step))
+                "half", after: 2 * PartialBodyWriter.step))
         let load = Task { try await stage.pipeline.data(for: ImageRequest(StoreStage.url)) }
         try await eventually("a stored part") { !stage.store.entries.isEmpty }
         let kept = try #require(stage.store.entries.first?.response)
         #expect(!kept.isComplete)
-        #expect(kept.bodyRange.upperBound >= Int64(PartKeeper.step))
+        #expect(kept.bodyRange.upperBound >= Int64(PartialBodyWriter.step))
         stage.transport.release("half")
         #expect(try await load.value.count == long.count)
         await stage.settled()

@@ -10,7 +10,7 @@ final class FakeCodec: ImageCodec {
         case final
     }
 
-    let decodes = Tally()
+    let decodes = Counter()
     private let parts: Parts
     private let isDamaged: Bool
     /// Called during every decode, on its thread.
@@ -84,7 +84,7 @@ final class FakeCodec: ImageCodec {
 /// A processor that leaves pixels unchanged, counts its runs and calls the closures of the test.
 struct FakeProcessor: ImageProcessing {
     var name: String
-    let runs = Tally()
+    let runs = Counter()
     var onIdentity: @Sendable () -> Void = {}
     var onProcess: @Sendable (PixelBuffer) throws(LoadError) -> PixelBuffer = { pixels in pixels }
 

@@ -10,13 +10,13 @@ final class Stage: Sendable {
     let codec: FakeCodec
     let pipeline: ImagePipeline
     /// The executor of decodes, if the test runs them by hand.
-    private let executor: HandExecutor?
+    private let executor: ManualExecutor?
     private let isManual: Bool
 
     static let url = "http://a.example/1"
 
     init(
-        _ mode: ScriptedTransport.Mode = .manual, codec: FakeCodec = FakeCodec(), executor: HandExecutor? = nil,
+        _ mode: ScriptedTransport.Mode = .manual, codec: FakeCodec = FakeCodec(), executor: ManualExecutor? = nil,
         change: (inout ImagePipeline.Configuration) -> Void = { _ in }
     ) throws {
         transport = ScriptedTransport(mode)

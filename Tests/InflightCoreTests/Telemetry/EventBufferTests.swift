@@ -15,20 +15,20 @@ struct EventBufferTests {
     }
 
     @Test("The event buffer is handed out again only after the observer has returned and events remain")
-    func handOut() {
+    func flush() {
         var buffer = EventBuffer(capacity: 8)
-        var said = [buffer.handsOut()]
+        var said = [buffer.beginDelivery()]
         buffer.append(event(1))
-        said.append(buffer.handsOut())
+        said.append(buffer.beginDelivery())
         buffer.append(event(2))
-        said.append(buffer.handsOut())
+        said.append(buffer.beginDelivery())
         var taken = [times(&buffer)]
         buffer.append(event(3))
         said.append(buffer.didReturn())
         taken.append(times(&buffer))
         said.append(buffer.didReturn())
         buffer.append(event(4))
-        said.append(buffer.handsOut())
+        said.append(buffer.beginDelivery())
         #expect(said == [false, true, false, true, false, true])
         #expect(taken == [[1, 2], [3]])
     }
@@ -62,10 +62,10 @@ struct EventBufferTests {
     func dropped() {
         var buffer = EventBuffer(capacity: 8)
         buffer.append(event(1))
-        let first = buffer.handsOut()
+        let first = buffer.beginDelivery()
         buffer.wasDropped()
         buffer.append(event(2))
-        let second = buffer.handsOut()
+        let second = buffer.beginDelivery()
         let taken = times(&buffer)
         #expect(first && second)
         #expect(taken == [1, 2])

@@ -6,27 +6,27 @@ import Testing
 
 @Suite("Pipeline metrics", .timeLimit(.minutes(10)))
 struct PipelineMetricsTests {
-    private let book = EarsBook()
+    private let book = RecordingObservers()
 
-    private func metrics(_ ears: Ears) -> ImagePipeline.Metrics {
+    private func metrics(_ observer: RecordingObserver) -> ImagePipeline.Metrics {
         var metrics = ImagePipeline.Metrics()
-        for event in ears.events { metrics.record(event) }
+        for event in observer.events { metrics.record(event) }
         return metrics
     }
 
     @Test("Metrics count results by source, bytes saved by coalescing, and queued and running jobs")
     func counts() throws {
-        let ears = book.ears()
+        let observer = book.observer()
         let stage = try Stage {
             $0.maximumConcurrentFetches = 1
-            $0.observer = ImagePipeline.Observation(ears, on: ears.queue.callbackQueue)
+            $0.observer = ImagePipeline.Observation(observer, on: observer.queue.callbackQueue)
         }
         stage.transport.serve(Stage.url, .ok(Bytes("abcd")))
         stage.transport.serveOthers(.status(404))
         for _ in 0..<3 { stage.load() }
         stage.load("http://b.example/1")
         stage.load("http://b.example/2").cancel()
-        let before = metrics(ears)
+        let before = metrics(observer)
         #expect(before.loadsInFlight == 4)
         #expect(before.running == [.fetch: 1])
         #expect(before.waiting[.fetch] == 1)
@@ -39,7 +39,7 @@ struct PipelineMetricsTests {
         stage.transport.finishAll()
         stage.clock.advance(by: .seconds(1))
         stage.queue.runAll()
-        let after = metrics(ears)
+        let after = metrics(observer)
         #expect(after.loadsInFlight == 0)
         #expect(after.running[.fetch] == 0 && after.waiting[.fetch] == 0)
         #expect(after.successes == [.network: 1, .shared: 2])

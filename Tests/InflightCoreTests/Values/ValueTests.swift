@@ -41,7 +41,7 @@ struct ValueTests {
         #expect(Bytes("abc") != Bytes("ab"))
         #expect(Bytes.empty == Bytes(""))
         #expect(Bytes("abc")[2] == 0x63)
-        let released = Tally()
+        let released = Counter()
         do {
             let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 3, alignment: 1)
             unsafe memory.copyBytes(from: [1, 2, 3])

@@ -19,10 +19,10 @@ struct AnimatedImageTests {
 
     @Test("Concurrent requests for the same frame are coalesced")
     func shared() async throws {
-        let kept = KeptWork()
+        let kept = ManualExecutor()
         let image = image(workers: kept)
-        let waiters = (0..<5).map { _ in FrameWorkshop.Waiter() }
-        for waiter in waiters { image.workshop.ask(3, waiter) }
+        let waiters = (0..<5).map { _ in FrameScheduler.Waiter() }
+        for waiter in waiters { image.scheduler.request(3, waiter) }
         #expect(kept.count == 1)
         kept.runFirst()
         for waiter in waiters { #expect(try await waiter.value().get().index == 3) }
@@ -50,12 +50,12 @@ struct AnimatedImageTests {
             return await group.reduce(0, +)
         }
         #expect(wrong == 0)
-        #expect(image.workshop.held.count <= 2)
+        #expect(image.scheduler.held.count <= 2)
     }
 
     @Test("A cancelled request throws at once, and a later request makes the frame again")
     func cancelled() async throws {
-        let kept = KeptWork()
+        let kept = ManualExecutor()
         let image = image(workers: kept)
         let task = Task { try await image.frame(at: 4) }
         await kept.wasGiven.wait()
@@ -63,8 +63,8 @@ struct AnimatedImageTests {
         let error = await #expect(throws: LoadError.self) { try await task.value }
         #expect(error?.code == .cancelled)
         // The pending job finds that it was cancelled, and the frame is made again for the new request.
-        let waiter = FrameWorkshop.Waiter()
-        image.workshop.ask(4, waiter)
+        let waiter = FrameScheduler.Waiter()
+        image.scheduler.request(4, waiter)
         kept.runFirst()
         kept.runFirst()
         #expect(try await waiter.value().get().index == 4)
@@ -73,7 +73,7 @@ struct AnimatedImageTests {
 
     @Test("A task cancelled in advance throws and leaves no frame in the buffer")
     func cancelledBefore() async throws {
-        let kept = KeptWork()
+        let kept = ManualExecutor()
         let image = image(workers: kept)
         let begin = Bridge()
         let task = Task {
@@ -84,7 +84,7 @@ struct AnimatedImageTests {
         begin.open()
         await #expect(throws: LoadError.self) { try await task.value }
         kept.runFirst()
-        #expect(image.workshop.held.count == 0)
+        #expect(image.scheduler.held.count == 0)
     }
 
     @Test("Live frames are bounded by the buffer, those in use and those being made")
@@ -95,15 +95,15 @@ struct AnimatedImageTests {
         for index in Array(0..<60) + [3, 50, 12] {
             let frame = try await image.frame(at: index)
             image.expect(after: index, continues: true)
-            #expect(frame.index == index && image.workshop.held.count <= 3)
+            #expect(frame.index == index && image.scheduler.held.count <= 3)
         }
         #expect(counts.withLock { $0.mostAlive } <= 5)
         let small = self.image(frames: 60, buffer: .init(frames: 10, bytes: 40))
         for index in 0..<60 { _ = try await small.frame(at: index) }
-        #expect(small.workshop.held.count == 2 && small.workshop.held.bytes == 32)
+        #expect(small.scheduler.held.count == 2 && small.scheduler.held.bytes == 32)
         let none = self.image(frames: 60, buffer: .init(frames: 0))
         #expect(try await none.frame(at: 7).index == 7)
-        #expect(none.workshop.held.count == 0)
+        #expect(none.scheduler.held.count == 0)
     }
 
     @Test("A sequence prefetches the next frames and wraps around at the end of a loop")
@@ -121,7 +121,7 @@ struct AnimatedImageTests {
 
     @Test("Releasing an animation stops its prefetch")
     func released() async throws {
-        let kept = KeptWork()
+        let kept = ManualExecutor()
         do {
             let image = image(workers: kept)
             image.expect(after: 0, continues: true)

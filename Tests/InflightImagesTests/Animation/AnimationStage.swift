@@ -4,7 +4,7 @@ import InflightTestSupport
 @testable import InflightImages
 
 /// Makes frames of one colour and counts how many it made and how many are alive.
-final class CountedFrames: FrameMaking {
+final class CountedFrames: FrameRendering {
     struct Counts {
         var made: [Int] = []
         var alive = 0
@@ -33,7 +33,7 @@ final class CountedFrames: FrameMaking {
         }
         let pixels = PixelBuffer(width: 2, height: 2, bytesPerRow: 8, format: .rgba, bytes: bytes)
         try cancellation.check()
-        if failing.contains(index) { throw PictureError.damaged(.gif, "a frame is broken") }
+        if failing.contains(index) { throw CodecError.damaged(.gif, "a frame is broken") }
         return pixels
     }
 }
@@ -44,7 +44,7 @@ struct InlineExecutor: WorkExecutor {
 }
 
 /// Holds work until the test runs it.
-final class KeptWork: WorkExecutor {
+final class ManualExecutor: WorkExecutor {
     private let work = Guarded<[@Sendable () -> Void]>([])
     let wasGiven = Bridge()
 
@@ -72,7 +72,7 @@ extension AnimatedImage {
             Info(
                 format: .gif, width: 2, height: 2, loopCount: loopCount,
                 durations: milliseconds.map { .milliseconds($0) }),
-            maker: CountedFrames(counts, failing: failing), buffer: buffer, clock: clock, workers: workers,
+            renderer: CountedFrames(counts, failing: failing), buffer: buffer, clock: clock, workers: workers,
             processors: processors, options: DecodeOptions(), url: nil)
     }
 }

@@ -147,7 +147,7 @@ struct CompositionTests {
         }
         // The canvas is cleared before frame 3, and restored to that state before frame 4. Frame 5 covers the canvas,
         // which is restored afterwards. Frame 7 covers the canvas for good.
-        let order = FrameOrder(source.frames, width: 4, height: 4)
+        let order = FrameDependencies(source.frames, width: 4, height: 4)
         #expect((0..<9).map { order.keyFrame(before: $0) } == [0, 0, 0, 3, 4, 4, 4, 7, 7])
         let composer = try FrameComposer(source, options: DecodeOptions())
         for index in [8, 6, 1, 2] { _ = try composer.frame(at: index, cancellation: CancellationFlag()) }

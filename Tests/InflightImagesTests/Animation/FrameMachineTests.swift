@@ -17,15 +17,15 @@ struct FrameMachineTests {
         var heldIndices: [Int] { state.heldIndices }
         var heldCost: Int { state.heldCost }
 
-        func asked(_ index: Int, by caller: Caller) -> FrameMachine<String, Caller>.Reply {
-            state.asked(index, by: caller)
+        func requested(_ index: Int, by caller: Caller) -> FrameMachine<String, Caller>.Reply {
+            state.requested(index, by: caller)
         }
 
         func left(_ index: Int, _ caller: Caller) -> Bool { state.left(index, caller) }
-        func expects(_ indices: [Int]) { state.expects(indices) }
+        func predicted(_ indices: [Int]) { state.predicted(indices) }
         func closed() -> Bool { state.closed() }
         func next() -> Int? { state.next() }
-        func made(_ frame: String, cost: Int) -> (told: [Caller], released: [String]) {
+        func made(_ frame: String, cost: Int) -> (waiters: [Caller], released: [String]) {
             state.made(frame, cost: cost)
         }
         func failed() -> [Caller] { state.failed() }
@@ -39,18 +39,18 @@ struct FrameMachineTests {
     func order() {
         let machine = Machine(maximumFrames: 4, maximumCost: 100)
         let callers = (0..<3).map { _ in Caller() }
-        machine.expects([1, 2])
+        machine.predicted([1, 2])
         #expect(machine.next() == 1)
-        #expect(waits(machine.asked(7, by: callers[0])))
-        #expect(waits(machine.asked(5, by: callers[1])))
-        #expect(waits(machine.asked(7, by: callers[2])))
+        #expect(waits(machine.requested(7, by: callers[0])))
+        #expect(waits(machine.requested(5, by: callers[1])))
+        #expect(waits(machine.requested(7, by: callers[2])))
         #expect(machine.next() == nil)
-        #expect(machine.made("1", cost: 1).told.isEmpty)
+        #expect(machine.made("1", cost: 1).waiters.isEmpty)
         #expect(machine.next() == 7)
-        let told = machine.made("7", cost: 1).told
-        #expect(told.map(ObjectIdentifier.init) == [callers[0], callers[2]].map(ObjectIdentifier.init))
+        let waiters = machine.made("7", cost: 1).waiters
+        #expect(waiters.map(ObjectIdentifier.init) == [callers[0], callers[2]].map(ObjectIdentifier.init))
         #expect(machine.next() == 5)
-        #expect(machine.made("5", cost: 1).told.count == 1)
+        #expect(machine.made("5", cost: 1).waiters.count == 1)
         #expect(machine.next() == 2)
     }
 
@@ -59,12 +59,12 @@ struct FrameMachineTests {
         let machine = Machine(maximumFrames: 2, maximumCost: 100)
         let caller = Caller()
         for index in [0, 1] {
-            _ = machine.asked(index, by: caller)
+            _ = machine.requested(index, by: caller)
             _ = machine.next()
             _ = machine.made("\(index)", cost: 1)
         }
-        #expect(!waits(machine.asked(0, by: caller)))
-        _ = machine.asked(2, by: caller)
+        #expect(!waits(machine.requested(0, by: caller)))
+        _ = machine.requested(2, by: caller)
         _ = machine.next()
         #expect(machine.made("2", cost: 1).released == ["1"])
         #expect(machine.heldIndices == [0, 2])
@@ -74,20 +74,20 @@ struct FrameMachineTests {
     func cost() {
         let machine = Machine(maximumFrames: 4, maximumCost: 25)
         let caller = Caller()
-        _ = machine.asked(0, by: caller)
-        machine.expects([1, 2, 3])
+        _ = machine.requested(0, by: caller)
+        machine.predicted([1, 2, 3])
         #expect(machine.next() == 0)
         _ = machine.made("0", cost: 10)
         // Two frames fit: the current one and one more.
         #expect(machine.next() == 1)
         _ = machine.made("1", cost: 10)
         #expect(machine.next() == nil)
-        _ = machine.asked(4, by: caller)
+        _ = machine.requested(4, by: caller)
         #expect(machine.next() == 4)
-        let (told, released) = machine.made("4", cost: 30)
-        #expect(told.count == 1 && Set(released) == ["0", "1", "4"])
+        let (waiters, released) = machine.made("4", cost: 30)
+        #expect(waiters.count == 1 && Set(released) == ["0", "1", "4"])
         #expect(machine.heldCost == 0)
-        machine.expects([5])
+        machine.predicted([5])
         #expect(machine.next() == nil)
     }
 
@@ -95,13 +95,13 @@ struct FrameMachineTests {
     func leaving() {
         let machine = Machine(maximumFrames: 2, maximumCost: 100)
         let (first, second, third) = (Caller(), Caller(), Caller())
-        _ = machine.asked(0, by: first)
-        _ = machine.asked(0, by: second)
+        _ = machine.requested(0, by: first)
+        _ = machine.requested(0, by: second)
         #expect(machine.next() == 0)
         #expect(!machine.left(0, first))
         #expect(!machine.left(0, first))
         #expect(machine.left(0, second))
-        #expect(waits(machine.asked(0, by: third)))
+        #expect(waits(machine.requested(0, by: third)))
         // The stopped frame does not fail the new caller.
         #expect(machine.failed().isEmpty)
         #expect(machine.next() == 0)
@@ -113,11 +113,11 @@ struct FrameMachineTests {
     func madeAnyway() {
         let machine = Machine(maximumFrames: 2, maximumCost: 100)
         let (first, second) = (Caller(), Caller())
-        _ = machine.asked(0, by: first)
+        _ = machine.requested(0, by: first)
         _ = machine.next()
         _ = machine.left(0, first)
-        _ = machine.asked(0, by: second)
-        #expect(machine.made("0", cost: 1).told.count == 1)
+        _ = machine.requested(0, by: second)
+        #expect(machine.made("0", cost: 1).waiters.count == 1)
         #expect(machine.next() == nil)
     }
 
@@ -125,12 +125,12 @@ struct FrameMachineTests {
     func nothingLeft() {
         let machine = Machine(maximumFrames: 2, maximumCost: 100)
         let caller = Caller()
-        _ = machine.asked(3, by: caller)
+        _ = machine.requested(3, by: caller)
         #expect(!machine.left(3, caller))
-        machine.expects([1])
+        machine.predicted([1])
         #expect(!machine.closed())
         #expect(machine.next() == nil)
-        machine.expects([1])
+        machine.predicted([1])
         #expect(machine.next() == 1)
         #expect(machine.closed())
         #expect(!machine.closed())

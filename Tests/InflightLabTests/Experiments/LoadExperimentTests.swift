@@ -47,11 +47,11 @@ struct LoadExperimentTests {
 
     @Test("operations: Six LoadOperations run at once and take no thread")
     func operations() async throws {
-        let stage = Stage(unit: .milliseconds(1), patience: .seconds(30))
-        let outcome = await OwnThread.run { Result { () throws(LabError) in try Experiment.loading(stage) } }
+        let stage = Stage(unit: .milliseconds(1), timeout: .seconds(30))
+        let outcome = await DedicatedThread.run { Result { () throws(LabError) in try Experiment.loading(stage) } }
         let scene = try outcome.get()
         #expect(!scene.hasFailed)
-        #expect(scene.recording.mostAtOnce(scene.recording.spans) == 6)
+        #expect(scene.recording.peakConcurrency(scene.recording.spans) == 6)
         #expect(scene.recording.threads(scene.recording.spans) == 0)
     }
 
@@ -71,7 +71,7 @@ struct LoadExperimentTests {
 
     @Test("guards: No guard loses a letter", arguments: StringGuard.allCases)
     func guards(_ kind: StringGuard) async {
-        #expect(await OwnThread.run { kind.write() } == StringGuard.all)
+        #expect(await DedicatedThread.run { kind.write() } == StringGuard.all)
     }
 }
 

@@ -28,7 +28,7 @@ struct QueueExperimentTests {
         }
         let async = try #require(scenes.last).recording
         let work = async.spans(on: "queue")
-        #expect(work.map(\.label) == ["1", "2", "3"] && async.mostAtOnce(work) == 1)
+        #expect(work.map(\.label) == ["1", "2", "3"] && async.peakConcurrency(work) == 1)
         for span in work {
             #expect(try #require(async.span("async \(span.label)")).startOrder < span.startOrder)
             #expect(span.thread != async.spans(on: "caller")[0].thread)
@@ -40,7 +40,7 @@ struct QueueExperimentTests {
         let scene = try #require(try await perform("serial").first)
         let spans = scene.recording.spans(on: "serial queue")
         #expect(spans.map(\.label) == ["a1", "b1", "a2", "b2", "a3", "b3"])
-        #expect(scene.recording.mostAtOnce(spans) == 1)
+        #expect(scene.recording.peakConcurrency(spans) == 1)
         for span in spans {
             #expect(try #require(scene.recording.mark(span.label)).order < span.startOrder)
         }
@@ -53,11 +53,11 @@ struct QueueExperimentTests {
         let queues = try #require(scenes.first).recording
         for track in queues.tracks {
             let spans = queues.spans(on: track)
-            #expect(spans.map(\.label) == ["1", "2", "3", "4"] && queues.mostAtOnce(spans) == 1)
+            #expect(spans.map(\.label) == ["1", "2", "3", "4"] && queues.peakConcurrency(spans) == 1)
         }
         let later = try #require(scenes.last).recording
         let spans = later.spans(on: "serial queue")
-        #expect(Set(spans.map(\.label)) == ["0", "1", "3", "5"] && later.mostAtOnce(spans) == 1)
+        #expect(Set(spans.map(\.label)) == ["0", "1", "3", "5"] && later.peakConcurrency(spans) == 1)
         for span in spans {
             let deadline = try #require(Int64(span.label)) * 1_000_000
             #expect(span.start >= deadline)
@@ -72,7 +72,7 @@ struct QueueExperimentTests {
         for reader in readers {
             #expect(["1", "2"].contains(reader.label) ? reader.precedes(writer) : writer.precedes(reader))
         }
-        #expect(readers.count == 4 && recording.mostAtOnce(readers) == 2)
+        #expect(readers.count == 4 && recording.peakConcurrency(readers) == 2)
         let sleepers = try #require(scenes.last).recording.spans
         #expect(Set(sleepers.map(\.label)).count == 8 && sleepers.allSatisfy { $0.end != nil })
     }
@@ -88,7 +88,7 @@ struct QueueExperimentTests {
         }
         let serial = try #require(scenes.last).recording
         #expect(serial.spans(on: "queue").map(\.label) == ["1", "2", "3"])
-        #expect(serial.mostAtOnce(serial.spans(on: "queue")) == 1)
+        #expect(serial.peakConcurrency(serial.spans(on: "queue")) == 1)
     }
 
     @Test("work-items: cancel stops pending items only, notify runs after, and an item runs on two queues")

@@ -20,7 +20,7 @@ struct RecorderTests {
         for number in 0..<8 {
             let spans = recording.spans(on: "\(number)")
             #expect(spans.map(\.label) == (0..<100).map(String.init))
-            #expect(recording.mostAtOnce(spans) == 1)
+            #expect(recording.peakConcurrency(spans) == 1)
         }
         let events = told.withLock { $0 }
         #expect(Recording(events: events) == recording)

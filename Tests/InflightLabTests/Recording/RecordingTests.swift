@@ -21,8 +21,8 @@ struct RecordingTests {
         #expect(spans[0].precedes(spans[1]) && !spans[0].overlaps(spans[1]))
         #expect(spans[1].overlaps(spans[2]) && spans[2].overlaps(spans[1]))
         #expect(!spans[1].precedes(spans[2]))
-        #expect(recording.mostAtOnce(recording.spans) == 2)
-        #expect(recording.mostAtOnce(recording.spans(on: "a")) == 1)
+        #expect(recording.peakConcurrency(recording.spans) == 2)
+        #expect(recording.peakConcurrency(recording.spans(on: "a")) == 1)
     }
 
     @Test("Times count from the first record, and threads are numbered in order of appearance")

@@ -77,7 +77,7 @@ extension PixelBuffer {
             }
         }
         return Nearness(
-            decibels: Decibels.likeness(squares: squares, count: width * height * 4),
+            decibels: Decibels.psnr(squares: squares, count: width * height * 4),
             similarity: StructuralSimilarity.mean(lumas[0], lumas[1], width: width))
     }
 

@@ -17,10 +17,10 @@ struct BreakingTests {
         client.get("/a")
         try await server.waitUntilHeld("half")
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
-        #expect(client.hear(head.utf8.count + 3) == head + "abc")
+        #expect(client.observe(head.utf8.count + 3) == head + "abc")
         #expect(server.events.map(\.kind) == [.connectionOpened, .requestReceived, .held("half")])
         server.release("half")
-        #expect(client.hear(3) == "def")
+        #expect(client.observe(3) == "def")
     }
 
     @Test("A hold that was released in advance delays no response") func earlyRelease() throws {

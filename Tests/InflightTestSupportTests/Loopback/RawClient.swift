@@ -33,14 +33,14 @@ final class RawClient {
     }
 
     /// Reads until `count` bytes have arrived, or the connection has ended.
-    func hear(_ count: Int) -> String { hear { $0.count >= count }.text }
+    func observe(_ count: Int) -> String { observe { $0.count >= count }.text }
 
     /// Reads to the connection's end.
-    func hearAll() -> (text: String, ending: Ending?) { hear { _ in false } }
+    func hearAll() -> (text: String, ending: Ending?) { observe { _ in false } }
 
     /// Reads a head and the body that its `Content-Length` announces.
     func hearAnswer() -> String {
-        hear { bytes in
+        observe { bytes in
             let text = String(decoding: bytes, as: UTF8.self)
             guard let end = text.range(of: "\r\n\r\n") else { return false }
             let length = text.range(of: "Content-Length: ").flatMap { found in
@@ -50,7 +50,7 @@ final class RawClient {
         }.text
     }
 
-    private func hear(until isEnough: ([UInt8]) -> Bool) -> (text: String, ending: Ending?) {
+    private func observe(until isEnough: ([UInt8]) -> Bool) -> (text: String, ending: Ending?) {
         var bytes: [UInt8] = []
         var ending: Ending?
         while !isEnough(bytes) {

@@ -45,14 +45,14 @@ struct RecordTests {
         client.say((1...50).map { "GET /\($0) HTTP/1.1\r\n\r\n" }.joined())
         let expected = (1...50).map { "HTTP/1.1 200 OK\r\nContent-Length: \("/\($0)".utf8.count)\r\n\r\n/\($0)" }
             .joined()
-        #expect(client.hear(expected.utf8.count) == expected)
+        #expect(client.observe(expected.utf8.count) == expected)
     }
 
     @Test("Request bodies are read by Content-Length and in chunks") func requestBodies() throws {
         let client = try RawClient(server)
         client.say("POST /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello")
         client.say("POST /b HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=1\r\nhel\r\n2\r\nlo\r\n0\r\nT: 1\r\n\r\n")
-        #expect(client.hear(2).hasPrefix("HT"))
+        #expect(client.observe(2).hasPrefix("HT"))
         try server.block(until: .requests(2))
         #expect(server.requests.map { String(decoding: $0.body.array, as: UTF8.self) } == ["hello", "hello"])
     }
@@ -61,7 +61,7 @@ struct RecordTests {
     func expectContinue() throws {
         let client = try RawClient(server)
         client.say("POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
-        #expect(client.hear(25) == "HTTP/1.1 100 Continue\r\n\r\n")
+        #expect(client.observe(25) == "HTTP/1.1 100 Continue\r\n\r\n")
         client.say("ok")
         #expect(client.hearAnswer().hasSuffix("/a"))
         #expect(server.requests[0].body == Bytes("ok"))

@@ -44,7 +44,7 @@ struct TLSTests {
         }
 
         /// Reads `wanted` bytes, or to an end; the end is 0 if the server closed the session properly.
-        func hear(_ wanted: Int) -> (text: String, end: Int32) {
+        func observe(_ wanted: Int) -> (text: String, end: Int32) {
             var text: [UInt8] = []
             var buffer = [UInt8](repeating: 0, count: 4096)
             while text.count < wanted {
@@ -65,7 +65,7 @@ struct TLSTests {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n"
         for _ in 0..<2 {
             client.get("/a")
-            #expect(client.hear(head.utf8.count + text.utf8.count).text == head + text)
+            #expect(client.observe(head.utf8.count + text.utf8.count).text == head + text)
         }
         #expect(server.openedConnections == 1)
     }
@@ -88,7 +88,7 @@ struct TLSTests {
         server.serve("/a", .ok(Bytes("abcdef")).truncated(after: 3))
         let client = try #require(try Client(server, trusting: authority))
         client.get("/a")
-        let (text, end) = client.hear(1000)
+        let (text, end) = client.observe(1000)
         #expect(text.hasSuffix("\r\n\r\nabc"))
         #expect(end == Int32(INFLIGHT_TLS_FAILED))
     }

@@ -6,11 +6,11 @@ import Testing
 @Suite("Contract model", .timeLimit(.minutes(10)))
 struct ContractModelTests {
     private let model = ContractModel(bounds: Bounds())
-    private let wish = Wish(kind: .bytes, resource: 1, origin: 0)
+    private let spec = RequestSpec(kind: .bytes, resource: 1, origin: 0)
 
     private func ask(_ priority: ImageRequest.Priority = .normal, queue: Int = 0) -> Int {
-        let task = model.asked(wish, priority: priority, queue: queue)
-        model.joins(task)
+        let task = model.requested(spec, priority: priority, queue: queue)
+        model.subscribes(task)
         return task
     }
 
@@ -21,10 +21,10 @@ struct ContractModelTests {
 
     private final class Receiver {}
 
-    private func onQueue(_ queue: Int) -> Place {
-        var place = Place()
-        place.queue = queue
-        return place
+    private func onQueue(_ queue: Int) -> CallContext {
+        var context = CallContext()
+        context.queue = queue
+        return context
     }
 
     private func good(_ exchange: Int, resource: UInt8 = 1) -> Ending {
@@ -35,7 +35,7 @@ struct ContractModelTests {
     func allWell() {
         let task = ask()
         start(0)
-        model.bytesCome(0, received: 8)
+        model.bytesArrive(0, received: 8)
         model.progressBegins(task, received: 8, at: onQueue(0))
         model.callbackReturned(task)
         model.exchangeEnds(0, .content)
@@ -60,9 +60,9 @@ struct ContractModelTests {
         let task = ask()
         start(0)
         model.exchangeEnds(0, .content)
-        var place = onQueue(0)
-        place.loading = task
-        model.endingBegins(task, good(0), at: place)
+        var context = onQueue(0)
+        context.loading = task
+        model.endingBegins(task, good(0), at: context)
         #expect(model.violation?.rule == 2)
     }
 
@@ -77,7 +77,7 @@ struct ContractModelTests {
         #expect(model.violation?.rule == 3)
 
         let other = ContractModel(bounds: Bounds())
-        _ = other.asked(wish, priority: .normal, queue: -1)
+        _ = other.requested(spec, priority: .normal, queue: -1)
         other.finishes()
         #expect(other.violation?.rule == 3)
     }
@@ -96,7 +96,7 @@ struct ContractModelTests {
     func progressGoesBack() {
         let task = ask()
         start(0)
-        model.bytesCome(0, received: 8)
+        model.bytesArrive(0, received: 8)
         for received in [8, 4] as [Int64] {
             model.progressBegins(task, received: received, at: onQueue(0))
             model.callbackReturned(task)
@@ -112,21 +112,21 @@ struct ContractModelTests {
         #expect(model.violation?.rule == 7)
 
         let abandoned = ContractModel(bounds: Bounds())
-        let task = abandoned.asked(wish, priority: .normal, queue: 0)
-        abandoned.joins(task)
+        let task = abandoned.requested(spec, priority: .normal, queue: 0)
+        abandoned.subscribes(task)
         abandoned.exchangeStarts(0, kind: .bytes, resource: 1, language: 1, origin: 0, priority: .normal)
         abandoned.cancels(task)
-        abandoned.rests(ImagePipeline.Statistics())
+        abandoned.checkIdle(ImagePipeline.Statistics())
         #expect(abandoned.violation?.rule == 7)
 
         let worth = ContractModel(bounds: Bounds())
-        worth.joins(worth.asked(wish, priority: .high, queue: 0))
+        worth.subscribes(worth.requested(spec, priority: .high, queue: 0))
         worth.exchangeStarts(0, kind: .bytes, resource: 1, language: 1, origin: 0, priority: .normal)
         #expect(worth.violation?.rule == 7)
 
         let raised = ContractModel(bounds: Bounds())
-        let subscriber = raised.asked(wish, priority: .low, queue: 0)
-        raised.joins(subscriber)
+        let subscriber = raised.requested(spec, priority: .low, queue: 0)
+        raised.subscribes(subscriber)
         raised.exchangeStarts(0, kind: .bytes, resource: 1, language: 1, origin: 0, priority: .low)
         raised.prioritizes(subscriber, to: .high)
         raised.exchangeIsPrioritized(0, to: .high)
@@ -160,26 +160,26 @@ struct ContractModelTests {
     @Test("Contract 10: A closure released outside its queue is a violation")
     func releasedElsewhere() {
         let task = ask()
-        model.released(task, at: Place())
+        model.released(task, at: CallContext())
         #expect(model.violation?.rule == 10)
     }
 
     @Test("Contract 7: An exchange without a willSend call, or a call for no task, is a violation")
     func unasked() {
         var bounds = Bounds()
-        bounds.asksBefore = true
+        bounds.callsWillSend = true
         let model = ContractModel(bounds: bounds)
-        model.joins(model.asked(wish, priority: .normal, queue: 0))
+        model.subscribes(model.requested(spec, priority: .normal, queue: 0))
         model.exchangeStarts(0, kind: .bytes, resource: 1, language: 1, origin: 0, priority: .normal)
         #expect(model.violation?.rule == 7)
 
         let other = ContractModel(bounds: bounds)
-        _ = other.asksBefore(question(), isCancelled: false, askedAt: 0, isOutermost: true)
+        _ = other.callsWillSend(arguments(), isCancelled: false, askedAt: 0, isOutermost: true)
         #expect(other.violation?.rule == 7)
     }
 
-    private func question(isAgain: Bool = false) -> ContractModel.Question {
-        ContractModel.Question(
+    private func arguments(isAgain: Bool = false) -> ContractModel.WillSendArguments {
+        ContractModel.WillSendArguments(
             kind: .bytes, resource: 1, language: 1, origin: 0, isRedirected: false, hasCredentials: false,
             isAgain: isAgain)
     }
@@ -187,26 +187,26 @@ struct ContractModelTests {
     @Test("Contract 7: A repeated hook call without a 401, or a cancelled needed one, is a violation")
     func askedAgain() {
         var bounds = Bounds()
-        bounds.asksBefore = true
+        bounds.callsWillSend = true
         let model = ContractModel(bounds: bounds)
-        model.joins(model.asked(wish, priority: .normal, queue: 0))
-        let call = model.asksBefore(question(), isCancelled: false, askedAt: 0, isOutermost: true)
+        model.subscribes(model.requested(spec, priority: .normal, queue: 0))
+        let call = model.callsWillSend(arguments(), isCancelled: false, askedAt: 0, isOutermost: true)
         #expect(model.violation == nil)
         model.callIsCancelled(call)
         #expect(model.violation?.rule == 7)
 
         let other = ContractModel(bounds: bounds)
-        _ = other.asksBefore(question(isAgain: true), isCancelled: false, askedAt: 0, isOutermost: true)
+        _ = other.callsWillSend(arguments(isAgain: true), isCancelled: false, askedAt: 0, isOutermost: true)
         #expect(other.violation?.rule == 7)
     }
 
     @Test("Contract 3: With a fallback, delivering the first failure or nothing at all is a violation")
     func forgotten() {
-        let next = Wish(kind: .picture, resource: 2, origin: 0)
+        let next = RequestSpec(kind: .picture, resource: 2, origin: 0)
         let model = ContractModel(bounds: Bounds())
         model.fallbacks = [1: [next]]
-        let task = model.asked(wish, priority: .normal, queue: 0)
-        model.joins(task)
+        let task = model.requested(spec, priority: .normal, queue: 0)
+        model.subscribes(task)
         model.exchangeStarts(0, kind: .bytes, resource: 1, language: 1, origin: 0, priority: .normal)
         model.exchangeEnds(0, .failure(.badStatus))
         model.endingBegins(task, .failure(.badStatus), at: onQueue(0))
@@ -214,7 +214,7 @@ struct ContractModelTests {
 
         let other = ContractModel(bounds: Bounds())
         other.fallbacks = [1: [next]]
-        other.joins(other.asked(wish, priority: .normal, queue: 0))
+        other.subscribes(other.requested(spec, priority: .normal, queue: 0))
         other.exchangeStarts(0, kind: .bytes, resource: 1, language: 1, origin: 0, priority: .normal)
         other.exchangeEnds(0, .failure(.badStatus))
         other.finishes()
@@ -223,9 +223,9 @@ struct ContractModelTests {
 
     @Test("Contract 8: Credentials that go to another origin are a violation")
     func credentials() {
-        var secret = wish
+        var secret = spec
         secret.hasCredentials = true
-        model.joins(model.asked(secret, priority: .normal, queue: 0))
+        model.subscribes(model.requested(secret, priority: .normal, queue: 0))
         model.exchangeStarts(
             0, kind: .bytes, resource: 1, language: 1, origin: 0, hasCredentials: true, priority: .normal)
         model.exchangeEnds(0, .redirect(origin: 1))
@@ -244,15 +244,15 @@ struct ContractModelTests {
                 serial, kind: .bytes, resource: 1, language: language, origin: isRedirected ? 1 : 0,
                 isRedirected: isRedirected, priority: .normal, receiver: ObjectIdentifier(receiver))
         }
-        var other = wish
+        var other = spec
         other.language = 2
         _ = ask()
-        let leaving = model.asked(other, priority: .normal, queue: 0)
-        model.joins(leaving)
+        let leaving = model.requested(other, priority: .normal, queue: 0)
+        model.subscribes(leaving)
         start(0, 1, here)
-        model.answerVaries(0)
+        model.responseVaries(0)
         start(1, 2, own)
-        model.joins(model.asked(other, priority: .normal, queue: 0))
+        model.subscribes(model.requested(other, priority: .normal, queue: 0))
         start(2, 2, late)
         model.exchangeEnds(1, .redirect(origin: 1))
         model.exchangeEnds(2, .redirect(origin: 1))
@@ -266,14 +266,14 @@ struct ContractModelTests {
     @Test(
         "Contract 7: A token that is made while another is good or being made is a violation", arguments: [true, false])
     func tokens(isGood: Bool) {
-        _ = model.tokenIsMade(isCancelled: true)
-        let making = model.tokenIsMade(isCancelled: false)
-        model.tokenMakingEnds(making, isGood: true)
-        model.tokenIsRefused(making)
-        let second = model.tokenIsMade(isCancelled: false)
-        if isGood { model.tokenMakingEnds(second, isGood: true) }
+        _ = model.tokenCreationBegins(isCancelled: true)
+        let creation = model.tokenCreationBegins(isCancelled: false)
+        model.tokenCreationEnds(creation, isGood: true)
+        model.tokenIsRefused(creation)
+        let second = model.tokenCreationBegins(isCancelled: false)
+        if isGood { model.tokenCreationEnds(second, isGood: true) }
         #expect(model.violation == nil)
-        _ = model.tokenIsMade(isCancelled: false)
+        _ = model.tokenCreationBegins(isCancelled: false)
         #expect(model.violation?.rule == 7)
     }
 
@@ -283,8 +283,8 @@ struct ContractModelTests {
         bounds.fetches = 1
         let model = ContractModel(bounds: bounds)
         for resource in 1...2 as ClosedRange<UInt8> {
-            let wish = Wish(kind: .bytes, resource: resource, origin: 0)
-            model.joins(model.asked(wish, priority: .normal, queue: 0))
+            let spec = RequestSpec(kind: .bytes, resource: resource, origin: 0)
+            model.subscribes(model.requested(spec, priority: .normal, queue: 0))
             model.exchangeStarts(
                 Int(resource), kind: .bytes, resource: resource, language: 1, origin: 0, priority: .normal)
         }

@@ -6,13 +6,13 @@ import Testing
 @Suite("Contract model: loaders and prefetchers", .timeLimit(.minutes(10)))
 struct ContractModelViewTests {
     private let model = ContractModel(bounds: Bounds())
-    private let wish = Wish(kind: .picture, resource: 1, origin: 0)
-    private let other = Wish(kind: .picture, resource: 2, origin: 0)
+    private let spec = RequestSpec(kind: .picture, resource: 1, origin: 0)
+    private let other = RequestSpec(kind: .picture, resource: 2, origin: 0)
 
-    private func onQueue(_ queue: Int) -> Place {
-        var place = Place()
-        place.queue = queue
-        return place
+    private func onQueue(_ queue: Int) -> CallContext {
+        var context = CallContext()
+        context.queue = queue
+        return context
     }
 
     private func start(_ serial: Int, resource: UInt8, priority: ImageRequest.Priority = .normal) {
@@ -28,9 +28,9 @@ struct ContractModelViewTests {
 
     @Test("The model accepts a loader that shows the failure of its load")
     func allWell() {
-        let loader = model.loaderIsMade(queue: 0)
+        let loader = model.loaderIsCreated(queue: 0)
         show(loader, .idle)
-        model.loader(loader, sets: wish, priority: .normal)
+        model.loader(loader, sets: spec, priority: .normal)
         show(loader, .loading(nil))
         start(0, resource: 1)
         model.exchangeEnds(0, .failure(.badStatus))
@@ -44,8 +44,8 @@ struct ContractModelViewTests {
 
     @Test("Contract 4: A callback to a loader that has cancelled its request is a violation")
     func lateAnswer() {
-        let loader = model.loaderIsMade(queue: 0)
-        model.loader(loader, sets: wish, priority: .normal)
+        let loader = model.loaderIsCreated(queue: 0)
+        model.loader(loader, sets: spec, priority: .normal)
         start(0, resource: 1)
         model.loaderCancels(loader)
         #expect(model.handlerBegins(loader, at: onQueue(0)) == nil)
@@ -54,21 +54,21 @@ struct ContractModelViewTests {
 
     @Test("Contracts 1, 2, 10: A handler run or released on a wrong queue, or run inside a call, is a violation")
     func places() {
-        for (rule, place) in [
+        for (rule, context) in [
             (1, onQueue(1)),
             (
                 2,
                 {
-                    var place = onQueue(0); place.using = 0; return place
+                    var context = onQueue(0); context.using = 0; return context
                 }()
             ),
         ] {
             let model = ContractModel(bounds: Bounds())
-            model.loader(model.loaderIsMade(queue: 0), sets: wish, priority: .normal)
-            _ = model.handlerBegins(0, at: place)
+            model.loader(model.loaderIsCreated(queue: 0), sets: spec, priority: .normal)
+            _ = model.handlerBegins(0, at: context)
             #expect(model.violation?.rule == rule)
         }
-        let loader = model.loaderIsMade(queue: 0)
+        let loader = model.loaderIsCreated(queue: 0)
         model.handlerIsSet(loader)
         model.handlerIsReleased(loader, at: onQueue(1))
         #expect(model.violation?.rule == 10)
@@ -76,10 +76,10 @@ struct ContractModelViewTests {
 
     @Test("Contract 7: A loader that drops shared work it needs, or loads after release, is a violation")
     func sharing() {
-        let loader = model.loaderIsMade(queue: 0)
-        model.loader(loader, sets: wish, priority: .normal)
+        let loader = model.loaderIsCreated(queue: 0)
+        model.loader(loader, sets: spec, priority: .normal)
         start(0, resource: 1)
-        var larger = wish
+        var larger = spec
         larger.size = 1
         model.loader(loader, sets: larger, priority: .normal)
         #expect(model.violation == nil)
@@ -87,17 +87,17 @@ struct ContractModelViewTests {
         #expect(model.violation?.rule == 7)
 
         let released = ContractModel(bounds: Bounds())
-        released.loader(released.loaderIsMade(queue: 0), sets: wish, priority: .normal)
+        released.loader(released.loaderIsCreated(queue: 0), sets: spec, priority: .normal)
         released.exchangeStarts(0, kind: .picture, resource: 1, language: 1, origin: 0, priority: .normal)
         released.loaderIsReleased(0)
-        released.rests(ImagePipeline.Statistics())
+        released.checkIdle(ImagePipeline.Statistics())
         #expect(released.violation?.rule == 7)
     }
 
     @Test("Contract 3: A loader that shows a result that has not arrived is a violation")
     func wrongState() {
-        let loader = model.loaderIsMade(queue: 0)
-        model.loader(loader, sets: wish, priority: .normal)
+        let loader = model.loaderIsCreated(queue: 0)
+        model.loader(loader, sets: spec, priority: .normal)
         show(loader, .failed(failure))
         #expect(model.violation?.rule == 3)
     }
@@ -106,17 +106,17 @@ struct ContractModelViewTests {
     func prefetching() {
         for sends in [[UInt8](), [1]] {
             let model = ContractModel(bounds: Bounds())
-            model.prefetcherIsMade(queue: 4, limit: 1, room: nil)
-            model.prefetcherStarts([other, wish])
+            model.prefetcherIsCreated(queue: 4, limit: 1, room: nil)
+            model.prefetcherStarts([other, spec])
             if !sends.isEmpty {
-                model.prefetcherStops([wish])
+                model.prefetcherStops([spec])
                 model.turnEnds()
             }
             model.exchangeStarts(0, kind: .picture, resource: 1, language: 1, origin: 0, priority: .veryLow)
             #expect(model.violation?.rule == 7)
         }
-        model.prefetcherIsMade(queue: 4, limit: 1, room: nil)
-        model.prefetcherStarts([other, wish])
+        model.prefetcherIsCreated(queue: 4, limit: 1, room: nil)
+        model.prefetcherStarts([other, spec])
         model.turnEnds()
         start(0, resource: 2, priority: .veryLow)
         #expect(model.violation == nil)
@@ -126,18 +126,18 @@ struct ContractModelViewTests {
 
     @Test("Contract 7: A prefetcher that returns bytes it does not hold, or counts wrongly, is a violation")
     func kept() {
-        model.prefetcherIsMade(queue: 4, limit: 1, room: 1)
-        model.prefetcherStarts([wish])
+        model.prefetcherIsCreated(queue: 4, limit: 1, room: 1)
+        model.prefetcherStarts([spec])
         var statistics = Prefetcher.Statistics()
         statistics.requested = 1
-        model.prefetcherSays(statistics, bodySize: 16)
+        model.prefetcherReports(statistics, bodySize: 16)
         #expect(model.violation == nil)
-        model.prefetcherGave(0, for: wish)
+        model.prefetcherReturned(0, for: spec)
         #expect(model.violation?.rule == 7)
 
         let other = ContractModel(bounds: Bounds())
-        other.prefetcherIsMade(queue: 4, limit: 1, room: 1)
-        other.prefetcherSays(statistics, bodySize: 16)
+        other.prefetcherIsCreated(queue: 4, limit: 1, room: 1)
+        other.prefetcherReports(statistics, bodySize: 16)
         #expect(other.violation?.rule == 7)
     }
 }

@@ -30,7 +30,7 @@ struct IsolatedFormatsTests {
         let (pixels, info) = try decode(Bytes(file))
         #expect(info.format.rawValue == name)
         #expect(pixels.width == Scene.width && pixels.height == Scene.height)
-        #expect(pixels.likeness(Scene.color) > 30)
+        #expect(pixels.psnr(Scene.color) > 30)
     }
 
     @Test("The decoder process rejects a truncated JPEG XL codestream")
@@ -135,7 +135,7 @@ struct IsolatedFormatsTests {
         let scene = PixelBuffer(width: Scene.width, height: Scene.height, Scene.color)
         let file = try registry.encode(scene, options: EncodeOptions(format: .avif, quality: 95))
         let (pixels, info) = try decode(file)
-        #expect(info.format == .avif && pixels.likeness(Scene.color) > 30)
+        #expect(info.format == .avif && pixels.psnr(Scene.color) > 30)
     }
 
     @Test("Each TIFF page decodes in the shipped decoder, and a page out of range is rejected")

@@ -20,11 +20,11 @@ struct PipelineWorkerTests {
         func decode(
             _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
         ) throws(LoadError) -> PixelBuffer {
-            throw PictureError.unsupported(format, "nothing is decoded here")
+            throw CodecError.unsupported(format, "nothing is decoded here")
         }
 
         func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-            throw PictureError.notWritten(options.format)
+            throw CodecError.noEncoder(options.format)
         }
     }
 

@@ -14,7 +14,7 @@ extension DecoderPool {
     func order(
         _ text: String, options: DecodeOptions = DecodeOptions(), cancellation: CancellationFlag = CancellationFlag()
     ) async throws(LoadError) -> PixelBuffer {
-        try await OwnThread.run {
+        try await DedicatedThread.run {
             Result { () throws(LoadError) in
                 try self.decode(
                     Bytes(text), format: ImageFormat(rawValue: "fault"), options: options, cancellation: cancellation)
@@ -24,7 +24,7 @@ extension DecoderPool {
 
     /// Returns the error of a decode, or `nil` if it returned an image.
     func failure(_ text: String, cancellation: CancellationFlag = CancellationFlag()) async -> LoadError? {
-        await OwnThread.run { self.blockingFailure(text, cancellation: cancellation) }
+        await DedicatedThread.run { self.blockingFailure(text, cancellation: cancellation) }
     }
 
     /// Does the same on the calling thread.

@@ -14,7 +14,7 @@ extension Target {
         let request = CachingRequest(url: "http://a.example/1", fields: parts[0])
         var found: [StoredEntry] = []
         let head = ResponseHead(status: age & 0x20 == 0 ? 200 : 206, fields: parts[1])
-        if let incoming = Storing.incoming(head, of: request, requestTime: earlier, responseTime: earlier),
+        if let incoming = StoragePolicy.incoming(head, of: request, requestTime: earlier, responseTime: earlier),
             let stored = incoming.ended(
                 after: incoming.end.map { $0 - incoming.response.bodyRange.upperBound } ?? 9, isWhole: true)
         {
@@ -27,7 +27,7 @@ extension Target {
         check(decision, found, request)
         guard case .exchange(let exchange) = decision else { return }
         for status in [200, 206, 304, 503] {
-            let outcome = CacheOutcome.decide(
+            let outcome = ResponseCacheDecision.decide(
                 head: ResponseHead(status: status, fields: parts[2]), exchange: exchange, found: found,
                 request: request,
                 requestTime: now, responseTime: now)
@@ -47,7 +47,7 @@ extension Target {
                     bytes.lowerBound >= 0 && bytes.upperBound <= Int64(stored.bodyRange.count),
                     "only stored bytes are served")
             }
-            require(SelectingFields.match(stored, request.fields), "a served response matches the request by Vary")
+            require(VaryFields.match(stored, request.fields), "a served response matches the request by Vary")
             require(answer.head.fields.contains("age"), "a served response has an Age")
         case .resume(let resumption):
             require(resumption.stored.hasStrongValidator, "parts are combined only by a strong validator")

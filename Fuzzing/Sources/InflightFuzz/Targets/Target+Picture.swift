@@ -1,5 +1,6 @@
 import InflightCodecs
 import InflightConcurrency
+
 @testable import InflightCore
 
 extension Target {

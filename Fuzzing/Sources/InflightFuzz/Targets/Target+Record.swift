@@ -18,7 +18,7 @@ extension Target {
         row.record = bytes
         require(row.checked(identity: 7) == nil || bytes == example.encoded(), "a changed record breaks the seal")
         if let record { row.length = Int64(record.response.bodyRange.count) }
-        row.seal = row.rightSeal(identity: 7)
+        row.seal = row.expectedSeal(identity: 7)
         require((row.checked(identity: 7) != nil) == (record != nil), "a sealed row needs a valid record")
         require(row.checked(identity: 8) == nil, "another cache's row is rejected")
     }
@@ -26,7 +26,7 @@ extension Target {
     private static let example = EntryRecord(
         key: StoreKey("http://a.example/1"), stored: .example,
         response: StoredResponse(
-            method: "GET", url: "http://a.example/1", selectingFields: HTTPFields(),
+            method: "GET", url: "http://a.example/1", varyFields: HTTPFields(),
             head: ResponseHead(status: 200), requestTime: .example, responseTime: .example, bodyRange: 0..<0,
             totalLength: 0))
 }

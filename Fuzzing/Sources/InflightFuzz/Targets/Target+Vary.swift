@@ -10,24 +10,24 @@ extension Target {
         let second = HTTPFields(lines: rest[empty...])
         let head = ResponseHead(status: 200, fields: HTTPFields("Vary", lines.prefix(1)))
         guard let ofFirst = stored(head, first), let ofSecond = stored(head, second) else {
-            return require(SelectingFields.names(of: head) == nil, "only `Vary: *` matches no request")
+            return require(VaryFields.names(of: head) == nil, "only `Vary: *` matches no request")
         }
-        require(SelectingFields.match(ofFirst, first), "a response matches the request that selected it")
+        require(VaryFields.match(ofFirst, first), "a response matches the request that selected it")
         require(
-            SelectingFields.match(ofFirst, second) == SelectingFields.match(ofSecond, first),
+            VaryFields.match(ofFirst, second) == VaryFields.match(ofSecond, first),
             "matching two requests is symmetric")
         let secrets = ["authorization", "cookie", "proxy-authorization", ":credentials"]
         for name in secrets {
-            for value in ofFirst.selectingFields.values(name) {
+            for value in ofFirst.varyFields.values(name) {
                 require(value.hasPrefix("hmac-sha256:") && value.utf8.count == 109, "credentials are stored as digests")
             }
         }
     }
 
     private static func stored(_ head: ResponseHead, _ request: HTTPFields) -> StoredResponse? {
-        SelectingFields.of(request, for: head).map { selecting in
+        VaryFields.of(request, for: head).map { selecting in
             StoredResponse(
-                method: "GET", url: "http://a.example/1", selectingFields: selecting, head: head,
+                method: "GET", url: "http://a.example/1", varyFields: selecting, head: head,
                 requestTime: .example, responseTime: .example, bodyRange: 0..<1, totalLength: 1)
         }
     }

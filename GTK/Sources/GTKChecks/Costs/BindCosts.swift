@@ -11,13 +11,13 @@ func bindCosts(_ harness: Harness) {
         configuration.memoryCache.limit = 200_000_000
         let pipeline = try ImagePipeline(configuration: configuration)
         let requests = (0..<500).map { row in
-            ImageRequest(source: ImageRequest.Source("row \(row)") { .image(RowPictures.pixels(row)) })
+            ImageRequest(source: ImageRequest.Source("row \(row)") { .image(RowImages.pixels(row)) })
         }
         let image = RemoteImage(pipeline: pipeline)
         let picture = unsafe gtk_picture_new()!
         unsafe g_object_ref_sink(picture)
         unsafe image.attach(picture: OpaquePointer(picture))
-        image.options.size = .points(width: RowPictures.side, height: RowPictures.side)
+        image.options.size = .points(width: RowImages.side, height: RowImages.side)
         for request in requests { _ = try await pipeline.image(for: image.sized(request)!) }
 
         @MainActor func microseconds(_ count: Int, _ body: @MainActor (Int) -> Void) -> [Double] {
@@ -37,7 +37,7 @@ func bindCosts(_ harness: Harness) {
             )
             // Outside of a window a bound image counts as visible, so its load begins inside the bind.
             let free = RemoteImage(pipeline: pipeline)
-            free.options.size = .points(width: RowPictures.side, height: RowPictures.side)
+            free.options.size = .points(width: RowImages.side, height: RowImages.side)
             tell(
                 "the same, and the beginning of its load",
                 microseconds(2000) { free.bind(ImageRequest("http://127.0.0.1:9/\($0)")) })

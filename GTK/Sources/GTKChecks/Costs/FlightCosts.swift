@@ -24,7 +24,7 @@ func flightCosts(_ harness: Harness) {
         var (elapsed, processor) = (ImagePipeline.Histogram(), ImagePipeline.Histogram())
         let busy = ProcessorTime.ofProcess
         let began = ContinuousClock.now
-        await Flight(grid: grid, seed: 3).fly(frames: 2000) {
+        await RandomScroll(grid: grid, seed: 3).fly(frames: 2000) {
             let work = MainLoop.takeWork()
             elapsed.record(Int64(work.elapsed / .nanoseconds(1)))
             processor.record(Int64(work.processor / .nanoseconds(1)))
@@ -75,7 +75,7 @@ private func waiting(seenFirst: Bool, seed: UInt64) async throws -> String {
     }
     var waits = VisibleWaits()
     let began = ContinuousClock.now
-    await Flight(grid: grid, seed: seed, rests: true).fly(frames: 1500) {
+    await RandomScroll(grid: grid, seed: seed, rests: true).fly(frames: 1500) {
         var rows: [Int: Bool] = [:]
         grid.visible { rows[$0] = $1 }
         waits.look(rows, at: Int((ContinuousClock.now - began) / .milliseconds(1)))
@@ -88,7 +88,7 @@ private func waiting(seenFirst: Bool, seed: UInt64) async throws -> String {
 
 /// A random scroll through a grid, driven by the frame clock and the same for the same seed.
 @MainActor
-private struct Flight {
+private struct RandomScroll {
     let grid: RowGrid
     var random: SeededGenerator
     let rests: Bool

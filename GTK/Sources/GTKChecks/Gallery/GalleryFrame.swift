@@ -25,10 +25,10 @@ struct GalleryFrame {
             for (column, across) in lattice.columns.enumerated() {
                 // The selection has its own colour, which is mixed with an image that fades in.
                 let isPlain = pixel(across.lowerBound - 2, line.place.lowerBound + 10) == (255, 255, 255)
-                let seen = RowPictures.read(least: isPlain ? 12 : 100) { x, y in
+                let seen = RowImages.read(least: isPlain ? 12 : 100) { x, y in
                     pixel(
-                        across.lowerBound + x * across.count / RowPictures.side,
-                        line.place.lowerBound + y * line.place.count / RowPictures.side)
+                        across.lowerBound + x * across.count / RowImages.side,
+                        line.place.lowerBound + y * line.place.count / RowImages.side)
                 }
                 switch seen {
                 case .row(let row): read.append((line.index * count + column, row))

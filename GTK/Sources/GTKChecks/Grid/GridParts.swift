@@ -26,10 +26,10 @@ private final class GridRun {
     /// The scroll position before the last jump.
     private var before = 0.0
     private var frames = 0
-    private var seen = RowGrid.Sight()
+    private var seen = RowGrid.VisibleCells()
     private var wrongCount = 0
     private var rests = 0
-    private var seenAtRest = RowGrid.Sight()
+    private var seenAtRest = RowGrid.VisibleCells()
     private var sizes: Set<[Int]> = []
     /// The memory of this process in bytes, which includes the server and all its threads.
     private var memory: [(resident: Int, allocated: Int)] = []
@@ -103,7 +103,7 @@ private final class GridRun {
     }
 
     @discardableResult
-    private func look() -> RowGrid.Sight? {
+    private func look() -> RowGrid.VisibleCells? {
         guard let sight = grid.look() else { return nil }
         frames += 1
         seen.add(sight)

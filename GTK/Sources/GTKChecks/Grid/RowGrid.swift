@@ -46,11 +46,11 @@ final class RowGrid {
         let factory = unsafe CellFactory { item in
             let picture = unsafe gtk_picture_new()!
             let image = RemoteImage(pipeline: pipeline)
-            image.options.size = .points(width: RowPictures.side, height: RowPictures.side)
+            image.options.size = .points(width: RowImages.side, height: RowImages.side)
             image.options.fit = .contain
             configure(&image.options)
             unsafe image.attach(picture: OpaquePointer(picture))
-            unsafe gtk_widget_set_size_request(picture, Int32(RowPictures.side), Int32(RowPictures.side))
+            unsafe gtk_widget_set_size_request(picture, Int32(RowImages.side), Int32(RowImages.side))
             unsafe gtk_widget_set_halign(picture, GTK_ALIGN_CENTER)
             unsafe gtk_widget_set_valign(picture, GTK_ALIGN_CENTER)
             unsafe gtk_list_item_set_child(item, picture)
@@ -121,7 +121,7 @@ final class RowGrid {
         }
     }
 
-    struct Sight {
+    struct VisibleCells {
         var right = 0, blank = 0, other = 0
         /// Cells without an image whose state is `failed`.
         var failed = 0
@@ -129,7 +129,7 @@ final class RowGrid {
         var visible: Int { right + blank + other + failed + wrong.count }
 
         /// Adds another reading, with only the first few of the wrong cells.
-        mutating func add(_ sight: Sight) {
+        mutating func add(_ sight: VisibleCells) {
             right += sight.right
             blank += sight.blank
             other += sight.other
@@ -147,14 +147,14 @@ final class RowGrid {
     }
 
     /// Returns the content of each fully visible cell, as the X server shows it.
-    func look() -> Sight? {
+    func look() -> VisibleCells? {
         let (width, height) = unsafe (Int(gtk_widget_get_width(window)), Int(gtk_widget_get_height(window)))
         if pixels.count < width * height * 4 { pixels = [UInt8](repeating: 0, count: width * height * 4) }
         let read = unsafe pixels.withUnsafeMutableBufferPointer {
             unsafe Int(x_pixels_read(window, $0.baseAddress!, Int32(width), Int32(height)))
         }
         guard read == width else { return nil }
-        var sight = Sight()
+        var sight = VisibleCells()
         var origin = (x: 0.0, y: 0.0)
         unsafe x_pixels_origin(window, &origin.x, &origin.y)
         for unsafe(cell, bound) in unsafe cells {
@@ -171,7 +171,7 @@ final class RowGrid {
             let x = Int((Double(place.origin.x) + origin.x + (Double(place.size.width) - 64) / 2).rounded())
             let y = Int((Double(place.origin.y) + origin.y + (Double(place.size.height) - 64) / 2).rounded())
             guard x >= 0, y >= 0, x + 64 <= width, y + 64 <= height else { continue }
-            let seen = RowPictures.read { dx, dy in
+            let seen = RowImages.read { dx, dy in
                 let at = ((y + dy) * width + x + dx) * 4
                 return (Int(pixels[at + 2]), Int(pixels[at + 1]), Int(pixels[at]))
             }

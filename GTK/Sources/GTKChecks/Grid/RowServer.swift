@@ -6,7 +6,7 @@ import InflightTestSupport
 @MainActor
 final class RowServer {
     private let server: LoopbackServer
-    private var order = AnswerOrder()
+    private var order = ResponseOrder()
 
     /// - Parameters:
     ///   - slowest: the longest delay of a response, in milliseconds. The shortest is 0.
@@ -34,7 +34,7 @@ final class RowServer {
     /// Returns the image of a row, which is encoded once.
     private nonisolated static func picture(_ row: Int, _ made: Guarded<[Int: Bytes]>) -> Bytes {
         if let there = made.withLock({ $0[row] }) { return there }
-        let picture = RowPictures.png(row)
+        let picture = RowImages.png(row)
         made.withLock { $0[row] = picture }
         return picture
     }
@@ -43,7 +43,7 @@ final class RowServer {
     var requestCount: Int { server.requestCount }
 
     /// Returns the order of the responses so far. Call it now and then, because it discards the recorded events.
-    func answerOrder() -> AnswerOrder {
+    func answerOrder() -> ResponseOrder {
         order.add(server.takeEvents())
         return order
     }
@@ -52,7 +52,7 @@ final class RowServer {
 }
 
 /// The number of responses, and of those that were sent later than the response to a later request.
-struct AnswerOrder {
+struct ResponseOrder {
     private(set) var answered = 0
     private(set) var overtaken = 0
     private var asked = 0

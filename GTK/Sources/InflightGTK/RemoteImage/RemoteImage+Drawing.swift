@@ -77,9 +77,10 @@ extension RemoteImage {
         unsafe inflight_paintable_set_picture(canvas, texture.pointer, appears ? 0 : 1)
         drawActivity()
         if options.animates, image.info.frameCount > 1 || image.info.mayHaveMoreFrames, let asked {
-            motion?.stop()
-            motion = Motion(pipeline: pipeline, request: asked) { [weak self] texture in self?.show(frame: texture) }
-            motion?.isSeen = machine.nearness == .visible
+            player?.stop()
+            player = FramePlayer(pipeline: pipeline, request: asked) { [weak self] texture in self?.show(frame: texture)
+            }
+            player?.isSeen = machine.nearness == .visible
         }
     }
 

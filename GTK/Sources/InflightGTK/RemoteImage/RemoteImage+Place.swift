@@ -33,27 +33,27 @@ extension RemoteImage {
     }
 
     /// Checks where the widget is, once it has been laid out.
-    func lookSoon() {
+    func scheduleCheck() {
         guard let widget = unsafe widget else { return perform(machine.looked(.visible)) }
-        if watch == nil { unsafe watch = ViewportWatch.above(widget) }
-        guard let watch else { return lookAlone() }
+        if watch == nil { unsafe watch = ViewportObserver.above(widget) }
+        guard let watch else { return checkUnscrolled() }
         watch.add(self)
     }
 
     /// Checks a widget outside of any scrolled window, which is visible if it is mapped.
-    private func lookAlone() {
+    private func checkUnscrolled() {
         guard let widget = unsafe widget else { return }
         let isSeen = unsafe gtk_widget_get_mapped(widget) != 0
         if isSeen, asked == nil, let bound, sized(bound) == nil {
             // The widget has no size before its first layout.
-            unsafe onFrames(of: widget) { _ in MainLoop.counted { !self.lookedAlone() } }
+            unsafe onFrames(of: widget) { _ in MainLoop.counted { !self.finishUnscrolledCheck() } }
             return
         }
         take(isSeen ? .visible : .away)
     }
 
     /// - Returns: whether the check is done. If not, the widget has no size yet.
-    private func lookedAlone() -> Bool {
+    private func finishUnscrolledCheck() -> Bool {
         guard let bound, unsafe widget != nil else { return true }
         guard sized(bound) != nil else { return false }
         take(.visible)
@@ -61,7 +61,7 @@ extension RemoteImage {
     }
 
     /// Checks where the widget is in its scrolled window.
-    func looked(_ room: ViewportRoom, in window: UnsafeMutablePointer<GtkWidget>) {
+    func looked(_ room: Viewport, in window: UnsafeMutablePointer<GtkWidget>) {
         guard let widget = unsafe widget, machine.phase != .empty, !isAtRest else { return }
         guard unsafe gtk_widget_get_mapped(widget) != 0 else { return take(.away) }
         var place = graphene_rect_t()
@@ -78,13 +78,13 @@ extension RemoteImage {
     /// in every frame that moves.
     private var isAtRest: Bool {
         if case .allocation = options.size { return false }
-        return machine.phase == .loaded && motion == nil
+        return machine.phase == .loaded && player == nil
     }
 
     private func take(_ nearness: Nearness) {
         perform(machine.looked(nearness))
         if nearness == .visible { checkSize() }
-        motion?.isSeen = nearness == .visible
+        player?.isSeen = nearness == .visible
     }
 
     /// Loads the image again if the widget's size differs by more than a tenth from the size that the image was made
@@ -103,6 +103,6 @@ extension RemoteImage {
     func placeChanged() {
         guard let widget = unsafe widget, machine.phase != .empty else { return }
         if unsafe gtk_widget_get_mapped(widget) == 0 { return take(.away) }
-        lookSoon()
+        scheduleCheck()
     }
 }

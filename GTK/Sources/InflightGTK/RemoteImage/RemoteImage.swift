@@ -37,7 +37,7 @@ public final class RemoteImage {
     let canvas: OpaquePointer
     /// The widget that shows the image. It outlives its connection to this object.
     var widget: UnsafeMutablePointer<GtkWidget>?
-    var watch: ViewportWatch?
+    var watch: ViewportObserver?
     /// The request as it was bound.
     var bound: ImageRequest?
     /// The adapted request, as it was looked up in memory or given to the loader.
@@ -45,7 +45,7 @@ public final class RemoteImage {
     var shown: Texture?
     var placeholder: PlaceholderTexture?
     var drawing = Drawing()
-    var motion: Motion?
+    var player: FramePlayer?
 
     private static let name = "inflight-remote-image"
 
@@ -58,16 +58,16 @@ public final class RemoteImage {
         loader = ImageLoader(pipeline: pipeline, callbackQueue: .main)
         unsafe canvas = inflight_paintable_new()
         loader.onChange = { [weak self] _ in self?.loaderChanged() }
-        let room = unsafe Unmanaged.passRetained(Room(self)).toOpaque()
+        let room = unsafe Unmanaged.passRetained(WeakBox(self)).toOpaque()
         unsafe inflight_paintable_on_room(
             canvas,
             { data in
-                let room = unsafe Unmanaged<Room>.fromOpaque(data).takeUnretainedValue()
+                let room = unsafe Unmanaged<WeakBox>.fromOpaque(data).takeUnretainedValue()
                 MainActor.assumeIsolated { room.image?.placeChanged() }
-            }, room, { unsafe Unmanaged<Room>.fromOpaque($0).release() })
+            }, room, { unsafe Unmanaged<WeakBox>.fromOpaque($0).release() })
     }
 
-    @MainActor private final class Room {
+    @MainActor private final class WeakBox {
         weak var image: RemoteImage?
         init(_ image: RemoteImage) {
             self.image = image
@@ -75,7 +75,7 @@ public final class RemoteImage {
     }
 
     isolated deinit {
-        motion?.stop()
+        player?.stop()
         unsafe g_object_unref(UnsafeMutableRawPointer(canvas))
     }
 
@@ -185,8 +185,8 @@ public final class RemoteImage {
 
     private func clear() {
         perform(machine.unbound())
-        motion?.stop()
-        motion = nil
+        player?.stop()
+        player = nil
         loader.request = nil
         (bound, asked) = (nil, nil)
     }
@@ -198,7 +198,7 @@ public final class RemoteImage {
             request.priority = priority
             loader.request = request
         }
-        if actions.looks { lookSoon() }
+        if actions.looks { scheduleCheck() }
         if let number = actions.waitsToSpin { waitToSpin(number) }
         if let spins = actions.spins { drawing.spins = spins }
         if actions.spins != nil { drawActivity() }

@@ -7,8 +7,8 @@ import InflightGTK
 final class GalleryWindow {
     private let window: UnsafeMutablePointer<GtkWidget>
     private let stack: OpaquePointer
-    private let grid: PictureGrid
-    private let large: LargePicture
+    private let grid: ImageGrid
+    private let large: LargeImageView
     private let search: UnsafeMutablePointer<GtkWidget>
     private let overlay: EngineOverlay
     private let title: OpaquePointer
@@ -20,8 +20,8 @@ final class GalleryWindow {
     ) {
         unsafe window = unsafe gtk_application_window_new(application)
         unsafe stack = unsafe OpaquePointer(gtk_stack_new()!)
-        grid = PictureGrid(pipeline: pipeline, urls: urls, size: options.size)
-        large = LargePicture(pipeline: pipeline)
+        grid = ImageGrid(pipeline: pipeline, urls: urls, size: options.size)
+        large = LargeImageView(pipeline: pipeline)
         unsafe search = unsafe gtk_search_entry_new()
         overlay = EngineOverlay(pipeline: pipeline)
         unsafe title = unsafe OpaquePointer(gtk_label_new(nil)!)

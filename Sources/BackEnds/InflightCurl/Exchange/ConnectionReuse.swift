@@ -13,7 +13,7 @@ struct ConnectionReuse {
     private var lostAt = Int64.min
 
     /// Whether the next exchange opens a connection of its own.
-    var connectsAnew: Bool { credit < Self.perLoss }
+    var needsNewConnection: Bool { credit < Self.perLoss }
 
     mutating func didServe() {
         credit = min(Self.capacity, credit + Self.perExchange)

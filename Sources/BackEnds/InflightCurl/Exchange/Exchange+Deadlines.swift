@@ -4,7 +4,7 @@ internal import InflightCore
 extension Exchange {
     /// The limit of the request that a deadline enforces.
     enum TimeLimit {
-        case naming
+        case resolving
         case connecting
         case stall
         case total
@@ -26,8 +26,8 @@ extension Exchange {
         var other = Int64.max
         var limit = TimeLimit.connecting
         switch phase {
-        case .naming:
-            limit = .naming
+        case .resolving:
+            limit = .resolving
             other = Self.moment(startedAt, timeouts.connect)
         case .connecting:
             if connectingSince > 0 {
@@ -48,7 +48,7 @@ extension Exchange {
         let host = peer
         let limits = request.limits
         switch limit {
-        case .naming:
+        case .resolving:
             return failure(
                 .timedOut,
                 "Resolving the host name of \(connectee) timed out after \(limits.connectTimeout.text). "

@@ -19,12 +19,12 @@ extension Exchange {
         case CURLE_COULDNT_CONNECT, CURLE_PROXY, CURLE_NO_CONNECTION_AVAILABLE, CURLE_INTERFACE_FAILED:
             let remedy = connectee == host ? "Try again later." : "Check the proxy variables of the environment."
             return failure(.cannotConnect, "Cannot connect to \(connectee) (\(why)). \(remedy)")
-        case _ where !hasAnswer && why.contains("CONNECT tunnel failed"):
+        case _ where !hasResponseBytes && why.contains("CONNECT tunnel failed"):
             return failure(
                 .cannotConnect,
                 "\(connectee) refused a tunnel to \(host) (\(why)). Check the proxy's rules and your credentials.")
         case CURLE_OPERATION_TIMEDOUT:
-            return failure(forLimit: hasAnswer ? .stall : .connecting)
+            return failure(forLimit: hasResponseBytes ? .stall : .connecting)
         case CURLE_SSL_CACERT_BADFILE:
             return failure(.cannotRead, "Cannot read the CA certificates (\(why)). Specify a readable file.")
         case CURLE_SSL_CONNECT_ERROR where Self.meansLostConnection(why):
@@ -42,8 +42,8 @@ extension Exchange {
             return failure(.badResponse, "The response is malformed: invalid chunked encoding (\(why)).")
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM, CURLE_HTTP2,
             CURLE_SEND_FAIL_REWIND, CURLE_ABORTED_BY_CALLBACK, CURLE_WRITE_ERROR:
-            if !hasAnswer, isOnReusedConnection { return lost(why) }
-            return hasAnswer
+            if !hasResponseBytes, isOnReusedConnection { return lost(why) }
+            return hasResponseBytes
                 ? failure(.truncated, "The connection to \(host) was lost during the response (\(why)). Try again.")
                 : failure(.cannotConnect, "The connection to \(host) was lost before the response (\(why)). Try again.")
         case CURLE_BAD_CONTENT_ENCODING:

@@ -6,7 +6,7 @@ internal import InflightCore
 final class Exchange: Transfer, @unchecked Sendable {
     enum Phase {
         /// The exchange has not been passed to libcurl yet. Its names are being resolved.
-        case naming
+        case resolving
         /// libcurl has the exchange, and is waiting for a connection or opening one.
         case connecting
         /// The request has been sent, or is being sent, on a connection.
@@ -21,7 +21,7 @@ final class Exchange: Transfer, @unchecked Sendable {
 
     /// Retained until the exchange ends.
     var receiver: (any TransportReceiver)?
-    var phase = Phase.naming
+    var phase = Phase.resolving
     var priority: ImageRequest.Priority
     var easy: EasyHandle?
     var site: Site?
@@ -31,8 +31,8 @@ final class Exchange: Transfer, @unchecked Sendable {
     var timeouts = Timeouts.none
     var startedAt: Int64 = 0
     /// When the exchange was handed to libcurl, whose own times count from then.
-    var handedAt: Int64 = 0
-    private var hasToldTimings = false
+    var addedAt: Int64 = 0
+    private var hasDeliveredTimings = false
     /// When the exchange began to open a connection of its own; 0 if it has not.
     var connectingSince: Int64 = 0
     /// When the last byte was received or sent.
@@ -41,7 +41,7 @@ final class Exchange: Transfer, @unchecked Sendable {
     /// Whether the final head has been received.
     var hasHead = false
     /// Whether any part of a response has been received.
-    var hasAnswer = false
+    var hasResponseBytes = false
     /// The number of header lines received at the last check for activity.
     var seenLines = 0
     /// Whether a head has begun but not ended.
@@ -66,7 +66,7 @@ final class Exchange: Transfer, @unchecked Sendable {
     /// Whether the request was sent on a connection that an earlier exchange had opened.
     var isOnReusedConnection = false
     /// The number of names to resolve before the exchange can be handed to libcurl.
-    var missingNames = 0
+    var unresolvedNames = 0
 
     init(request: TransportRequest, receiver: any TransportReceiver, mailbox: Mailbox) {
         priority = request.priority
@@ -97,7 +97,7 @@ extension Exchange {
     /// All lines of a head have arrived. Returns false if the transfer must stop, for the reason in ``stop``.
     func didReceive(_ outcome: HeadParser.Outcome, at now: Int64) -> Bool {
         lastActivity = now
-        hasAnswer = true
+        hasResponseBytes = true
         isWithinHead = false
         switch outcome {
         case .interim(let head):
@@ -113,7 +113,7 @@ extension Exchange {
             return false
         case .final(let head, let framing):
             hasHead = true
-            tellTimings()
+            deliverTimings()
             return didReceive(head, framing)
         }
     }
@@ -123,7 +123,7 @@ extension Exchange {
     func noteLines(at now: Int64) {
         guard let lines = easy?.headLines, lines != seenLines else { return }
         seenLines = lines
-        hasAnswer = true
+        hasResponseBytes = true
         if !hasHead, !isWithinHead {
             isWithinHead = true
             lastActivity = now
@@ -131,7 +131,7 @@ extension Exchange {
     }
 
     func didReceiveTooMuch(inTrailers: Bool) {
-        hasAnswer = true
+        hasResponseBytes = true
         let what = inTrailers ? "The response trailer" : "The response header"
         stop = failure(
             .badResponse,
@@ -140,10 +140,10 @@ extension Exchange {
     }
 
     /// Delivers the timings once, if the request wants them. Call it while libcurl's handle is still attached.
-    func tellTimings() {
-        guard request.wantsTimings, !hasToldTimings, let easy, handedAt > 0 else { return }
-        hasToldTimings = true
-        receiver?.didReceive(easy.timings(handedAfter: handedAt - startedAt, isReused: isOnReusedConnection))
+    func deliverTimings() {
+        guard request.wantsTimings, !hasDeliveredTimings, let easy, addedAt > 0 else { return }
+        hasDeliveredTimings = true
+        receiver?.didReceive(easy.timings(addedAfter: addedAt - startedAt, isReused: isOnReusedConnection))
     }
 
     private func didReceive(_ head: ResponseHead, _ framing: HeadParser.Framing) -> Bool {
@@ -155,7 +155,7 @@ extension Exchange {
             stop = tooLarge("The announced body length is \(expected) bytes")
             return false
         }
-        return obey(receiver?.didReceive(head, expectedBytes: expected) ?? .cancel)
+        return apply(receiver?.didReceive(head, expectedBytes: expected) ?? .cancel)
     }
 
     enum Intake {
@@ -180,7 +180,7 @@ extension Exchange {
         }
         let offset = bodyBytes
         bodyBytes += Int64(bytes.count)
-        return obey(unsafe receiver?.didReceive(bytes, at: offset) ?? .cancel) ? .taken : .stop
+        return apply(unsafe receiver?.didReceive(bytes, at: offset) ?? .cancel) ? .taken : .stop
     }
 
     /// Bytes of a coded body have arrived on the wire, whether or not they decode to anything.
@@ -194,7 +194,7 @@ extension Exchange {
         return false
     }
 
-    private func obey(_ disposition: TransportDisposition) -> Bool {
+    private func apply(_ disposition: TransportDisposition) -> Bool {
         switch disposition {
         case .proceed: return true
         case .pause:

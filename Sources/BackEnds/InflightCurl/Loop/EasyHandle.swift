@@ -38,7 +38,7 @@ internal import InflightCore
         var weight = ImageRequest.Priority.normal
         var watchesProgress = false
         var hasResolveList = false
-        var connectsAnew = false
+        var needsNewConnection = false
         var usesHTTP1 = false
         var awaitsMultiplexing = false
     }
@@ -81,7 +81,7 @@ internal import InflightCore
     /// Returns the times at which the transfer reached each step.
     ///
     /// - Parameter offset: The nanoseconds before the handover to libcurl, spent on name resolution.
-    func timings(handedAfter offset: Int64, isReused: Bool) -> TransportTimings {
+    func timings(addedAfter offset: Int64, isReused: Bool) -> TransportTimings {
         func time(_ point: CURLINFO) -> Duration? {
             let microseconds = unsafe inflight_easy_time(easy, point)
             return microseconds > 0 ? .nanoseconds(offset + microseconds * 1000) : nil
@@ -194,9 +194,9 @@ internal import InflightCore
     }
 
     /// Sets whether the exchange needs a connection of its own.
-    func connectAnew(_ connects: Bool) {
-        guard applied.connectsAnew != connects else { return }
-        applied.connectsAnew = connects
+    func setNeedsNewConnection(_ connects: Bool) {
+        guard applied.needsNewConnection != connects else { return }
+        applied.needsNewConnection = connects
         set(CURLOPT_FRESH_CONNECT, connects ? 1 : 0)
     }
 

@@ -8,7 +8,7 @@ internal import InflightCore
     internal import Musl
 #endif
 
-/// The thread that drives libcurl: it waits for sockets, timers and letters, and calls receivers.
+/// The thread that drives libcurl: it waits for sockets, timers and commands, and calls receivers.
 ///
 /// Everything here is confined to that thread. libcurl calls back from inside the calls made to it, so no exclusive
 /// access to the loop's own state is held across them.
@@ -29,7 +29,7 @@ internal import InflightCore
     private var endings: [TransportEnding] = []
     /// The timeouts of the latest exchange.
     private var timeouts = Timeouts.none
-    private var book: AddressBook
+    private var siteTable: SiteTable
     private var resolver: Resolver!
 
     /// The maximum number of pooled handles, of some kilobytes each. Others are released after use.
@@ -54,7 +54,7 @@ internal import InflightCore
         self.mailbox = mailbox
         settings = mailbox.settings
         poller = Poller(epoll: mailbox.epollDescriptor, wake: mailbox.wakeDescriptor)
-        book = AddressBook(rules: mailbox.settings.proxies)
+        siteTable = SiteTable(rules: mailbox.settings.proxies)
         guard let multi = unsafe curl_multi_init() else { preconditionFailure("libcurl is out of memory") }
         unsafe self.multi = multi
         unsafe share = inflight_share_make()
@@ -95,32 +95,32 @@ internal import InflightCore
         unsafe sigfillset(&all)
         unsafe pthread_sigmask(SIG_BLOCK, &all, nil)
 
-        var letters: [Mailbox.Letter] = []
+        var commands: [Mailbox.Command] = []
         while true {
-            let ending = mailbox.take(into: &letters)
+            let ending = mailbox.take(into: &commands)
             now = clock.now().nanoseconds
-            for letter in letters { open(letter, ending) }
-            letters.removeAll(keepingCapacity: letters.capacity <= 4096)
+            for command in commands { open(command, ending) }
+            commands.removeAll(keepingCapacity: commands.capacity <= 4096)
             if ending == .now { break }
             takeAnswers()
             runTransfers()
             checkDeadlines()
-            tellEndings()
+            deliverEndings()
             if ending == .whenIdle, active.isEmpty { break }
             wait(ending)
         }
         close()
         // No more exchanges are started. Those that still arrive fail with the shutdown error.
         while !mailbox.ended() {
-            _ = mailbox.take(into: &letters)
-            for letter in letters { open(letter, .now) }
-            letters.removeAll()
+            _ = mailbox.take(into: &commands)
+            for command in commands { open(command, .now) }
+            commands.removeAll()
             endAll()
         }
     }
 
-    private func open(_ letter: Mailbox.Letter, _ ending: Mailbox.Ending) {
-        switch letter {
+    private func open(_ command: Mailbox.Command, _ ending: Mailbox.Ending) {
+        switch command {
         case .start(let exchange):
             exchange.index = active.count
             active.append(exchange)
@@ -134,14 +134,14 @@ internal import InflightCore
             // A paused stream's weight is sent when it resumes. Before its request, libcurl has no stream.
             let hasStream = exchange.phase == .connected && !exchange.holdsBytes
             exchange.easy?.setPriority(priority, flushes: hasStream && exchange.request.url.scheme == "https")
-        case .named(let host, let outcome):
-            resolver.didHear(host, outcome)
+        case .resolved(let host, let outcome):
+            resolver.didResolve(host, outcome)
         }
     }
 
     /// Runs libcurl's timers that are due, and ends finished transfers.
     private func runTransfers() {
-        // Each call may make another timer due at once. After four calls, sockets and letters are served first.
+        // Each call may make another timer due at once. After four calls, sockets and commands are served first.
         for _ in 0..<4 where transferDeadline <= now {
             transferDeadline = .max
             act(CURL_SOCKET_TIMEOUT, 0)
@@ -167,13 +167,13 @@ internal import InflightCore
         let deadline = min(transferDeadline, nextScan, resolver.deadline(after: now))
         var milliseconds: Int32 = 0
         var sleeps = false
-        if deadline > now, mailbox.fallAsleep(seen: ending) {
+        if deadline > now, mailbox.prepareToSleep(seen: ending) {
             sleeps = true
             // Rounded up, so that the loop does not wake repeatedly just before a timer is due.
             milliseconds = deadline == .max ? -1 : Int32(min((deadline - now + 999_999) / 1_000_000, 3_600_000))
         }
         let count = poller.wait(milliseconds: milliseconds)
-        if sleeps { mailbox.wokeUp() }
+        if sleeps { mailbox.didWake() }
         now = clock.now().nanoseconds
         for index in 0..<count {
             guard let event = poller.event(index) else { continue }
@@ -191,7 +191,7 @@ internal import InflightCore
             }
         }
         resolver.processTimeouts()
-        // Process these before the letters, so that new exchanges find the resolved addresses.
+        // Process these before the commands, so that new exchanges find the resolved addresses.
         takeAnswers()
     }
 
@@ -201,7 +201,7 @@ internal import InflightCore
                 exchange,
                 .failure(exchange.failure(.shutDown, "The transport was shut down. Create a new one.")))
         }
-        tellEndings()
+        deliverEndings()
     }
 
     private func close() {
@@ -288,7 +288,7 @@ internal import InflightCore
         }
         let site: Site
         do {
-            site = try book.site(for: origin)
+            site = try siteTable.site(for: origin)
         } catch {
             return finish(exchange, .failure(error.about(url: exchange.request.url.string)))
         }
@@ -296,25 +296,25 @@ internal import InflightCore
         site.active += 1
         nextScan = min(nextScan, exchange.firstDeadline)
         for endpoint in site.endpoints where endpoint.freshUntil <= now {
-            exchange.missingNames += 1
+            exchange.unresolvedNames += 1
             endpoint.waiters.append(exchange)
             endpoint.isBeingLookedUp = true
             resolver.lookUp(endpoint.host)
         }
-        if exchange.missingNames == 0 { hand(exchange, to: site) }
+        if exchange.unresolvedNames == 0 { startTransfer(exchange, to: site) }
     }
 
     /// Continues exchanges whose names were resolved.
     private func takeAnswers() {
         while case let answers = resolver.takeAnswers(), !answers.isEmpty {
             for (host, outcome) in answers {
-                for (exchange, problem) in book.didResolve(host, outcome, at: now) {
-                    guard exchange.phase == .naming, let site = exchange.site else { continue }
+                for (exchange, problem) in siteTable.didResolve(host, outcome, at: now) {
+                    guard exchange.phase == .resolving, let site = exchange.site else { continue }
                     if let problem {
                         finish(exchange, .failure(exchange.failure(forName: host, problem)))
                     } else {
-                        exchange.missingNames -= 1
-                        if exchange.missingNames == 0 { hand(exchange, to: site) }
+                        exchange.unresolvedNames -= 1
+                        if exchange.unresolvedNames == 0 { startTransfer(exchange, to: site) }
                     }
                 }
             }
@@ -322,7 +322,7 @@ internal import InflightCore
     }
 
     /// Passes the exchange to libcurl.
-    private func hand(_ exchange: Exchange, to site: Site) {
+    private func startTransfer(_ exchange: Exchange, to site: Site) {
         if let address = site.refusedBehindProxy(by: settings.addressPolicy) {
             return finish(exchange, .failure(exchange.failure(forRefused: address)))
         }
@@ -332,16 +332,16 @@ internal import InflightCore
                 .failure(exchange.failure(.cannotConnect, "libcurl is out of memory. Load fewer images at once.")))
         }
         exchange.phase = .connecting
-        exchange.handedAt = now
+        exchange.addedAt = now
         if let problem = handle.prepare(
             for: exchange, url: site.text(of: exchange.request.url), proxy: site.route.proxy)
         {
             pool.append(handle)
             return finish(exchange, .failure(problem))
         }
-        let entries = book.takeEntries(for: site)
+        let entries = siteTable.takeEntries(for: site)
         handle.install(entries)
-        handle.connectAnew(exchange.request.needsNewConnection || site.reuse.connectsAnew)
+        handle.setNeedsNewConnection(exchange.request.needsNewConnection || site.reuse.needsNewConnection)
         unsafe curl_multi_add_handle(multi, handle.easy)
         // libcurl reads the addresses when it starts a transfer. Start this one before another to the same host.
         if !entries.isEmpty { act(CURL_SOCKET_TIMEOUT, 0) }
@@ -378,9 +378,9 @@ internal import InflightCore
                 finish(exchange, .success(summary))
             }
         } else {
-            exchange.tellTimings()
+            exchange.deliverTimings()
             let error = exchange.stop ?? exchange.failure(for: code, detail: handle.errorMessage)
-            if error.code == .connectionLost { exchange.site?.reuse.didLose(startedAt: exchange.handedAt, at: now) }
+            if error.code == .connectionLost { exchange.site?.reuse.didLose(startedAt: exchange.addedAt, at: now) }
             finish(exchange, .failure(error))
         }
     }
@@ -418,7 +418,7 @@ internal import InflightCore
     }
 
     /// Delivers all endings of this turn at once.
-    private func tellEndings() {
+    private func deliverEndings() {
         while !endings.isEmpty {
             var told: [TransportEnding] = []
             swap(&told, &endings)

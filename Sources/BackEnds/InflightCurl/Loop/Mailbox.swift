@@ -8,17 +8,17 @@ internal import InflightCore
     internal import Musl
 #endif
 
-/// Passes letters from other threads to the event loop, and wakes the loop if it sleeps.
+/// Passes commands from other threads to the event loop, and wakes the loop if it sleeps.
 ///
 /// Letters that arrive while the loop is awake, or is being woken, cost one lock each and no system call.
 final class Mailbox: Sendable {
-    enum Letter: Sendable {
+    enum Command: Sendable {
         case start(Exchange)
         case cancel(Exchange)
         case resume(Exchange)
         case prioritize(Exchange, ImageRequest.Priority)
         /// The system's resolver has answered.
-        case named(String, Resolver.Outcome)
+        case resolved(String, Resolver.Outcome)
     }
 
     /// When the loop ends.
@@ -31,7 +31,7 @@ final class Mailbox: Sendable {
     }
 
     private struct State {
-        var letters: [Letter] = []
+        var commands: [Command] = []
         var ending = Ending.never
         var isRunning = false
         var isAsleep = false
@@ -70,16 +70,16 @@ final class Mailbox: Sendable {
         close(epollDescriptor)
     }
 
-    /// Posts a letter from any thread. The first exchange starts the loop.
-    func post(_ letter: Letter) {
+    /// Posts a command from any thread. The first exchange starts the loop.
+    func post(_ command: Command) {
         let action: Action = state.withLock { state in
             if state.isRunning {
-                state.letters.append(letter)
+                state.commands.append(command)
                 return Self.wakeUp(&state)
             }
             // Without a loop, there is no exchange to cancel or resume.
-            guard case .start = letter else { return .nothing }
-            state.letters.append(letter)
+            guard case .start = command else { return .nothing }
+            state.commands.append(command)
             state.isRunning = true
             let thread = WorkerThreads(count: 1, name: "inflight-curl")
             state.thread = thread
@@ -125,31 +125,31 @@ final class Mailbox: Sendable {
 
     // MARK: The loop's side
 
-    /// Takes all letters into `buffer`, and keeps the emptied buffer for the next ones.
-    func take(into buffer: inout [Letter]) -> Ending {
+    /// Takes all commands into `buffer`, and keeps the emptied buffer for the next ones.
+    func take(into buffer: inout [Command]) -> Ending {
         state.withLock { state in
-            swap(&state.letters, &buffer)
+            swap(&state.commands, &buffer)
             return state.ending
         }
     }
 
-    /// Returns whether the loop may sleep now, which it may not if letters are waiting.
-    func fallAsleep(seen ending: Ending) -> Bool {
+    /// Returns whether the loop may sleep now, which it may not if commands are waiting.
+    func prepareToSleep(seen ending: Ending) -> Bool {
         state.withLock { state in
-            guard state.letters.isEmpty, state.ending == ending else { return false }
+            guard state.commands.isEmpty, state.ending == ending else { return false }
             state.isAsleep = true
             return true
         }
     }
 
-    func wokeUp() {
+    func didWake() {
         state.withLock { $0.isAsleep = false }
     }
 
-    /// The loop has finished. Returns false if letters have arrived meanwhile and it must continue.
+    /// The loop has finished. Returns false if commands have arrived meanwhile and it must continue.
     func ended() -> Bool {
         let parting: (WorkerThreads?, [Bridge])? = state.withLock { state in
-            guard state.letters.isEmpty else { return nil }
+            guard state.commands.isEmpty else { return nil }
             state.isRunning = false
             defer {
                 state.thread = nil

@@ -95,7 +95,7 @@ struct Poller: ~Copyable {
         entries[position].generation &+= 1
     }
 
-    private mutating func tellKernel() {
+    private mutating func updateEpoll() {
         for descriptor in changed {
             let position = Int(descriptor)
             entries[position].isChanged = false
@@ -122,7 +122,7 @@ struct Poller: ~Copyable {
 
     /// Waits for events and returns their number. ``event(_:)`` returns each.
     mutating func wait(milliseconds: Int32) -> Int {
-        tellKernel()
+        updateEpoll()
         let epoll = epoll
         return unsafe events.withUnsafeMutableBufferPointer { buffer in
             guard let base = buffer.baseAddress else { return 0 }

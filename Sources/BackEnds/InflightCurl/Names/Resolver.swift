@@ -92,7 +92,7 @@ internal import InflightCore
     }
 
     /// The system's resolver has answered.
-    func didHear(_ host: String, _ outcome: Outcome) {
+    func didResolve(_ host: String, _ outcome: Outcome) {
         system?.didAnswer()
         guard pending.remove(host) != nil else { return }
         answers.append((host, outcome))

@@ -36,10 +36,10 @@ struct Route: Sendable {
         case .name(let name):
             resolvesOrigin = needsAddresses
             if needsAddresses { names.append((name, origin.port, false)) }
-        case .invalid: throw Self.noName(origin.host)
+        case .invalid: throw Self.invalidHostName(origin.host)
         }
         if origin.host.utf8.contains(where: { $0 >= 0x80 }) {
-            guard let name = HostName.encoded(origin.host) else { throw Self.noName(origin.host) }
+            guard let name = HostName.encoded(origin.host) else { throw Self.invalidHostName(origin.host) }
             replacedStart = Self.start(origin.scheme, name, origin.port)
         }
     }
@@ -49,7 +49,7 @@ struct Route: Sendable {
         case .address: break
         case .loopback: names.append((host, port, true))
         case .name(let name): names.append((name, port, false))
-        case .invalid: throw Self.noName(host)
+        case .invalid: throw Self.invalidHostName(host)
         }
     }
 
@@ -59,7 +59,7 @@ struct Route: Sendable {
         return isDefault ? "\(scheme)://\(host)" : "\(scheme)://\(host):\(port)"
     }
 
-    private static func noName(_ host: String) -> LoadError {
+    private static func invalidHostName(_ host: String) -> LoadError {
         LoadError(
             .invalidURL, stage: .fetch,
             message: "Invalid host name '\(Message.cleaned(host))'. Check the spelling.")

@@ -25,7 +25,7 @@ final class SystemResolver {
         threads.run {
             let addresses = Self.addresses(of: host)
             mailbox.post(
-                .named(
+                .resolved(
                     host,
                     addresses.isEmpty
                         ? .notFound("the name is unknown")

@@ -167,7 +167,7 @@ extension FileError {
     package static var noSpace: FileError { FileError(ENOSPC) }
 
     /// Whether the error does not concern the file itself: the operation may succeed later, or for another user.
-    var isPassing: Bool { [EMFILE, ENFILE, ENOMEM, EACCES, EPERM, EAGAIN].contains(number) }
+    var isTransient: Bool { [EMFILE, ENFILE, ENOMEM, EACCES, EPERM, EAGAIN].contains(number) }
 
     /// The system's description of the error.
     package var text: String { unsafe String(cString: strerror(number)) }

@@ -29,7 +29,7 @@ struct CacheOpener {
         } catch {
             guard error.isDamage else { throw error }
         }
-        return try lock.hold(alone: true, waitingAtMost: OpenCache.patience) { () throws(StoreFailure) in
+        return try lock.hold(alone: true, waitingAtMost: OpenCache.busyTimeout) { () throws(StoreFailure) in
             // Another process may have repaired it meanwhile.
             if let cache = try? open(tag, lock) { return Opened(cache: cache, salvaged: nil) }
             let kept = try IndexRepair(opener: self, tag: tag).run()
@@ -38,10 +38,10 @@ struct CacheOpener {
     }
 
     /// Repairs an index that was found to be damaged in use. `index` identifies the damaged file.
-    func mend(_ index: FileStatus.Identity) throws(StoreFailure) -> Opened {
+    func repairIndex(_ index: FileStatus.Identity) throws(StoreFailure) -> Opened {
         let tag = try tagOrNew()
         let lock = try lockFile()
-        return try lock.hold(alone: true, waitingAtMost: OpenCache.patience) { () throws(StoreFailure) in
+        return try lock.hold(alone: true, waitingAtMost: OpenCache.busyTimeout) { () throws(StoreFailure) in
             var kept: Int?
             if (try? fileSystem.status(paths.index))?.identity == index {
                 kept = try IndexRepair(opener: self, tag: tag).run()
@@ -66,7 +66,7 @@ struct CacheOpener {
         if !CachePaths.namesWithoutTag.isSuperset(of: try names()) { return try tagFromIndex() }
         guard createsFolder else { throw .absent(named) }
         let lock = try lockFile()
-        return try lock.hold(alone: true, waitingAtMost: OpenCache.patience) { () throws(StoreFailure) in
+        return try lock.hold(alone: true, waitingAtMost: OpenCache.busyTimeout) { () throws(StoreFailure) in
             if let tag = try tag() { return tag }
             var random = SystemRandomNumberGenerator()
             let tag = FolderTag(identity: random.next(), layout: layout.version)
@@ -143,7 +143,7 @@ struct CacheOpener {
             try makePrivate()
             database = try looked(tag)
         } else {
-            database = try lock.hold(alone: true, waitingAtMost: OpenCache.patience) { () throws(StoreFailure) in
+            database = try lock.hold(alone: true, waitingAtMost: OpenCache.busyTimeout) { () throws(StoreFailure) in
                 // Create it under another name first. A half-made index would look damaged after a kill.
                 if !(try isThere(paths.index)) { _ = try IndexRepair(opener: self, tag: tag).run() }
                 return try looked(tag)
@@ -195,7 +195,7 @@ struct CacheOpener {
     }
 
     func opened(_ path: String, _ mode: Database.Mode) throws(DatabaseError) -> Database {
-        try Database(path: path, mode: mode, fileSystem: indexFileSystem, waitingAtMost: OpenCache.patience)
+        try Database(path: path, mode: mode, fileSystem: indexFileSystem, waitingAtMost: OpenCache.busyTimeout)
     }
 
     private static func tables(in database: Database) throws(DatabaseError) -> [String] {

@@ -58,7 +58,7 @@ struct EntryRow: Hashable {
         self.sum = sum
         self.record = record.encoded()
         seal = 0
-        seal = rightSeal(identity: identity)
+        seal = expectedSeal(identity: identity)
     }
 
     static func hash(of key: StoreKey, identity: UInt64) -> Int64 {
@@ -66,7 +66,7 @@ struct EntryRow: Hashable {
     }
 
     /// Returns a checksum over everything that use does not change.
-    func rightSeal(identity: UInt64) -> UInt64 {
+    func expectedSeal(identity: UInt64) -> UInt64 {
         var sum = Checksum(seed: identity)
         for word in [id, hash, stored, file, length, Int64(bitPattern: self.sum)] { sum.add(word) }
         sum.add(record)
@@ -75,7 +75,7 @@ struct EntryRow: Hashable {
 
     /// Returns the record, or nil if the row differs from what was written.
     func checked(identity: UInt64) -> EntryRecord? {
-        guard seal == rightSeal(identity: identity), length >= 0, let record = try? EntryRecord(record),
+        guard seal == expectedSeal(identity: identity), length >= 0, let record = try? EntryRecord(record),
             Int64(record.response.bodyRange.count) == length, file == 0 || room >= length
         else { return nil }
         return record

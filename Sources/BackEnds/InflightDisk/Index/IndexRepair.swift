@@ -27,9 +27,9 @@ struct IndexRepair {
         if let old = opened() {
             try inDatabase { () throws(DatabaseError) in
                 if try salvage(old, into: made, &state) { return }
-                // Rows that are only in the log must be in the index file, where `LoosePages` searches for them.
+                // Rows that are only in the log must be in the index file, where `OrphanedPages` searches for them.
                 _ = try? old.checkpoint(.passive)
-                try salvageLoose(into: made, &state)
+                try salvageOrphanedRows(into: made, &state)
             }
         }
         // A single file, without a log that would have to be moved with it.
@@ -44,22 +44,22 @@ struct IndexRepair {
 
     /// Opens the damaged index, or returns nil if it is not recognisable as one.
     private func opened() -> Database? {
-        if let old = ours() { return old }
-        try? mendFirstPage()
-        if let old = ours() { return old }
+        if let old = openVerified() { return old }
+        try? replaceFirstPage()
+        if let old = openVerified() { return old }
         // The log may belong to another index, which SQLite cannot detect. Without it, the index is as it was before,
         // since nothing has been copied yet.
         try? fileSystem.remove(paths.log)
         try? fileSystem.remove(paths.sharedMemory)
-        return ours() ?? openedAnyway()
+        return openVerified() ?? openUnverified()
     }
 
-    private func ours() -> Database? {
-        guard let old = openedAnyway(), (try? IndexState.read(old))?.identity == tag.identity else { return nil }
+    private func openVerified() -> Database? {
+        guard let old = openUnverified(), (try? IndexState.read(old))?.identity == tag.identity else { return nil }
         return old
     }
 
-    private func openedAnyway() -> Database? {
+    private func openUnverified() -> Database? {
         let old = try? opener.opened(paths.index, .writing)
         guard let old, (try? old.number("PRAGMA application_id")) == Layout.applicationID else { return nil }
         return old
@@ -112,8 +112,8 @@ struct IndexRepair {
     }
 
     /// Recovers rows that are no longer reachable from the root.
-    private func salvageLoose(into made: Database, _ state: inout IndexState) throws(DatabaseError) {
-        guard var pages = try? LoosePages(paths.index, fileSystem) else { return }
+    private func salvageOrphanedRows(into made: Database, _ state: inout IndexState) throws(DatabaseError) {
+        guard var pages = try? OrphanedPages(paths.index, fileSystem) else { return }
         defer { pages.close() }
         var rows: [EntryRow] = []
         try pages.eachRow { (row) throws(DatabaseError) in
@@ -127,7 +127,7 @@ struct IndexRepair {
     }
 
     /// Replaces the damaged index's first page with a new index's.
-    private func mendFirstPage() throws(FileError) {
+    private func replaceFirstPage() throws(FileError) {
         let size = try fileSystem.status(paths.index).size
         guard size >= Layout.pageBytes, let pages = UInt32(exactly: size / Layout.pageBytes) else { return }
         var page = try WholeFile.read(paths.newIndex, limit: Int(Layout.pageBytes), fileSystem)
@@ -153,7 +153,7 @@ struct IndexRepair {
                 continue
             }
             var row = row
-            row.rank = record.response.isComplete ? state.age + 1 : RankRule.partial(age: state.age)
+            row.rank = record.response.isComplete ? state.age + 1 : EvictionRank.partial(age: state.age)
             row.uses = 1
             if row.isInFile {
                 guard let size = try? fileSystem.status(paths.body(row.file)).size, size >= row.length else { continue }

@@ -12,7 +12,7 @@ final class OpenCache {
     private var pageLimit: Int64?
 
     /// How long to wait for locks of other processes, in milliseconds.
-    static let patience: Int32 = 5000
+    static let busyTimeout: Int32 = 5000
 
     init(
         paths: CachePaths, fileSystem: any FileSystem, lock: FolderLock, database: Database, identity: UInt64,
@@ -32,7 +32,7 @@ final class OpenCache {
     func transaction<Result>(
         probe: ((Bool) -> Void)? = nil, _ body: (inout IndexState) throws(StoreFailure) -> Result
     ) throws(StoreFailure) -> Result {
-        try lock.hold(waitingAtMost: Self.patience) { () throws(StoreFailure) in
+        try lock.hold(waitingAtMost: Self.busyTimeout) { () throws(StoreFailure) in
             guard (try? fileSystem.status(paths.index))?.identity == index else { throw .replaced }
             try inDatabase { () throws(DatabaseError) in try database.change("BEGIN IMMEDIATE") }
             do throws(StoreFailure) {
@@ -101,7 +101,7 @@ final class OpenCache {
     /// Removes an entry. Its file still counts, and must be removed after the commit.
     ///
     /// - Returns: The file, if it has one.
-    func takeOut(_ row: EntryRow, _ state: inout IndexState) throws(StoreFailure) -> Int64? {
+    func removeEntry(_ row: EntryRow, _ state: inout IndexState) throws(StoreFailure) -> Int64? {
         try inDatabase { () throws(DatabaseError) in
             try database.change("DELETE FROM entry WHERE id = ?", .number(row.id))
             if !row.isInFile { try database.change("DELETE FROM body WHERE id = ?", .number(row.id)) }
@@ -128,7 +128,7 @@ final class OpenCache {
     /// - Returns: Whether it was truncated.
     func truncateLog(waitingAtMost milliseconds: Int32) -> Bool {
         database.wait(atMost: milliseconds)
-        defer { database.wait(atMost: Self.patience) }
+        defer { database.wait(atMost: Self.busyTimeout) }
         return (try? database.checkpoint(.truncate)) ?? false
     }
 

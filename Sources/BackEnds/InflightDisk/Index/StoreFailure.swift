@@ -10,7 +10,7 @@ enum StoreFailure: Error {
     /// The index has been removed or replaced.
     case replaced
     /// There is not enough space yet. Nothing was changed.
-    case crowded
+    case outOfSpace
 
     var isDamage: Bool {
         if case .database(let error) = self { return error.isDamage }
@@ -30,7 +30,7 @@ enum StoreFailure: Error {
             LoadError(
                 .cannotRead, stage: .store,
                 message: "The cache \(folder) was removed or replaced while in use. It will be reopened.")
-        case .crowded:
+        case .outOfSpace:
             LoadError(
                 .cannotWrite, stage: .store,
                 message: "The cache \(folder) is full: nothing more can be evicted. Raise its limit.")

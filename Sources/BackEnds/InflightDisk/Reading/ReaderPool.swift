@@ -51,7 +51,7 @@ final class ReaderPool: Sendable {
             if connection.index == index { return connection }
         }
         let database = try Database(
-            path: index.paths.index, mode: .reading, fileSystem: indexFileSystem, waitingAtMost: OpenCache.patience)
+            path: index.paths.index, mode: .reading, fileSystem: indexFileSystem, waitingAtMost: OpenCache.busyTimeout)
         try database.run("PRAGMA cache_size = -1000")
         database.copiesLogWhenClosed()
         return Connection(database: database, index: index)

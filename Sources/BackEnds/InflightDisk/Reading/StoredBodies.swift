@@ -21,7 +21,7 @@ enum StoredBodies {
     }
 
     /// Like `read`, for a row of this snapshot. Throws if the body is missing, since the path to it is damaged.
-    static func readBeside(
+    static func readInSnapshot(
         _ row: EntryRow, identity: UInt64, in database: Database
     ) throws(DatabaseError) -> Bytes? {
         if let body = try read(row, identity: identity, in: database) { return body }

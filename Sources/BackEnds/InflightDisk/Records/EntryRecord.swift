@@ -33,7 +33,7 @@ struct EntryRecord: Hashable {
         writer.number(stored.milliseconds)
         writer.text(response.method)
         writer.text(response.url)
-        Self.write(response.selectingFields, to: &writer)
+        Self.write(response.varyFields, to: &writer)
         writer.number(UInt64(UInt16(clamping: response.head.status)))
         writer.text(response.head.version.rawValue)
         Self.write(response.head.fields, to: &writer)
@@ -62,8 +62,8 @@ struct EntryRecord: Hashable {
     static func size(key: StoreKey, _ response: StoredResponse) -> Int? {
         let size =
             key.text.utf8.count + response.method.utf8.count + response.url.utf8.count
-            + response.selectingFields.wireSize + response.head.fields.wireSize + 128
-            + 8 * (response.selectingFields.count + response.head.fields.count)
+            + response.varyFields.wireSize + response.head.fields.wireSize + 128
+            + 8 * (response.varyFields.count + response.head.fields.count)
         return canHold(response) && size <= limit ? size : nil
     }
 
@@ -75,7 +75,7 @@ struct EntryRecord: Hashable {
         stored = WallTime(milliseconds: try reader.signedNumber())
         let method = try reader.text()
         let url = try reader.text()
-        let selectingFields = try Self.fields(&reader)
+        let varyFields = try Self.fields(&reader)
         let status = try reader.number()
         guard let version = ResponseHead.Version(rawValue: try reader.text()), status <= UInt64(UInt16.max) else {
             throw ByteReader.Malformed()
@@ -87,7 +87,7 @@ struct EntryRecord: Hashable {
         let total = try reader.number()
         guard total <= UInt64(Int64.max), reader.isAtEnd else { throw ByteReader.Malformed() }
         response = StoredResponse(
-            method: method, url: url, selectingFields: selectingFields,
+            method: method, url: url, varyFields: varyFields,
             head: ResponseHead(status: Int(status), version: version, fields: fields), requestTime: requestTime,
             responseTime: responseTime, bodyRange: range, totalLength: total == 0 ? nil : Int64(total - 1))
         guard Self.canHold(response) else { throw ByteReader.Malformed() }

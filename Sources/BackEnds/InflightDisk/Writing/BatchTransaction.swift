@@ -12,7 +12,7 @@ final class BatchTransaction {
     private var outcomes: [WriteOperation.Outcome?]
     /// The planned changes by operation index, for operations with a file or a growing body.
     private var plans: [Int: Plan] = [:]
-    private var need = RoomMaker.Need()
+    private var need = Evictor.Need()
     /// Whether a file could not be written.
     private(set) var hadTrouble = false
 
@@ -30,7 +30,7 @@ final class BatchTransaction {
         var hasFile: Bool { if case .grow = self { false } else { true } }
     }
 
-    init(writer: Writer, cache: OpenCache, batch: Mailbox.Batch) {
+    init(writer: Writer, cache: OpenCache, batch: WriteQueue.Batch) {
         self.writer = writer
         self.cache = cache
         operations = batch.operations
@@ -43,7 +43,7 @@ final class BatchTransaction {
 
     func run() throws(StoreFailure) -> [WriteOperation.Outcome] {
         for index in operations.indices { try plan(index) }
-        let room = RoomMaker(writer: writer, cache: cache, spared: spared)
+        let room = Evictor(writer: writer, cache: cache, pinned: pinned)
         var failedFiles: [Int64] = []
         var files: [Int64]?
         if plans.values.allSatisfy({ !$0.hasFile }) {
@@ -51,11 +51,11 @@ final class BatchTransaction {
             do throws(StoreFailure) {
                 files = try commit(onlyIn: room)
             } catch {
-                guard case .crowded = error else { throw error }
+                guard case .outOfSpace = error else { throw error }
             }
         }
         if files == nil {
-            if try !room.makeRoom(for: need) {
+            if try !room.freeSpace(for: need) {
                 // In a batch of several operations, some may still fit on their own.
                 if operations.count > 1 { throw .database(.full) }
                 return outcomes.map { $0 ?? .failed }
@@ -68,7 +68,7 @@ final class BatchTransaction {
         return outcomes.map { $0 ?? .failed }
     }
 
-    private var spared: Set<Int64> {
+    private var pinned: Set<Int64> {
         var ids: Set<Int64> = []
         for operation in operations {
             switch operation.work {
@@ -91,13 +91,13 @@ final class BatchTransaction {
                 outcomes[index] = .failed
                 return
             }
-            need.pages += RoomMaker.Need.pages(for: size)
+            need.pages += Evictor.Need.pages(for: size)
             if body.count > configuration.inlineLimit {
                 let file = newFile(room: Int64(body.count))
                 plans[index] = .file(file, sum: 0)
                 need.files.append(file)
             } else {
-                need.pages += RoomMaker.Need.pages(for: body.count)
+                need.pages += Evictor.Need.pages(for: body.count)
             }
         case .extend(let id, let bytes, let offset):
             if let plan = try planned(id, bytes, offset) {
@@ -106,7 +106,7 @@ final class BatchTransaction {
                 outcomes[index] = .failed
             }
         case .update(_, let response):
-            need.pages += RoomMaker.Need.pages(for: EntryRecord.size(key: StoreKey(""), response) ?? 0)
+            need.pages += Evictor.Need.pages(for: EntryRecord.size(key: StoreKey(""), response) ?? 0)
         default: break
         }
     }
@@ -126,7 +126,7 @@ final class BatchTransaction {
             record.response.totalLength.map({ offset + Int64(bytes.count) <= $0 }) ?? true
         else { return nil }
         let length = row.length + Int64(bytes.count)
-        need.pages += RoomMaker.Need.pages(for: row.record.count + 16)
+        need.pages += Evictor.Need.pages(for: row.record.count + 16)
         if row.isInFile {
             guard let sum = try sumSoFar(row) else { return nil }
             if length > row.room {
@@ -140,7 +140,7 @@ final class BatchTransaction {
         }
         guard let body else { return nil }
         if length <= Int64(configuration.inlineLimit) {
-            need.pages += RoomMaker.Need.pages(for: Int(length))
+            need.pages += Evictor.Need.pages(for: Int(length))
             return .grow(from: row, body: Bytes(body.array + bytes.array))
         }
         let file = newFile(room: length)
@@ -193,14 +193,14 @@ final class BatchTransaction {
 
     // MARK: The transaction
 
-    /// - Parameter room: If given and there is not enough space, nothing changes and the failure is `crowded`.
+    /// - Parameter room: If given and there is not enough space, nothing changes and the failure is `outOfSpace`.
     /// - Returns: The files that no row names any longer.
-    private func commit(onlyIn room: RoomMaker? = nil) throws(StoreFailure) -> [Int64] {
+    private func commit(onlyIn room: Evictor? = nil) throws(StoreFailure) -> [Int64] {
         let before = outcomes
         do {
             return try writer.transaction(cache) { (state) throws(StoreFailure) in
                 let usage = try cache.usage()
-                if let room, !room.hasRoom(need, usage, state) { throw StoreFailure.crowded }
+                if let room, !room.hasRoom(need, usage, state) { throw StoreFailure.outOfSpace }
                 try cache.limitPages(max(usage.pages, (configuration.dataLimit - state.fileBytes) / Layout.pageBytes))
                 var files: [Int64] = []
                 for (index, operation) in operations.enumerated() where outcomes[index] == nil {
@@ -241,17 +241,17 @@ final class BatchTransaction {
         case .quarantine(let id, let seal, _, _):
             let row = try inDatabase { () throws(DatabaseError) in try EntryRow.find(id.rawValue, in: cache.database) }
             guard let row, row.seal == seal else { return .failed }
-            if let file = try cache.takeOut(row, &state) { files.append(file) }
+            if let file = try cache.removeEntry(row, &state) { files.append(file) }
             return .done
         case .compact: return try compact()
-        case .open, .mend, .sweep: return .done
+        case .open, .repairIndex, .sweep: return .done
         }
     }
 
     private func compact() throws(StoreFailure) -> WriteOperation.Outcome {
         guard try cache.usage().freePages > 0 else { return .failed }
         try inDatabase { () throws(DatabaseError) in
-            try cache.database.run("PRAGMA incremental_vacuum(\(configuration.mostCutPages))")
+            try cache.database.run("PRAGMA incremental_vacuum(\(configuration.maximumCutPages))")
         }
         return .done
     }
@@ -260,7 +260,7 @@ final class BatchTransaction {
         let row = try inDatabase { () throws(DatabaseError) in try EntryRow.find(id, in: cache.database) }
         guard let row else { return }
         writer.sums.forget(id)
-        if let file = try cache.takeOut(row, &state) { files.append(file) }
+        if let file = try cache.removeEntry(row, &state) { files.append(file) }
     }
 
     private func removeAll(
@@ -273,7 +273,7 @@ final class BatchTransaction {
             // Keep entries of another key with the same hash. Remove unreadable rows, since their key is unknown.
             let ours = rows.filter { $0.checked(identity: cache.identity).map { $0.key == key } ?? true }
             if ours.isEmpty { return .done }
-            for row in ours { if let file = try cache.takeOut(row, &state) { files.append(file) } }
+            for row in ours { if let file = try cache.removeEntry(row, &state) { files.append(file) } }
         }
     }
 
@@ -298,7 +298,8 @@ final class BatchTransaction {
         }
         for old in replaced { try remove(old.rawValue, &state, &files) }
         let row = EntryRow(
-            id: id, rank: RankRule.of(isComplete: response.isComplete, age: state.age, uses: 1), room: room, file: file,
+            id: id, rank: EvictionRank.of(isComplete: response.isComplete, age: state.age, uses: 1), room: room,
+            file: file,
             length: Int64(body.count), sum: sum, record: record, identity: cache.identity)
         try inDatabase { () throws(DatabaseError) in try row.insert(cache.database) }
         state.next += 1
@@ -389,7 +390,7 @@ final class BatchTransaction {
         var room = row.isInFile ? max(row.room, row.length) : row.room
         if was != isComplete {
             state.partial = max(0, state.partial + (isComplete ? -1 : 1))
-            rank = RankRule.of(isComplete: isComplete, age: state.age, uses: row.uses)
+            rank = EvictionRank.of(isComplete: isComplete, age: state.age, uses: row.uses)
             if isComplete {
                 writer.sums.forget(row.id)
                 // The body no longer grows, so the space reserved for its growth is released.
@@ -411,7 +412,7 @@ final class BatchTransaction {
                     """
                     UPDATE entry SET uses = min(uses + ?1, ?2), rank = ?3 + min(uses + ?1, ?2)
                     WHERE id = ?4 AND rank >= 0 AND (uses < ?2 OR rank < ?3 + ?2)
-                    """, .number(count), .number(RankRule.mostUses), .number(state.age), .number(id))
+                    """, .number(count), .number(EvictionRank.maximumUses), .number(state.age), .number(id))
             }
         }
     }

@@ -17,7 +17,7 @@ struct WriteOperation: Sendable {
         /// Removes some leftovers of killed processes. Fails if there are none. Runs in a batch of its own.
         case sweep
         /// Repairs that index, which was found to be damaged.
-        case mend(FileStatus.Identity)
+        case repairIndex(FileStatus.Identity)
     }
 
     enum Outcome: Sendable {
@@ -31,9 +31,9 @@ struct WriteOperation: Sendable {
     var completion: @Sendable (Outcome) -> Void
 
     /// Whether the operation needs a batch of its own. A repair reopens everything; a sweep runs its own transactions.
-    var isAlone: Bool {
+    var needsOwnBatch: Bool {
         switch work {
-        case .mend, .sweep: true
+        case .repairIndex, .sweep: true
         default: false
         }
     }

@@ -9,26 +9,26 @@ final class Writer: @unchecked Sendable {
     private(set) var paths: CachePaths
     /// The index that readers may open. Set when the folder is opened, and nil while it is unusable.
     private let opened: Guarded<OpenIndex?>
-    private let whyNot = Guarded<LoadError?>(nil)
+    private let lastFailure = Guarded<LoadError?>(nil)
     /// The number of entries kept by a repair that no verification has reported yet.
     private let repair = Guarded<Int?>(nil)
 
     private(set) var cache: OpenCache?
-    private var nextTry = MonotonicTime.zero
+    private var nextAttempt = MonotonicTime.zero
     private var isKnownUnavailable = false
     /// The body bytes of the largest batch that could not be written since the folder became unavailable.
     private var refusedBytes = 0
     /// Removed files whose space is still counted. The next transaction releases it.
-    private var settled: [Int64] = []
+    private var removedFiles: [Int64] = []
     /// Files that no row names any longer and that could not be removed yet.
-    private var doomed: [Int64] = []
+    private var unremovedFiles: [Int64] = []
     /// Whether the leftovers of stores that are no longer open have been removed.
     private var hasSwept = false
     /// How long to wait for readers of the log, in milliseconds; 0 after a timeout until a truncation succeeds.
-    private var logPatience = Writer.longLogPatience
-    private static let longLogPatience: Int32 = 250
+    private var logTimeout = Writer.longLogTimeout
+    private static let longLogTimeout: Int32 = 250
     /// Checksums of growing bodies, so that their existing bytes need not be read again.
-    var sums = GrowingSums()
+    var sums = RunningChecksums()
 
     init(_ configuration: DiskStore.Configuration, opened: Guarded<OpenIndex?>) {
         self.configuration = configuration
@@ -39,7 +39,7 @@ final class Writer: @unchecked Sendable {
     var bodies: BodyFiles { configuration.bodies(in: paths) }
 
     /// The reason why the last attempt to use the folder failed, if it did. Any thread.
-    var unavailability: LoadError? { whyNot.withLock { $0 } }
+    var unavailability: LoadError? { lastFailure.withLock { $0 } }
 
     /// Returns the number of entries that the last repair kept, once. Any thread.
     func takeRepair() -> Int? {
@@ -72,16 +72,16 @@ final class Writer: @unchecked Sendable {
     private func openIfNeeded(looks: Bool = true) {
         if let cache, !looks || (try? configuration.fileSystem.status(paths.index))?.identity == cache.index { return }
         let now = configuration.clock.now()
-        if cache == nil, isKnownUnavailable, now < nextTry { return }
+        if cache == nil, isKnownUnavailable, now < nextAttempt { return }
         close()
         adopt { () throws(StoreFailure) in try opener().open() }
     }
 
-    private func mend(_ damaged: FileStatus.Identity) {
+    private func repairIndex(_ damaged: FileStatus.Identity) {
         // An index reported again after its repair is no longer the open one.
         guard cache?.index == damaged else { return openIfNeeded() }
         close()
-        adopt { () throws(StoreFailure) in try opener().mend(damaged) }
+        adopt { () throws(StoreFailure) in try opener().repairIndex(damaged) }
     }
 
     private func adopt(_ open: () throws(StoreFailure) -> CacheOpener.Opened) {
@@ -104,14 +104,14 @@ final class Writer: @unchecked Sendable {
     private func fail(_ failure: StoreFailure) {
         close()
         note(failure)
-        nextTry = configuration.clock.now() + .seconds(1)
+        nextAttempt = configuration.clock.now() + .seconds(1)
     }
 
     func close() {
         opened.withLock { $0 = nil }
         cache = nil
-        (settled, doomed) = ([], [])
-        sums = GrowingSums()
+        (removedFiles, unremovedFiles) = ([], [])
+        sums = RunningChecksums()
     }
 
     // MARK: Failures
@@ -125,7 +125,7 @@ final class Writer: @unchecked Sendable {
         if !isKnownUnavailable { configuration.onEvent?(.unavailable(error)) }
         isKnownUnavailable = true
         refusedBytes = max(refusedBytes, bytes)
-        whyNot.withLock { $0 = error }
+        lastFailure.withLock { $0 = error }
     }
 
     /// A short body may still fit on a full disk. If that were a recovery, each long body would be reported again.
@@ -133,22 +133,22 @@ final class Writer: @unchecked Sendable {
         guard isKnownUnavailable, bytes >= refusedBytes else { return }
         isKnownUnavailable = false
         refusedBytes = 0
-        whyNot.withLock { $0 = nil }
+        lastFailure.withLock { $0 = nil }
         configuration.onEvent?(.recovered)
     }
 
     // MARK: Batches
 
     /// Runs a batch, then calls each operation's completion.
-    func run(_ batch: Mailbox.Batch) {
-        if case .mend(let index)? = batch.operations.first?.work { mend(index) }
+    func run(_ batch: WriteQueue.Batch) {
+        if case .repairIndex(let index)? = batch.operations.first?.work { repairIndex(index) }
         openIfNeeded(looks: !batch.changesIndex)
         let outcomes = outcomes(of: batch)
         for (operation, outcome) in zip(batch.operations, outcomes) { operation.completion(outcome) }
-        settleIfMany()
+        releaseRemovedFilesIfMany()
     }
 
-    private func outcomes(of batch: Mailbox.Batch) -> [WriteOperation.Outcome] {
+    private func outcomes(of batch: WriteQueue.Batch) -> [WriteOperation.Outcome] {
         let failed = [WriteOperation.Outcome](repeating: .failed, count: batch.operations.count)
         guard let cache else { return failed }
         do {
@@ -156,13 +156,13 @@ final class Writer: @unchecked Sendable {
         } catch {
             if case .replaced = error { return again(batch) }
             if error.isDamage {
-                mend(cache.index)
+                repairIndex(cache.index)
                 return again(batch)
             }
             if error.isLogFull, truncateLog(cache), let done = try? attempt(batch, in: cache) { return done }
             if batch.operations.count > 1 {
                 // One operation that fails, for example for lack of space, must not fail the others.
-                return batch.operations.flatMap { outcomes(of: Mailbox.Batch(operations: [$0])) }
+                return batch.operations.flatMap { outcomes(of: WriteQueue.Batch(operations: [$0])) }
             }
             if !error.isBusy, !error.isLogFull { note(error, bytes: batch.operations.reduce(0) { $0 + $1.bytes }) }
             return failed
@@ -170,7 +170,7 @@ final class Writer: @unchecked Sendable {
     }
 
     /// Runs the batch once more, after reopening the index.
-    private func again(_ batch: Mailbox.Batch) -> [WriteOperation.Outcome] {
+    private func again(_ batch: WriteQueue.Batch) -> [WriteOperation.Outcome] {
         openIfNeeded()
         guard let cache, let outcomes = try? attempt(batch, in: cache) else {
             return [WriteOperation.Outcome](repeating: .failed, count: batch.operations.count)
@@ -179,7 +179,7 @@ final class Writer: @unchecked Sendable {
     }
 
     private func attempt(
-        _ batch: Mailbox.Batch, in cache: OpenCache
+        _ batch: WriteQueue.Batch, in cache: OpenCache
     ) throws(StoreFailure) -> [WriteOperation.Outcome] {
         guard batch.changesIndex else {
             return batch.operations.map { _ in .done }
@@ -193,7 +193,7 @@ final class Writer: @unchecked Sendable {
         if !keepsLogShort(cache), batch.operations.contains(where: \.isStoring) {
             // The rest of the log is reserved for operations that remove entries or mark them stale.
             return batch.operations.flatMap { operation -> [WriteOperation.Outcome] in
-                operation.isStoring ? [.failed] : self.outcomes(of: Mailbox.Batch(operations: [operation]))
+                operation.isStoring ? [.failed] : self.outcomes(of: WriteQueue.Batch(operations: [operation]))
             }
         }
         let transaction = BatchTransaction(writer: self, cache: cache, batch: batch)
@@ -220,8 +220,8 @@ final class Writer: @unchecked Sendable {
 
     /// Truncates the log, unless a reader still uses it.
     private func truncateLog(_ cache: OpenCache) -> Bool {
-        let isDone = cache.truncateLog(waitingAtMost: logPatience)
-        logPatience = isDone ? Self.longLogPatience : 0
+        let isDone = cache.truncateLog(waitingAtMost: logTimeout)
+        logTimeout = isDone ? Self.longLogTimeout : 0
         return isDone
     }
 
@@ -230,13 +230,13 @@ final class Writer: @unchecked Sendable {
     /// Removes files that no row names any longer. That change must be committed.
     func remove(_ files: [Int64]) {
         for file in files {
-            if bodies.remove(file) { settled.append(file) } else { doomed.append(file) }
+            if bodies.remove(file) { removedFiles.append(file) } else { unremovedFiles.append(file) }
         }
     }
 
-    private func removeDoomed() {
-        let files = doomed.prefix(16)
-        doomed.removeFirst(files.count)
+    private func retryRemovals() {
+        let files = unremovedFiles.prefix(16)
+        unremovedFiles.removeFirst(files.count)
         remove(Array(files))
     }
 
@@ -244,22 +244,22 @@ final class Writer: @unchecked Sendable {
     func transaction<Result>(
         _ cache: OpenCache, _ body: (inout IndexState) throws(StoreFailure) -> Result
     ) throws(StoreFailure) -> Result {
-        let gone = settled
+        let gone = removedFiles
         let result = try cache.transaction(probe: configuration.commitProbe) { (state) throws(StoreFailure) in
             for file in gone { try cache.forget(file, &state) }
             return try body(&state)
         }
-        settled.removeFirst(gone.count)
+        removedFiles.removeFirst(gone.count)
         return result
     }
 
-    private func settleIfMany() {
-        if !doomed.isEmpty { removeDoomed() }
-        if settled.count >= 64 { settle() }
+    private func releaseRemovedFilesIfMany() {
+        if !unremovedFiles.isEmpty { retryRemovals() }
+        if removedFiles.count >= 64 { releaseRemovedFiles() }
     }
 
-    private func settle() {
-        guard !settled.isEmpty, let cache else { return }
+    private func releaseRemovedFiles() {
+        guard !removedFiles.isEmpty, let cache else { return }
         _ = try? transaction(cache) { (_) throws(StoreFailure) in }
     }
 
@@ -278,17 +278,17 @@ final class Writer: @unchecked Sendable {
             return files
         }
         guard let left, !left.isEmpty else {
-            if cache.lock.isOnlyOne { giveBackRoom(cache) }
+            if cache.lock.isOnlyOne { releaseUnusedSpace(cache) }
             return true
         }
         remove(left)
-        settle()
+        releaseRemovedFiles()
         return false
     }
 
     /// Releases the space that was reserved for bodies whose writer was killed before it used all of it. Only done
     /// while no other store is open, since that store might be extending such a body.
-    private func giveBackRoom(_ cache: OpenCache) {
+    private func releaseUnusedSpace(_ cache: OpenCache) {
         _ = try? transaction(cache) { (state) throws(StoreFailure) in
             var rows: [EntryRow] = []
             try inDatabase { () throws(DatabaseError) in
@@ -315,8 +315,8 @@ final class Writer: @unchecked Sendable {
     /// Does the remaining work before the store closes.
     func finish() {
         if let cache {
-            removeDoomed()
-            settle()
+            retryRemovals()
+            releaseRemovedFiles()
             _ = try? cache.database.checkpoint(.passive)
         }
         close()
@@ -340,14 +340,14 @@ extension DiskStore.Configuration {
     }
 }
 
-extension Mailbox.Batch {
+extension WriteQueue.Batch {
     fileprivate var changesIndex: Bool { !touches.isEmpty || operations.contains(where: \.changesIndex) }
 }
 
 extension WriteOperation {
     fileprivate var changesIndex: Bool {
         switch work {
-        case .open, .mend: false
+        case .open, .repairIndex: false
         default: true
         }
     }
@@ -369,7 +369,7 @@ struct OpenIndex: Sendable, Hashable {
 }
 
 /// The checksums of growing bodies, by entry. The capacity covers the downloads likely to be in flight at once.
-struct GrowingSums {
+struct RunningChecksums {
     private var sums: [Int64: (length: Int64, sum: Checksum)] = [:]
 
     func sum(_ id: Int64, length: Int64) -> Checksum? {

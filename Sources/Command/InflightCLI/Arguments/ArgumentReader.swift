@@ -88,7 +88,7 @@ struct ArgumentReader {
 extension String {
     /// The text in quotation marks, safe for a terminal, without user name and password, at most 60 characters long.
     var quoted: String {
-        let shown = TerminalText.safe(ShownCommand.withoutUser(self))
+        let shown = TerminalText.safe(RedactedText.withoutUser(self))
         return shown.count > 60 ? "\"\(shown.prefix(57))…\"" : "\"\(shown)\""
     }
 }

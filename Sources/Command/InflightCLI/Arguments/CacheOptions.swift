@@ -10,7 +10,7 @@ struct CacheOptions: Equatable, Sendable {
     var policy = ImageRequest.CachePolicy.obey
     var servesStaleOnDisconnect = false
 
-    func settle() throws(UsageError) {
+    func validate() throws(UsageError) {
         guard isOff else { return }
         if folder != nil { throw UsageError("--cache and --no-cache cannot be combined.") }
         if servesStaleOnDisconnect {

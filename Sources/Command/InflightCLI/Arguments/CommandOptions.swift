@@ -13,7 +13,7 @@ protocol CommandOptions: Equatable, Sendable {
     mutating func take(argument: String) throws(UsageError)
 
     /// Derives values from all options together, and rejects contradictions.
-    mutating func settle(standardOutputIsTerminal: Bool) throws(UsageError)
+    mutating func validate(standardOutputIsTerminal: Bool) throws(UsageError)
 }
 
 extension CommandOptions {
@@ -39,7 +39,7 @@ extension CommandOptions {
                     try option.set(&options, try reader.value(of: option, attached: attached))
                 }
             }
-            try options.settle(standardOutputIsTerminal: standardOutputIsTerminal)
+            try options.validate(standardOutputIsTerminal: standardOutputIsTerminal)
             return options.command
         } catch let error as UsageError {
             throw UsageError(error.message, command: name)

@@ -5,11 +5,11 @@ struct GetOptions: CommandOptions {
     /// The treatment of a response body.
     enum Treatment: Equatable, Sendable {
         /// Store the body unchanged after its structure was validated; if `verified`, also decode it.
-        case asItCame(verified: Bool)
+        case unchanged(verified: Bool)
         /// Store the body unchanged and unchecked.
         case anything
         /// Decode the image, resize it and encode it again.
-        case remade
+        case reencoded
     }
 
     /// Values whose meaning depends on other options.
@@ -32,7 +32,7 @@ struct GetOptions: CommandOptions {
     var output: String?
     var given = Given()
     /// The treatment, derived from the given options.
-    private(set) var treatment = Treatment.asItCame(verified: false)
+    private(set) var treatment = Treatment.unchanged(verified: false)
     /// The resize step, derived from the given options.
     private(set) var resize: Resize?
     /// The index of the page to decode, from 0; if `nil`, the first one.
@@ -84,17 +84,17 @@ struct GetOptions: CommandOptions {
         urls.append(argument)
     }
 
-    mutating func settle(standardOutputIsTerminal: Bool) throws(UsageError) {
-        try network.settle()
-        try cache.settle()
-        resize = try settledResize()
-        treatment = try settledTreatment()
+    mutating func validate(standardOutputIsTerminal: Bool) throws(UsageError) {
+        try network.validate()
+        try cache.validate()
+        resize = try resolvedResize()
+        treatment = try resolvedTreatment()
         try checkEncoding()
         try checkUse()
         try checkOutput(standardOutputIsTerminal: standardOutputIsTerminal)
     }
 
-    private func settledResize() throws(UsageError) -> Resize? {
+    private func resolvedResize() throws(UsageError) -> Resize? {
         if given.gravity != nil, given.fit != .cover {
             throw UsageError("--crop requires --fit cover and --size.")
         }
@@ -127,16 +127,16 @@ struct GetOptions: CommandOptions {
     }
 
     /// Derives the treatment from the given options.
-    private func settledTreatment() throws(UsageError) -> Treatment {
+    private func resolvedTreatment() throws(UsageError) -> Treatment {
         if given.any {
             if let other = reencodingOption ?? (given.raw ? "--raw" : given.verify ? "--verify" : nil) {
                 throw UsageError("--any and \(other) cannot be combined: --any stores bodies unchecked.")
             }
             return .anything
         }
-        guard let option = reencodingOption else { return .asItCame(verified: given.verify) }
+        guard let option = reencodingOption else { return .unchanged(verified: given.verify) }
         if given.raw { throw UsageError("--raw and \(option) cannot be combined: --raw stores images unchanged.") }
-        return .remade
+        return .reencoded
     }
 
     private func checkEncoding() throws(UsageError) {
@@ -161,7 +161,7 @@ struct GetOptions: CommandOptions {
                 throw UsageError("--checksum and \(option) cannot be combined: \(option) re-encodes the image.")
             }
         }
-        if allowsPartialImage, treatment != .remade {
+        if allowsPartialImage, treatment != .reencoded {
             throw UsageError(
                 "--incomplete requires an option that re-encodes the image, such as --format, --size or --process.")
         }

@@ -19,8 +19,8 @@ struct InfoOptions: CommandOptions {
         places.append(argument)
     }
 
-    func settle(standardOutputIsTerminal: Bool) throws(UsageError) {
-        try network.settle()
+    func validate(standardOutputIsTerminal: Bool) throws(UsageError) {
+        try network.validate()
         if wantsFormats {
             guard places.isEmpty, !wantsPlaceholder, !wantsMetadata, page == nil else {
                 throw UsageError("--formats cannot be combined with URLs, files, --placeholder, --exif or --page.")

@@ -32,7 +32,7 @@ struct NetworkOptions: Equatable, Sendable {
     var isQuiet = false
     var isVerbose = false
 
-    func settle() throws(UsageError) {
+    func validate() throws(UsageError) {
         if isQuiet && isVerbose { throw UsageError("--quiet and --verbose cannot be combined.") }
         if decoding == .inProcess && !requiredProtections.isEmpty {
             throw UsageError("--require-protection and --decode in-process cannot be combined.")

@@ -61,7 +61,7 @@ struct CacheCommand: Sendable {
     }
 
     private func list() async throws {
-        let columns = StandardStream.output.toldColumns
+        let columns = StandardStream.output.maximumLineWidth
         let now = Self.now
         var last: StoredEntry.ID?
         while true {

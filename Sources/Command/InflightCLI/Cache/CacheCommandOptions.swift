@@ -34,7 +34,7 @@ struct CacheCommandOptions: CommandOptions {
         hasAction = true
     }
 
-    func settle(standardOutputIsTerminal: Bool) throws(UsageError) {
+    func validate(standardOutputIsTerminal: Bool) throws(UsageError) {
         if let targetOption, !hasAction || action != .clear {
             throw UsageError("\(targetOption) can only be used with clear.")
         }

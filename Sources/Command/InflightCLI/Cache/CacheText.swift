@@ -102,7 +102,7 @@ struct CacheText {
         if json { return line(exists: true) { Self.add(found, to: &$0) } }
         var lines = found.damage.map { damage in
             let reason = TerminalText.safe(damage.reason)
-            return style.red("damaged") + " " + (damage.url.map { "\(Narrator.shown($0)): " } ?? "") + reason
+            return style.red("damaged") + " " + (damage.url.map { "\(ConsoleReporter.shown($0)): " } ?? "") + reason
         }
         lines.append(
             "\(Quantity.count(found.entries, "entry", "entries")) read, \(Quantity.grouped(found.bodyBytes)) bytes intact, "
@@ -153,7 +153,7 @@ struct CacheText {
 
     // MARK: Lines
 
-    private var shownFolder: String { Narrator.shown(name: folder) }
+    private var shownFolder: String { ConsoleReporter.shown(name: folder) }
 
     private func line(exists: Bool? = nil, _ build: (inout JSONWriter) -> Void) -> [UInt8] {
         var writer = JSONWriter()

@@ -11,7 +11,7 @@ extension GetRun {
         var status =
             reporter.totals.failed > 0 ? CommandLineTool.ExitStatus.failure : CommandLineTool.ExitStatus.success
         if let failure = list?.failure {
-            narrator.warn("Reading the list stopped early: \(failure).")
+            console.warn("Reading the list stopped early: \(failure).")
             status = CommandLineTool.ExitStatus.noInput
         }
         end(status)
@@ -41,9 +41,9 @@ extension GetRun {
         hasEnded = true
         timer?.cancel()
         removeDrafts()
-        narrator.clear()
-        narrator.tellHiddenFailures()
-        tellStories()
+        console.clear()
+        console.reportHiddenFailures()
+        printLoadTexts()
         if status != CommandLineTool.ExitStatus.closedOutput {
             reporter.flush()
             summarize()
@@ -59,6 +59,6 @@ extension GetRun {
         summary.directory = try? store?.get().shownPath
         summary.isOfAnything = options.treatment == .anything
         summary.interruption = interruption
-        narrator.summarize(summary)
+        console.summarize(summary)
     }
 }

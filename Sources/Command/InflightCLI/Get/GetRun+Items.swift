@@ -16,8 +16,8 @@ extension GetRun {
     var looksUp: Bool { options.skipsExisting && store != nil }
 
     /// Applies an event and returns the next step.
-    func take(_ event: ItemMachine<ImageTask, PictureWork.Made>.Event, _ item: ListItem)
-        -> ItemMachine<ImageTask, PictureWork.Made>.Step
+    func take(_ event: ItemMachine<ImageTask, BodyProcessor.ProcessedBody>.Event, _ item: ListItem)
+        -> ItemMachine<ImageTask, BodyProcessor.ProcessedBody>.Step
     {
         let wasLoading = item.machine.isLoading
         let step = item.machine.take(event)
@@ -27,10 +27,10 @@ extension GetRun {
 
     /// Looks for the file of an earlier run. It runs on the queue, because expected numbers depend on request order.
     private func lookUp(_ item: ListItem) {
-        let candidates = work.existingParts(item.wanted).map { ($0, names.expectedNumber($0)) }
+        let candidates = work.existingParts(item.suggested).map { ($0, names.expectedNumber($0)) }
         let paths = candidates.map { $0.name(number: $1) }
         let found = work.existing(paths)
-        let expected = work.expectedParts(item.wanted)
+        let expected = work.expectedParts(item.suggested)
         let (parts, number) = found.map { candidates[$0.index] } ?? (expected, names.expectedNumber(expected))
         names.expect(parts, number: number)
         guard case .skip = take(.lookedUp(isFound: found != nil), item), let found else { return load(item) }
@@ -38,7 +38,7 @@ extension GetRun {
         decide(names.ended(item.id, stem: stem(of: item), .existing(name)))
         var report = Report(outcome: .skipped, file: try? store?.get().path(of: name))
         report.picture = found.picture
-        narrator.tell(item.text, "skipped: \(report.file ?? name) already exists")
+        console.tell(item.text, "skipped: \(report.file ?? name) already exists")
         finish(item, report)
         show(found.subject, of: item)
     }
@@ -47,24 +47,24 @@ extension GetRun {
         let request = requests.request(item.text, item.url)
         item.startedAt = clock.now()
         if item.url.origin == nil { localLoads += 1 }
-        narrator.tell(item.text, "requested")
+        console.tell(item.text, "requested")
         var progress: (@Sendable (ImageTask, ImageTask.Progress) -> Void)?
-        if narrator.showsProgress { progress = { _, value in item.receivedBytes = value.receivedBytes } }
+        if console.showsProgress { progress = { _, value in item.receivedBytes = value.receivedBytes } }
         let preview = options.showsPreviews ? showPreview(of: item) : nil
         let work = work
         let task: ImageTask
-        if options.treatment == .remade {
+        if options.treatment == .reencoded {
             task = pipeline.load(request, on: .queue(queue), progress: progress, preview: preview) {
                 [self] _, result in
                 loaded(item, result) { image throws(LoadError) in
-                    try work.remake(image, of: item.url, wanted: item.wanted)
+                    try work.reencode(image, of: item.url, suggested: item.suggested)
                 }
             }
         } else {
             task = pipeline.loadResponse(request, on: .queue(queue), progress: progress, preview: preview) {
                 [self] _, result in
                 loaded(item, result, isSlow: work.isSlow) { response throws(LoadError) in
-                    try work.keep(response, wanted: item.wanted)
+                    try work.keep(response, suggested: item.suggested)
                 }
             }
         }
@@ -75,7 +75,7 @@ extension GetRun {
     /// The engine has finished. The body is processed here, or on a worker thread if that takes long.
     private func loaded<Loaded: Sendable>(
         _ item: ListItem, _ result: Result<Loaded, LoadError>, isSlow: (Loaded) -> Bool = { _ in true },
-        _ make: @escaping @Sendable (Loaded) throws(LoadError) -> PictureWork.Made
+        _ make: @escaping @Sendable (Loaded) throws(LoadError) -> BodyProcessor.ProcessedBody
     ) {
         switch result {
         case .failure(let error):
@@ -96,7 +96,7 @@ extension GetRun {
         pump()
     }
 
-    private func made(_ item: ListItem, _ result: Result<PictureWork.Made, LoadError>) {
+    private func made(_ item: ListItem, _ result: Result<BodyProcessor.ProcessedBody, LoadError>) {
         switch result {
         case .failure(let error) where error.code == .outputClosed || (error.code == .cancelled && isEnding):
             if case .abandon = take(.makingCancelled, item) { forget(item) }
@@ -118,7 +118,7 @@ extension GetRun {
     /// Publishes the files whose names were decided, and remembers the item if its own name is not.
     ///
     /// - Parameter item: The item whose file was just written.
-    func decide(_ decisions: [NameBook.Decision], for item: ListItem? = nil) {
+    func decide(_ decisions: [OutputNameAllocator.Decision], for item: ListItem? = nil) {
         if let item, !decisions.contains(where: { $0.id == item.id }) { unnamed[item.id] = item }
         for decision in decisions {
             let decided = decision.id == item?.id ? item : unnamed.removeValue(forKey: decision.id)
@@ -127,7 +127,7 @@ extension GetRun {
         }
     }
 
-    private func publish(_ made: PictureWork.Made, as name: String, _ item: ListItem) {
+    private func publish(_ made: BodyProcessor.ProcessedBody, as name: String, _ item: ListItem) {
         guard let draft = made.draft, case .success(let store) = store else { return }
         do throws(LoadError) {
             try store.publish(draft, as: name)
@@ -135,12 +135,12 @@ extension GetRun {
             return finish(item, .failure(error))
         }
         var report = made.report
-        if tellsDetails { report.file = store.path(of: name) }
+        if reportsDetails { report.file = store.path(of: name) }
         report.previews = item.previews
         reporter.totals.storedFiles += 1
         reporter.totals.storedBytes += made.writtenBytes
         finish(item, report)
     }
 
-    func stem(of item: ListItem) -> String { item.wanted.stem(looksAtBytes: options.treatment != .anything) }
+    func stem(of item: ListItem) -> String { item.suggested.stem(inspectsBody: options.treatment != .anything) }
 }

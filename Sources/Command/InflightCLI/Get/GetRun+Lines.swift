@@ -69,7 +69,7 @@ extension GetRun {
     func newWaiter(_ text: String) -> ListItem.Waiter {
         reporter.totals.requested += 1
         return ListItem.Waiter(
-            number: reporter.opened(text), text: text, askedAt: clock.now(), line: reporter.totals.requested)
+            number: reporter.opened(text), text: text, requestedAt: clock.now(), line: reporter.totals.requested)
     }
 
     func ask(_ text: String) {
@@ -83,20 +83,20 @@ extension GetRun {
         let key = ListItem.key(url)
         if let item = live[key] {
             reporter.totals.shared += 1
-            narrator.tell(text, "duplicate of a URL in flight: shares its result")
+            console.tell(text, "duplicate of a URL in flight: shares its result")
             item.waiters.append(waiter)
             record(waiter, joined: item)
         } else if let digest = memory[key].flatMap(Report.Digest.init(encoded:)) {
             reporter.totals.shared += 1
-            narrator.tell(text, "duplicate of an earlier URL: reuses its result")
+            console.tell(text, "duplicate of an earlier URL: reuses its result")
             conclude(
                 waiter, digest, from: digest.hasSource ? LoadSource.shared.rawValue : nil, story: .repeated(key: key))
-            digest.failure.map { reporter.totals.note($0, url: Narrator.shown(text), message: "") }
+            digest.failure.map { reporter.totals.note($0, url: ConsoleReporter.shown(text), message: "") }
         } else {
             nextID += 1
-            let wanted = fileName.map { WantedName(chosen: $0) } ?? WantedName(url)
+            let suggested = fileName.map { SuggestedName(chosen: $0) } ?? SuggestedName(url)
             let item = ListItem(
-                id: nextID, url: url, key: key, wanted: wanted, first: waiter, machine: .init(looksUp: looksUp))
+                id: nextID, url: url, key: key, suggested: suggested, first: waiter, machine: .init(looksUp: looksUp))
             live[key] = item
             begin(item)
         }

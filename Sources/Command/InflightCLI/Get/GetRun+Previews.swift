@@ -8,14 +8,14 @@ extension GetRun {
             guard !isEnding, case .success(let store) = store else { return }
             let name = nextPreviewName(item)
             item.previews.append(store.path(of: name))
-            narrator.tell(item.text, "preview after \(preview.receivedBytes) bytes: \(store.path(of: name))")
+            console.tell(item.text, "preview after \(preview.receivedBytes) bytes: \(store.path(of: name))")
             onWorker { [codecs = pipeline.codecs] in
                 Result { () throws(LoadError) in
                     let file = try codecs.encode(preview.pixels, options: EncodeOptions(format: .png))
                     try store.publish(try store.draft(file), as: name)
                 }
             } then: { [self] result in
-                if case .failure(let error) = result { narrator.warn(error.message) }
+                if case .failure(let error) = result { console.warn(error.message) }
             }
         }
     }
@@ -30,10 +30,10 @@ extension GetRun {
 
     private func newPreviewStem(_ item: ListItem) -> String {
         // Truncated to leave space for the numbers that follow.
-        let wanted = NameParts.cut(item.wanted.stem(looksAtBytes: true), to: WantedName.limit - 40)
+        let suggested = NameParts.cut(item.suggested.stem(inspectsBody: true), to: SuggestedName.limit - 40)
         var number = 1
         while true {
-            let stem = NameParts(stem: wanted, fileExtension: nil).name(number: number)
+            let stem = NameParts(stem: suggested, fileExtension: nil).name(number: number)
             if previewStems.insert(stem).inserted { return stem }
             number += 1
         }

@@ -10,7 +10,7 @@ extension GetRun {
             guard let self else { return }
             queue.async { [self] in
                 guard !hasEnded else { return }
-                narrator.show(progress)
+                console.show(progress)
                 startTicking()
             }
         }

@@ -22,14 +22,14 @@ extension GetRun {
     }
 
     /// The command itself has processed a body.
-    func record(_ work: [OwnWork], of item: ListItem) {
+    func record(_ work: [ProcessingStep], of item: ListItem) {
         guard let recorder else { return }
         let (line, subject) = (item.waiters[0].line, item.url.string)
         recorder.note { $0.worked(line, work, subject: subject) }
     }
 
     /// The result that a line reports.
-    enum Story {
+    enum LineResult {
         /// A new result, obtained for that line. Later requests of the same URL refer to it by its key.
         case new(Report, key: String?, line: Int)
         case repeated(key: String)
@@ -41,7 +41,7 @@ extension GetRun {
     ///   - digest: The digest; `nil` if the run ended first.
     ///   - start: The start of the line's duration, which lasts until `end`, in the record and in the line of JSON.
     func record(
-        _ waiter: ListItem.Waiter, _ digest: Report.Digest?, from: String?, story: @autoclosure () -> Story?,
+        _ waiter: ListItem.Waiter, _ digest: Report.Digest?, from: String?, story: @autoclosure () -> LineResult?,
         start: MonotonicTime, end: MonotonicTime
     ) {
         guard let recorder else { return }
@@ -53,7 +53,7 @@ extension GetRun {
             case nil: .cancelled
             }
         var load = RunRecord.Load(
-            id: waiter.line, url: ShownCommand.withoutUser(waiter.text), outcome: outcome, from: from, start: 0, end: 0)
+            id: waiter.line, url: RedactedText.withoutUser(waiter.text), outcome: outcome, from: from, start: 0, end: 0)
         var repeats: String?
         var key: String?
         switch story() {
@@ -89,7 +89,7 @@ extension GetRun {
     func show(_ subject: ThumbnailSubject?, of item: ListItem) {
         guard let recorder, let subject, !isEnding else { return }
         if case .file(_, let format, let pixels) = subject {
-            guard ThumbnailMaker.quickFormats.contains(format), thumbnails.takes(decoding: pixels) else { return }
+            guard ThumbnailRenderer.quickFormats.contains(format), thumbnails.takes(decoding: pixels) else { return }
         } else {
             guard thumbnails.takes(decoding: 0) else { return }
         }
@@ -107,10 +107,10 @@ extension GetRun {
     }
 
     /// Prints the stories of the loads that have ended, if requested.
-    func tellStories() {
-        guard let recorder, narrator.tellsStories else { return }
+    func printLoadTexts() {
+        guard let recorder, console.describesLoads else { return }
         for story in recorder.takeStories() {
-            for line in story.lines { narrator.tell(story.url, line) }
+            for line in story.lines { console.tell(story.url, line) }
         }
     }
 }

@@ -17,11 +17,11 @@ extension GetRun {
         tell(item, report)
         if let error = report.error { note(error, text: item.text) }
         if report.isIncomplete {
-            narrator.warn("\(Narrator.shown(item.text)) is truncated or corrupt. Its readable part was decoded.")
+            console.warn("\(ConsoleReporter.shown(item.text)) is truncated or corrupt. Its readable part was decoded.")
         }
         for (index, waiter) in item.waiters.enumerated() {
             let from = index == 0 || report.from == nil ? report.from : LoadSource.shared.rawValue
-            let since = index == 0 ? item.startedAt : waiter.askedAt
+            let since = index == 0 ? item.startedAt : waiter.requestedAt
             conclude(
                 waiter, digest, from: from, since: since,
                 story: .new(report, key: item.key, line: item.waiters[0].line))
@@ -33,7 +33,7 @@ extension GetRun {
     func forget(_ item: ListItem, _ load: ImageTask? = nil) {
         load?.cancel()
         for waiter in item.waiters {
-            record(waiter, nil, from: nil, story: nil, start: waiter.askedAt, end: clock.now())
+            record(waiter, nil, from: nil, story: nil, start: waiter.requestedAt, end: clock.now())
         }
         remove(item)
     }
@@ -42,15 +42,15 @@ extension GetRun {
         live[item.key] = nil
         // Without a file of its own, the item only reserves its expected name.
         guard names.awaits(item.id, stem: stem(of: item)) else { return }
-        decide(names.ended(item.id, stem: stem(of: item), .failed(expected: work.expectedParts(item.wanted))))
+        decide(names.ended(item.id, stem: stem(of: item), .failed(expected: work.expectedParts(item.suggested))))
     }
 
     func conclude(
         _ waiter: ListItem.Waiter, _ digest: Report.Digest, from: String?, since: MonotonicTime? = nil,
-        story: @autoclosure () -> Story
+        story: @autoclosure () -> LineResult
     ) {
         reporter.totals.count(digest.outcome)
-        let start = since ?? waiter.askedAt
+        let start = since ?? waiter.requestedAt
         let end = clock.now()
         record(waiter, digest, from: from, story: story(), start: start, end: end)
         reporter.closed(waiter.number, waiter.text, digest, from: from, took: end - start)
@@ -61,13 +61,13 @@ extension GetRun {
     }
 
     func note(_ error: LoadError, text: String) {
-        reporter.totals.note(Report.Digest.Failure(error), url: Narrator.shown(text), message: error.message)
-        narrator.failed(text, error)
+        reporter.totals.note(Report.Digest.Failure(error), url: ConsoleReporter.shown(text), message: error.message)
+        console.failed(text, error)
     }
 
     func tell(_ item: ListItem, _ report: Report) {
         guard report.outcome == .ok else { return }
-        narrator.tell(item.text, Self.story(report, took: clock.now() - item.startedAt))
+        console.tell(item.text, Self.story(report, took: clock.now() - item.startedAt))
     }
 
     static func story(_ report: Report, took: Duration) -> String {

@@ -7,7 +7,7 @@ import InflightCore
 /// One run of `inflight get`: takes URLs as fast as they can be processed, submits them to the engine, and reports.
 ///
 /// Everything runs on `queue`, a serial one: the engine's callbacks, quick work on bodies, the list's bytes, and
-/// progress ticks. So no locks are needed here. Slow work has threads of its own (``PictureWork/isSlow(_:)``).
+/// progress ticks. So no locks are needed here. Slow work has threads of its own (``BodyProcessor/isSlow(_:)``).
 // Unchecked: mutable state is accessed only on `queue`, or before the run starts.
 final class GetRun: @unchecked Sendable {
     /// The maximum number of lines not reported yet, such as those that wait for a file name or for earlier lines.
@@ -21,7 +21,7 @@ final class GetRun: @unchecked Sendable {
     let queue = DispatchQueue(label: "inflight.get")
     let pipeline: ImagePipeline
     let workers: WorkerThreads
-    let narrator: Narrator
+    let console: ConsoleReporter
     let reporter: Reporter
     /// The observer of the run, if it is recorded.
     let recorder: RunRecorder?
@@ -29,8 +29,8 @@ final class GetRun: @unchecked Sendable {
     let store: Result<FileStore, LoadError>?
     /// The name of the only file, if `-o` names one.
     let fileName: String?
-    let work: PictureWork
-    let requests: RequestMaker
+    let work: BodyProcessor
+    let requests: RequestFactory
     let clock = SystemClock()
     /// Set when the run ends early, so that work that has not begun is skipped.
     let cancellation = CancellationFlag()
@@ -48,15 +48,15 @@ final class GetRun: @unchecked Sendable {
     /// The number of unfinished jobs of the worker threads.
     var pendingWork = 0
     var thumbnails = ThumbnailBudget()
-    var memory = LongMemory()
-    var names = NameBook(memory: LongMemory())
+    var memory = SpillingMap()
+    var names = OutputNameAllocator(memory: SpillingMap())
     /// The beginnings of preview names, each used by one image only.
     var previewStems: Set<String> = []
     var pumpIsScheduled = false
     var timer: (any ScheduledWork)?
     var isEnding = false
     /// Whether any output shows more of an item than the totals.
-    let tellsDetails: Bool
+    let reportsDetails: Bool
     var hasEnded = false
     var endStatus: Int32?
     var interruption: String?
@@ -72,16 +72,16 @@ final class GetRun: @unchecked Sendable {
         self.recorder = recorder
         self.onEnd = onEnd
         // A second thread is worth its stack only if files are encoded.
-        workers = WorkerThreads(count: options.treatment == .remade ? 2 : 1, name: "inflight-files")
-        narrator = Narrator(options.network)
-        tellsDetails = options.network.json || recorder != nil
-        reporter = Reporter(isJSON: options.network.json, isOrdered: !options.isUnordered, narrator: narrator)
+        workers = WorkerThreads(count: options.treatment == .reencoded ? 2 : 1, name: "inflight-files")
+        console = ConsoleReporter(options.network)
+        reportsDetails = options.network.json || recorder != nil
+        reporter = Reporter(isJSON: options.network.json, isOrdered: !options.isUnordered, console: console)
         arguments = options.urls[...]
-        requests = RequestMaker(options)
+        requests = RequestFactory(options)
         let place = options.discards ? nil : options.output.map { Self.place(of: $0, isOfOneURL: options.hasOneURL) }
         fileName = place?.name
         store = place.map { place in Result { () throws(LoadError) in try FileStore(directory: place.directory) } }
-        work = PictureWork(
+        work = BodyProcessor(
             options: options, codecs: pipeline.codecs, store: try? store?.get(), cancellation: cancellation,
             isRecorded: recorder != nil)
         start = clock.now()
@@ -95,7 +95,7 @@ final class GetRun: @unchecked Sendable {
     /// The path names a file only for a single URL, if it exists and is no folder, or if it does not exist and has an
     /// extension.
     private static func place(of path: String, isOfOneURL: Bool) -> (directory: String, name: String?) {
-        let (directory, name) = WholeFile.split(path)
+        let (directory, name) = AtomicFile.split(path)
         var status = stat()
         let exists = unsafe stat(path, &status) == 0
         let hasExtension = name.dropFirst().contains(".") && !name.hasSuffix(".")
@@ -106,8 +106,8 @@ final class GetRun: @unchecked Sendable {
     /// Starts the run. It calls `onEnd` with the exit status when everything is done.
     func begin() {
         queue.async { [self] in
-            if narrator.showsProgress { startTicking() }
-            recorder?.whenFinished { [self] in queue.async { [self] in tellStories() } }
+            if console.showsProgress { startTicking() }
+            recorder?.whenFinished { [self] in queue.async { [self] in printLoadTexts() } }
             pump()
         }
     }
@@ -122,7 +122,7 @@ final class GetRun: @unchecked Sendable {
 
     /// Prints a warning about the whole run. May be called from any thread.
     func warn(_ text: String) {
-        queue.async { [self] in narrator.warn(text) }
+        queue.async { [self] in console.warn(text) }
     }
 
     /// Removes every incomplete file, for an exit that cannot wait for the queue. May be called from any thread.

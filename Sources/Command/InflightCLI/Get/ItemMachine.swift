@@ -1,7 +1,7 @@
 /// Decides the steps of one item of a run, from its line to its report, without a queue, a file or a clock.
 ///
-/// `Load` is the type of a running load, `Made` that of a written file without its name.
-struct ItemMachine<Load, Made> {
+/// `Load` is the type of a running load, `ProcessedBody` that of a written file without its name.
+struct ItemMachine<Load, ProcessedBody> {
     enum State {
         /// The run looks for a file of an earlier run.
         case lookingUp
@@ -10,7 +10,7 @@ struct ItemMachine<Load, Made> {
         /// The body is being checked, encoded and written.
         case making
         /// The file is written, and waits for its name, because an earlier item may get the same one.
-        case unnamed(Made)
+        case unnamed(ProcessedBody)
         case ended
     }
 
@@ -21,7 +21,7 @@ struct ItemMachine<Load, Made> {
         case loadBegan(Load)
         case loaded(isSuccess: Bool)
         /// The written file; `nil` if nothing was written, by choice or because of a failure.
-        case made(Made?)
+        case made(ProcessedBody?)
         case named
         /// The run ends before the item. A body that is being processed is still reported.
         case runEnded
@@ -36,7 +36,7 @@ struct ItemMachine<Load, Made> {
         /// Request a name.
         case name
         /// Name the file, then report.
-        case publish(Made)
+        case publish(ProcessedBody)
         /// Keep the earlier run's file, then report.
         case skip
         case report

@@ -11,7 +11,7 @@ final class ListItem: @unchecked Sendable {
         var number: Int
         /// The URL as spelled in the line.
         var text: String
-        var askedAt: MonotonicTime
+        var requestedAt: MonotonicTime
         /// The number of the line within the run, from 1.
         var line: Int
     }
@@ -20,8 +20,8 @@ final class ListItem: @unchecked Sendable {
     let id: Int
     let url: ResourceURL
     let key: String
-    let wanted: WantedName
-    var machine: ItemMachine<ImageTask, PictureWork.Made>
+    let suggested: SuggestedName
+    var machine: ItemMachine<ImageTask, BodyProcessor.ProcessedBody>
     /// The lines that request the URL. The load was started for the first one.
     var waiters: [Waiter]
     /// The time at which the load began.
@@ -36,16 +36,16 @@ final class ListItem: @unchecked Sendable {
     var previewStem: String?
 
     init(
-        id: Int, url: ResourceURL, key: String, wanted: WantedName, first: Waiter,
-        machine: ItemMachine<ImageTask, PictureWork.Made>
+        id: Int, url: ResourceURL, key: String, suggested: SuggestedName, first: Waiter,
+        machine: ItemMachine<ImageTask, BodyProcessor.ProcessedBody>
     ) {
         self.id = id
         self.url = url
         self.key = key
-        self.wanted = wanted
+        self.suggested = suggested
         self.machine = machine
         waiters = [first]
-        startedAt = first.askedAt
+        startedAt = first.requestedAt
     }
 
     /// The URL as spelled in the first line.

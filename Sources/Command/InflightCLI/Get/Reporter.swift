@@ -8,7 +8,7 @@ final class Reporter {
     var totals = RunTotals()
     let isJSON: Bool
     private let isOrdered: Bool
-    private let narrator: Narrator
+    private let console: ConsoleReporter
     private let output: StandardStream
     private let sharesTerminal: Bool
     private var lines = OrderedLines()
@@ -17,10 +17,10 @@ final class Reporter {
     /// The exit status to use because the output was lost; `nil` as long as it was not.
     private(set) var outputLoss: Int32?
 
-    init(isJSON: Bool, isOrdered: Bool, narrator: Narrator, output: StandardStream = .output) {
+    init(isJSON: Bool, isOrdered: Bool, console: ConsoleReporter, output: StandardStream = .output) {
         self.isJSON = isJSON
         self.isOrdered = isOrdered
-        self.narrator = narrator
+        self.console = console
         self.output = output
         sharesTerminal = output.isTerminal
     }
@@ -48,7 +48,7 @@ final class Reporter {
             return
         }
         let milliseconds = Int(took.saturatedNanoseconds / 1_000_000)
-        let line = digest.line(url: ShownCommand.withoutUser(text), from: from, milliseconds: milliseconds)
+        let line = digest.line(url: RedactedText.withoutUser(text), from: from, milliseconds: milliseconds)
         guard isOrdered else {
             unorderedCount -= 1
             return write([line])
@@ -63,14 +63,14 @@ final class Reporter {
 
     private func write(_ lines: [[UInt8]]) {
         guard outputLoss == nil, !lines.isEmpty else { return }
-        if sharesTerminal { narrator.clear() }
+        if sharesTerminal { console.clear() }
         do throws(StandardStream.WriteError) {
             try output.write(Array(lines.joined()))
         } catch {
             outputLoss = CommandLineTool.ExitStatus.closedOutput
             if case .failed(let code) = error {
                 outputLoss = CommandLineTool.ExitStatus.failure
-                narrator.warn("Cannot write to standard output: \(SystemError(code: code).text).")
+                console.warn("Cannot write to standard output: \(SystemError(code: code).text).")
             }
         }
     }

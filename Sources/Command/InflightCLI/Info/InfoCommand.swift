@@ -32,7 +32,7 @@ struct InfoCommand: Sendable {
     }
 
     private func tell(
-        _ place: String, _ result: Result<PictureFacts, LoadError>, isFirst: Bool
+        _ place: String, _ result: Result<ImageSummary, LoadError>, isFirst: Bool
     ) throws(StandardStream.WriteError) {
         switch result {
         case .success(let facts):
@@ -42,25 +42,25 @@ struct InfoCommand: Sendable {
                 StandardStream.error.say("\(Self.shown(place)): \(InfoText.story(facts))\n")
             }
         case .failure(let error) where !options.network.isQuiet:
-            Narrator(options.network).failed(shown: Self.shown(place), error)
+            ConsoleReporter(options.network).failed(shown: Self.shown(place), error)
         case .failure:
             break
         }
     }
 
-    private func look(_ place: String) async -> (Result<PictureFacts, LoadError>, status: Int?) {
+    private func look(_ place: String) async -> (Result<ImageSummary, LoadError>, status: Int?) {
         do throws(LoadError) {
             let isWhole = options.wantsPlaceholder || options.wantsMetadata || options.page != nil
             guard Self.isURL(place) else {
                 let limit = Int(clamping: options.network.limits.maximumBodyBytes)
                 if !isWhole {
-                    return (.success(try LocalPicture.look(at: place, codecs: pipeline.codecs, limit: limit)), nil)
+                    return (.success(try LocalImage.look(at: place, codecs: pipeline.codecs, limit: limit)), nil)
                 }
-                return (.success(try facts(of: try LocalPicture.whole(place, limit: limit), from: .file)), nil)
+                return (.success(try facts(of: try LocalImage.whole(place, limit: limit), from: .file)), nil)
             }
-            var request = RequestMaker(options.network).request(place, try ResourceURL(place))
+            var request = RequestFactory(options.network).request(place, try ResourceURL(place))
             request.verifiesStoredImage = options.wantsPlaceholder
-            if !isWhole { return (.success(PictureFacts(try await pipeline.info(for: request))), nil) }
+            if !isWhole { return (.success(ImageSummary(try await pipeline.info(for: request))), nil) }
             let response = try await pipeline.response(for: request)
             var facts = try facts(of: response.body, from: response.source)
             facts.finalURL = response.url
@@ -70,13 +70,13 @@ struct InfoCommand: Sendable {
         }
     }
 
-    private func facts(of bytes: Bytes, from source: LoadSource) throws(LoadError) -> PictureFacts {
+    private func facts(of bytes: Bytes, from source: LoadSource) throws(LoadError) -> ImageSummary {
         let count = Int64(bytes.count)
-        var facts = PictureFacts(
+        var facts = ImageSummary(
             info: try pipeline.codecs.info(of: bytes, page: options.page ?? 0), bytes: count, readBytes: count,
             source: source)
         facts.page = options.page
-        if facts.info.frameCount > 1 { facts.animation = LocalPicture.animation(bytes, pipeline.codecs) }
+        if facts.info.frameCount > 1 { facts.animation = LocalImage.animation(bytes, pipeline.codecs) }
         if options.wantsMetadata { facts.metadata = try pipeline.codecs.metadata(of: bytes) }
         if options.wantsPlaceholder {
             // More pixels do not improve a placeholder.
@@ -91,7 +91,7 @@ struct InfoCommand: Sendable {
 
     /// Returns the URL or path as displayed to people.
     static func shown(_ place: String) -> String {
-        isURL(place) ? Narrator.shown(place) : Narrator.shown(name: place)
+        isURL(place) ? ConsoleReporter.shown(place) : ConsoleReporter.shown(name: place)
     }
 
     /// Returns whether the text is a URL: a scheme followed by `://`, or `data:` or `file:`. Everything else is a file.
@@ -106,7 +106,7 @@ struct InfoCommand: Sendable {
 }
 
 /// The facts that are known about an image without decoding it, and its placeholders, if requested.
-struct PictureFacts: Sendable {
+struct ImageSummary: Sendable {
     var info: ImageInfo
     /// The size of the whole file in bytes, if known.
     var bytes: Int64?
@@ -135,7 +135,7 @@ struct Placeholder: Sendable {
     }
 }
 
-extension PictureFacts {
+extension ImageSummary {
     init(_ remote: RemoteImageInfo) {
         self.init(
             info: remote.info, bytes: remote.contentLength, readBytes: remote.readBytes, source: remote.source,

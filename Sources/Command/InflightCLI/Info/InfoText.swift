@@ -4,7 +4,7 @@ import InflightCore
 
 /// The facts about an image, as text and as JSON.
 enum InfoText {
-    static func lines(_ place: String, _ facts: PictureFacts, style: Style) -> [String] {
+    static func lines(_ place: String, _ facts: ImageSummary, style: Style) -> [String] {
         let info = facts.info
         var rows = [(name: "format", value: format(info))]
         var dimensions = "\(info.width) × \(info.height)"
@@ -31,17 +31,17 @@ enum InfoText {
             }
     }
 
-    static func story(_ facts: PictureFacts) -> String {
+    static func story(_ facts: ImageSummary) -> String {
         var text = "\(Quantity.bytes(facts.readBytes)) read from \(facts.source)"
         if let url = facts.finalURL { text += ", final URL \(TerminalText.safe(url))" }
         return text
     }
 
     static func json(
-        _ place: String, _ result: Result<PictureFacts, LoadError>, status: Int?, milliseconds: Int
+        _ place: String, _ result: Result<ImageSummary, LoadError>, status: Int?, milliseconds: Int
     ) -> [UInt8] {
         var writer = JSONWriter()
-        writer.add("url", ShownCommand.withoutUser(place))
+        writer.add("url", RedactedText.withoutUser(place))
         switch result {
         case .success(let facts):
             let info = facts.info

@@ -5,7 +5,7 @@ struct LabCommand: Sendable {
     let options: LabOptions
     var stage = Stage()
     /// The file of `--svg`, opened before anything else.
-    var drawing: WholeFile?
+    var drawing: AtomicFile?
 
     /// Runs the requested experiments. Blocks the calling thread, which must not be the main one, because the main
     /// thread has to serve the main queue.
@@ -70,7 +70,7 @@ struct LabCommand: Sendable {
         ExperimentText(columns: columns, style: Style.of(.output))
     }
 
-    private static var columns: Int { StandardStream.output.toldColumns ?? 80 }
+    private static var columns: Int { StandardStream.output.maximumLineWidth ?? 80 }
 
     static func list(_ options: LabOptions) -> [UInt8] {
         if options.json { return Experiment.all.flatMap { ExperimentJSON.line($0) } }

@@ -25,7 +25,7 @@ struct LabOptions: CommandOptions {
         experiments.append(argument)
     }
 
-    func settle(standardOutputIsTerminal: Bool) throws(UsageError) {
+    func validate(standardOutputIsTerminal: Bool) throws(UsageError) {
         if list, !experiments.isEmpty || svg != nil {
             throw UsageError("--list cannot be combined with experiments or --svg.")
         }

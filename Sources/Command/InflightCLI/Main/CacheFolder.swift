@@ -34,7 +34,7 @@ enum CacheFolder {
             }
         }
         configuration.createsFolder = false
-        configuration.mostLogBytes = 2 << 20
+        configuration.maximumLogBytes = 2 << 20
         return DiskStore(configuration)
     }
 

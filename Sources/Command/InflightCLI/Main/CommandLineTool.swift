@@ -91,7 +91,7 @@ enum CommandLineTool {
     }
 
     private static func get(_ options: GetOptions, _ arguments: [String]) throws -> Int32 {
-        let main = MainWait()
+        let main = MainThreadWaiter()
         var descriptor: Int32?
         if let list = options.list {
             do throws(SystemError) {
@@ -111,7 +111,7 @@ enum CommandLineTool {
         let pipeline: ImagePipeline
         do throws(Refusal) {
             pipeline = try options.network.pipeline(
-                decodes: options.treatment == .remade, store: store, observer: output?.recorder.observer,
+                decodes: options.treatment == .reencoded, store: store, observer: output?.recorder.observer,
                 warn: warn)
         } catch {
             output?.abandon()
@@ -149,7 +149,7 @@ enum CommandLineTool {
 
     private static func info(_ options: InfoOptions) throws -> Int32 {
         if options.wantsFormats { return print(FormatsText.output(options.network)) }
-        let main = MainWait()
+        let main = MainThreadWaiter()
         let pipeline = try options.network.pipeline(decodes: false)
         Task.detached {
             main.end(await InfoCommand(options: options, pipeline: pipeline).run())
@@ -161,7 +161,7 @@ enum CommandLineTool {
     }
 
     private static func show(_ options: ShowOptions) throws -> Int32 {
-        let main = MainWait()
+        let main = MainThreadWaiter()
         let pipeline = try options.network.pipeline(decodes: true)
         let terminal = TerminalModes(.output)
         let interruption = Guarded<Int32?>(nil)
@@ -184,7 +184,7 @@ enum CommandLineTool {
                 "No cache folder: neither XDG_CACHE_HOME nor HOME is an absolute path. Specify one with --cache DIR.",
                 command: "cache")
         }
-        let main = MainWait()
+        let main = MainThreadWaiter()
         Task.detached {
             main.end(await CacheCommand(options: options, folder: folder).run())
         }
@@ -200,12 +200,12 @@ enum CommandLineTool {
         var command = LabCommand(options: options)
         if let path = options.svg {
             do throws(SystemError) {
-                command.drawing = try WholeFile(path)
+                command.drawing = try AtomicFile(path)
             } catch {
                 throw Refusal(message: LabCommand.cannotWrite(path, error))
             }
         }
-        let main = MainWait()
+        let main = MainThreadWaiter()
         let drawing = command.drawing
         // Experiments observe the main queue, so the main thread serves it and another thread handles signals.
         WorkerThreads(count: 1, name: "signals").run {

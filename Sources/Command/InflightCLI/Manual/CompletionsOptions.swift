@@ -28,7 +28,7 @@ struct CompletionsOptions: CommandOptions {
         }
     }
 
-    func settle(standardOutputIsTerminal: Bool) throws(UsageError) {
+    func validate(standardOutputIsTerminal: Bool) throws(UsageError) {
         if shell == nil { throw UsageError("No shell given. Specify \(Self.shells.joined(last: " or ")).") }
     }
 

@@ -13,7 +13,7 @@ struct ManOptions: CommandOptions {
         name = argument
     }
 
-    func settle(standardOutputIsTerminal: Bool) {}
+    func validate(standardOutputIsTerminal: Bool) {}
 
     /// The source of the man page.
     var page: String { name.flatMap(Command.named).map { ManPage.text(of: $0) } ?? ManPage.overview }

@@ -31,7 +31,7 @@ struct StandardStream: Sendable {
     }
 
     /// The maximum width of lines, from 32 to 400: that of the terminal or, if it is not one, the value of `COLUMNS`.
-    var toldColumns: Int? {
+    var maximumLineWidth: Int? {
         let told = unsafe getenv("COLUMNS").flatMap { unsafe Int(String(cString: $0)) }
         return (columns ?? told).map { min(400, max(32, $0)) }
     }

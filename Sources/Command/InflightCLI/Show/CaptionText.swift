@@ -26,7 +26,7 @@ enum CaptionText {
     private static func name(of place: String) -> String {
         var name = String(place.prefix(2000))
         if InfoCommand.isURL(place) {
-            guard let url = try? ResourceURL(place) else { return Narrator.shown(place) }
+            guard let url = try? ResourceURL(place) else { return ConsoleReporter.shown(place) }
             if url.scheme == "data" { return "data:" }
             name = String(url.path)
         }

@@ -20,13 +20,13 @@ enum Drawing: Equatable, Sendable {
             case .auto: colors == nil && profile.mayHaveKitty && replies?.hasKitty == true
             }
         if isKitty {
-            self = .kitty(cell ?? .usual, isKnown: cell != nil)
+            self = .kitty(cell ?? .fallback, isKnown: cell != nil)
         } else {
             self = .blocks(colors ?? profile.colors, cell)
         }
     }
 
-    var raster: PictureFit.Raster {
+    var raster: ImageFit.Raster {
         switch self {
         case .kitty(let cell, _): .pixels(cell)
         case .blocks(.none, let cell): .letters(cell)

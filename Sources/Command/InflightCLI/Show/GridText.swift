@@ -6,7 +6,7 @@ enum GridText {
     struct Entry: Sendable {
         enum Content: Sendable {
             /// `id` is the number under which the terminal stores an animated image.
-            case picture(Drawing.Form, PictureFit, id: UInt32?)
+            case picture(Drawing.Form, ImageFit, id: UInt32?)
             /// The reason for a failure, in one line.
             case failure(String)
         }
@@ -79,7 +79,7 @@ enum GridText {
 
     /// Returns another frame as pixels. The new frame is drawn before the old one is deleted, so that nothing flickers.
     static func frame(
-        _ png: Bytes, fit: PictureFit, drawing: Drawing, id: UInt32, previousID: UInt32, up distance: Int,
+        _ png: Bytes, fit: ImageFit, drawing: Drawing, id: UInt32, previousID: UInt32, up distance: Int,
         column start: Int
     ) -> [UInt8] {
         up(distance) + column(start) + KittyGraphics.picture(png, id: id, cells: cells(drawing, fit))
@@ -122,7 +122,7 @@ enum GridText {
     }
 
     /// Returns the size in cells if the terminal, which scales the image, does not report its cell size.
-    private static func cells(_ drawing: Drawing, _ fit: PictureFit) -> (columns: Int, rows: Int)? {
+    private static func cells(_ drawing: Drawing, _ fit: ImageFit) -> (columns: Int, rows: Int)? {
         guard case .kitty(_, isKnown: false) = drawing else { return nil }
         return (fit.columns, fit.rows)
     }

@@ -9,14 +9,14 @@ struct ShowCommand: Sendable {
     /// The state of an image in one slot of the grid.
     private enum Item: Sendable {
         case place(String)
-        case source(PictureLoader.Source)
+        case source(TerminalImageLoader.Source)
         case failure(String, LoadError)
     }
 
     /// The current contents of one slot of the grid.
     private struct Shown: Sendable {
         var item: Item
-        var picture: PictureLoader.Picture?
+        var picture: TerminalImageLoader.Picture?
         /// The line of the screen, and the column from its left.
         var line: Int
         var column: Int
@@ -29,7 +29,7 @@ struct ShowCommand: Sendable {
         var stories: [(String, String)] = []
     }
 
-    private typealias Prepared = (Item, PictureLoader.Picture?)
+    private typealias Prepared = (Item, TerminalImageLoader.Picture?)
 
     let options: ShowOptions
     let pipeline: ImagePipeline
@@ -64,10 +64,10 @@ struct ShowCommand: Sendable {
         }
         let wasAnswered = await query?.end() ?? true
         terminal?.restore(forgetsInput: !wasAnswered)
-        let narrator = Narrator(options.network)
-        for (place, text) in remarks.stories { narrator.tell(shown: InfoCommand.shown(place), text) }
+        let console = ConsoleReporter(options.network)
+        for (place, text) in remarks.stories { console.tell(shown: InfoCommand.shown(place), text) }
         for (place, error) in remarks.failures {
-            if !options.network.isQuiet { narrator.failed(shown: InfoCommand.shown(place), error) }
+            if !options.network.isQuiet { console.failed(shown: InfoCommand.shown(place), error) }
             if status == CommandLineTool.ExitStatus.success { status = CommandLineTool.ExitStatus.failure }
         }
         return status
@@ -88,7 +88,7 @@ struct ShowCommand: Sendable {
         var (drawing, window) = (drawing, window)
         var items = options.places.map { Item.place($0) }
         while true {
-            let screen = PictureScreen(output, window: window)
+            let screen = TerminalScreen(output, window: window)
             let shown = try await put(items, drawing, window, screen, &remarks)
             var visible: [Shown] = []
             for one in shown where await screen.distance(to: one.line) != nil { visible.append(one) }
@@ -110,7 +110,7 @@ struct ShowCommand: Sendable {
 
     /// Draws images in a grid, line by line, each as soon as all of its images are ready.
     private func put(
-        _ items: [Item], _ drawing: Drawing, _ window: TerminalWindow, _ screen: PictureScreen,
+        _ items: [Item], _ drawing: Drawing, _ window: TerminalWindow, _ screen: TerminalScreen,
         _ remarks: inout Remarks
     ) async throws(StandardStream.WriteError) -> [Shown] {
         let layout = GridLayout(
@@ -172,7 +172,7 @@ struct ShowCommand: Sendable {
         return shown
     }
 
-    private func note(_ item: Item, _ picture: PictureLoader.Picture?, _ remarks: inout Remarks) {
+    private func note(_ item: Item, _ picture: TerminalImageLoader.Picture?, _ remarks: inout Remarks) {
         switch item {
         case .failure(let place, let error): remarks.failures.append((place, error))
         case .source(let source):
@@ -187,7 +187,7 @@ struct ShowCommand: Sendable {
     }
 
     private func entry(
-        _ item: Item, _ picture: PictureLoader.Picture?, _ id: UInt32, _ layout: GridLayout
+        _ item: Item, _ picture: TerminalImageLoader.Picture?, _ id: UInt32, _ layout: GridLayout
     ) -> GridText.Entry {
         switch item {
         case .source(let source):
@@ -207,10 +207,10 @@ struct ShowCommand: Sendable {
     }
 
     private func prepare(_ item: Item, _ layout: GridLayout, _ drawing: Drawing) async -> Prepared {
-        let loader = PictureLoader(options: options, pipeline: pipeline)
+        let loader = TerminalImageLoader(options: options, pipeline: pipeline)
         var name = ""
         do throws(LoadError) {
-            let source: PictureLoader.Source
+            let source: TerminalImageLoader.Source
             switch item {
             case .failure: return (item, nil)
             case .source(let known):
@@ -228,19 +228,19 @@ struct ShowCommand: Sendable {
 
     // MARK: Moving
 
-    private func moves(_ picture: PictureLoader.Picture) -> Bool {
+    private func moves(_ picture: TerminalImageLoader.Picture) -> Bool {
         !options.isStill && picture.image.frameCount > 1
     }
 
     /// Plays animations until all have ended, the window size has changed, or the task is cancelled.
     private func play(
-        _ shown: [Shown], _ drawing: Drawing, _ screen: PictureScreen
-    ) async -> (failures: [(String, LoadError)], loss: PictureScreen.Loss?) {
-        var players: [(String, PicturePlayer)] = []
+        _ shown: [Shown], _ drawing: Drawing, _ screen: TerminalScreen
+    ) async -> (failures: [(String, LoadError)], loss: TerminalScreen.Loss?) {
+        var players: [(String, AnimationPlayer)] = []
         for one in shown {
             guard let picture = one.picture, moves(picture), let distance = await screen.distance(to: one.line)
             else { continue }
-            let player = PicturePlayer(
+            let player = AnimationPlayer(
                 image: picture.image, fit: picture.fit, drawing: drawing, form: picture.form, distance: distance,
                 column: one.column, ids: one.ids, loops: options.loops.map { .times($0) } ?? .asStored,
                 codecs: pipeline.codecs)
@@ -254,8 +254,8 @@ struct ShowCommand: Sendable {
             return ([], .stream(error))
         }
         var failures: [(String, LoadError)] = []
-        var loss: PictureScreen.Loss?
-        await withTaskGroup(of: (String, PicturePlayer.Ending).self) { group in
+        var loss: TerminalScreen.Loss?
+        await withTaskGroup(of: (String, AnimationPlayer.Ending).self) { group in
             for (place, player) in players { group.addTask { (place, await player.play(on: screen)) } }
             for await (place, ending) in group {
                 switch ending {

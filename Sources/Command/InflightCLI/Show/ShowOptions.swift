@@ -37,8 +37,8 @@ struct ShowOptions: CommandOptions {
         places.append(argument)
     }
 
-    func settle(standardOutputIsTerminal: Bool) throws(UsageError) {
-        try network.settle()
+    func validate(standardOutputIsTerminal: Bool) throws(UsageError) {
+        try network.validate()
         if places.isEmpty { throw UsageError("No image given. Specify at least one URL or file.") }
         if isStill, loops != nil { throw UsageError("--still and --loop cannot be combined.") }
         if mode == .kitty, colors != nil {

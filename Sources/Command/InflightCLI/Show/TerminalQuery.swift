@@ -8,9 +8,9 @@ import InflightConcurrency
 /// thread still reads late replies, so that the shell does not receive them as input.
 final class TerminalQuery: Sendable {
     /// The maximum wait for the replies: a terminal replies in milliseconds, over a slow connection in a few hundred.
-    static let patience = Duration.milliseconds(500)
+    static let timeout = Duration.milliseconds(500)
     /// The maximum time to read replies before the terminal is restored.
-    static let attention = Duration.seconds(2)
+    static let readTimeout = Duration.seconds(2)
 
     private let heard = ValueBridge<TerminalReplies>()
     private let ended = ValueBridge<Bool>()
@@ -48,9 +48,9 @@ final class TerminalQuery: Sendable {
         var buffer = [UInt8](repeating: 0, count: 512)
         while true {
             let passed = clock.now() - start
-            if passed >= patience { tell(replies) }
-            guard passed < attention else { return false }
-            let left = (passed < patience ? patience : attention) - passed
+            if passed >= timeout { tell(replies) }
+            guard passed < readTimeout else { return false }
+            let left = (passed < timeout ? timeout : readTimeout) - passed
             var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard unsafe poll(&watched, 1, Int32(left.saturatedNanoseconds / 1_000_000) + 1) > 0 else { continue }
             let count = unsafe buffer.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }

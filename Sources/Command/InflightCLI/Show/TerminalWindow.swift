@@ -15,7 +15,7 @@ struct TerminalWindow: Equatable, Sendable {
         }
 
         /// The cell of most terminals, approximately: twice as high as wide.
-        static let usual = Cell(width: 10, height: 20)!
+        static let fallback = Cell(width: 10, height: 20)!
     }
 
     var columns: Int
@@ -24,7 +24,7 @@ struct TerminalWindow: Equatable, Sendable {
     var cell: Cell?
 
     /// The assumed size of a terminal that reports none.
-    static let usual = TerminalWindow(columns: 80, rows: 24)
+    static let fallback = TerminalWindow(columns: 80, rows: 24)
 
     /// The maximum number of columns, and of rows. More would be useless, and would take memory.
     private static let most = 2000
@@ -41,8 +41,8 @@ struct TerminalWindow: Equatable, Sendable {
     init(_ size: winsize, told: (columns: Int?, rows: Int?) = (nil, nil)) {
         let (columns, rows) = (Int(size.ws_col), Int(size.ws_row))
         self.init(
-            columns: columns > 0 ? columns : told.columns ?? Self.usual.columns,
-            rows: rows > 0 ? rows : told.rows ?? Self.usual.rows)
+            columns: columns > 0 ? columns : told.columns ?? Self.fallback.columns,
+            rows: rows > 0 ? rows : told.rows ?? Self.fallback.rows)
         if columns > 0, rows > 0 {
             cell = Cell(width: Int(size.ws_xpixel) / columns, height: Int(size.ws_ypixel) / rows)
         }
@@ -50,13 +50,13 @@ struct TerminalWindow: Equatable, Sendable {
 }
 
 extension StandardStream {
-    /// The window of the terminal; ``TerminalWindow/usual`` if its size is unknown.
+    /// The window of the terminal; ``TerminalWindow/fallback`` if its size is unknown.
     var window: TerminalWindow {
         func told(_ name: String) -> Int? {
             unsafe getenv(name).flatMap { unsafe Int(String(cString: $0)) }.flatMap { $0 > 0 ? $0 : nil }
         }
         var size = winsize()
-        guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 else { return .usual }
+        guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 else { return .fallback }
         return TerminalWindow(size, told: (told("COLUMNS"), told("LINES")))
     }
 }

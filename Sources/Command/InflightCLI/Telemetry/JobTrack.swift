@@ -74,8 +74,8 @@ final class JobTrack {
         marks.append(RunRecord.Mark(kind: kind, at: time, why: why))
     }
 
-    /// Records an event of this job, except for events about its place in a lane, which ``RunBook`` handles.
-    func hear(_ kind: ImagePipeline.Event.Kind, at time: Int) {
+    /// Records an event of this job, except for events about its place in a lane, which ``RunRecordBuilder`` handles.
+    func observe(_ kind: ImagePipeline.Event.Kind, at time: Int) {
         switch kind {
         case .lookedUp(let found): words.append(Self.word(found))
         case .readFromStore(let bytes): words.append("read \(Quantity.bytes(bytes)) from the cache")

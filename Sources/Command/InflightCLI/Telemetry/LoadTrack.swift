@@ -34,7 +34,7 @@ final class LoadTrack {
         words.append(why)
     }
 
-    func hear(_ kind: ImagePipeline.Event.Kind, at time: Int) {
+    func observe(_ kind: ImagePipeline.Event.Kind, at time: Int) {
         switch kind {
         case .foundInMemory: words.append("in memory")
         case .rerouted(let why): words.append(why)

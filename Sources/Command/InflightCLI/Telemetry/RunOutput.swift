@@ -10,7 +10,7 @@ struct RunOutput: Sendable {
     private let command: String
 
     private struct Output: Sendable {
-        let file: WholeFile
+        let file: AtomicFile
         let path: String
     }
 
@@ -19,8 +19,8 @@ struct RunOutput: Sendable {
     /// - Throws: A refusal with a remedy, if a file cannot be written.
     init?(_ options: GetOptions, arguments: [String]) throws(CommandLineTool.Refusal) {
         guard options.isRecorded else { return nil }
-        recorder = RunRecorder(tellsStories: options.network.isVerbose)
-        command = ShownCommand.text(arguments)
+        recorder = RunRecorder(describesLoads: options.network.isVerbose)
+        command = RedactedText.text(arguments)
         trace = try Self.open(options.trace, "trace")
         do throws(CommandLineTool.Refusal) {
             report = try Self.open(options.report, "report")
@@ -33,7 +33,7 @@ struct RunOutput: Sendable {
     private static func open(_ path: String?, _ what: String) throws(CommandLineTool.Refusal) -> Output? {
         guard let path else { return nil }
         do throws(SystemError) {
-            return Output(file: try WholeFile(path), path: path)
+            return Output(file: try AtomicFile(path), path: path)
         } catch {
             throw CommandLineTool.Refusal(message: problem(path, what, error))
         }

@@ -32,7 +32,7 @@ struct RunRecord: Sendable {
         var marks: [Mark] = []
         /// The line whose load provided the image, this one or an earlier one for the same URL; `nil` without an image.
         var pictureLine: Int?
-        /// The thumbnail, encoded by this program: see ``ThumbnailMaker``. Not every image has one.
+        /// The thumbnail, encoded by this program: see ``ThumbnailRenderer``. Not every image has one.
         var thumbnail: [UInt8]?
     }
 
@@ -165,7 +165,7 @@ struct RunRecord: Sendable {
     var lanes: [Lane] = []
     var bytes: [BytesSample] = []
     var histograms: [Histogram] = []
-    /// The totals of the loads that are not among ``loads``, as there were too many to keep: see ``KeptLoads``.
+    /// The totals of the loads that are not among ``loads``, as there were too many to keep: see ``RetainedLoads``.
     var unlisted = RecordTotals()
     /// The number of events lost because there were too many at once; 0 in an ordinary run.
     var dropped: Int = 0

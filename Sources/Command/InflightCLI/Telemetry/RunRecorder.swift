@@ -7,15 +7,15 @@ import InflightCore
 // Unchecked: `book` and `onFinished` are accessed only on `queue`, or before the observer is attached.
 final class RunRecorder: ImagePipeline.Observer, @unchecked Sendable {
     private let queue = DispatchQueue(label: "inflight.telemetry")
-    private var book: RunBook
+    private var book: RunRecordBuilder
     private let clock = SystemClock()
     private let startedAt: String
-    private let tellsStories: Bool
+    private let describesLoads: Bool
     private var onFinished: (@Sendable () -> Void)?
 
-    init(tellsStories: Bool) {
-        self.tellsStories = tellsStories
-        book = RunBook(start: clock.now(), tellsStories: tellsStories)
+    init(describesLoads: Bool) {
+        self.describesLoads = describesLoads
+        book = RunRecordBuilder(start: clock.now(), describesLoads: describesLoads)
         startedAt = Timestamp.text(secondsSince1970: clock.secondsSince1970(), fractions: true)
     }
 
@@ -27,13 +27,13 @@ final class RunRecorder: ImagePipeline.Observer, @unchecked Sendable {
     var observer: ImagePipeline.Observation { ImagePipeline.Observation(self, on: .queue(queue)) }
 
     func didObserve(_ events: [ImagePipeline.Event], dropped: Int) {
-        for event in events { book.hear(event) }
+        for event in events { book.observe(event) }
         book.missed(dropped)
         tell()
     }
 
     /// Records facts that the command reports. May be called from any thread; returns at once.
-    func note(_ body: @escaping @Sendable (inout RunBook) -> Void) {
+    func note(_ body: @escaping @Sendable (inout RunRecordBuilder) -> Void) {
         queue.async { [self] in
             body(&book)
             tell()
@@ -41,13 +41,13 @@ final class RunRecorder: ImagePipeline.Observer, @unchecked Sendable {
     }
 
     private func tell() {
-        if tellsStories, book.hasFinished { onFinished?() }
+        if describesLoads, book.hasFinished { onFinished?() }
     }
 
     /// Returns the stories of loads that ended since the last call. Waits until all events so far are processed.
-    func takeStories() -> [LoadStory] {
+    func takeStories() -> [LoadText] {
         hearAll()
-        return queue.sync { book.takeFinished().map(LoadStory.init) }
+        return queue.sync { book.takeFinished().map(LoadText.init) }
     }
 
     /// Waits until all events of the pipeline so far are processed: first the current batch, then the batch with the

@@ -3,7 +3,7 @@ import Inflight
 import InflightCore
 
 /// A recorded run as one self-contained HTML file, with style, script and data inside. It lists every load of the
-/// record; ``KeptLoads`` limits how many a record has.
+/// record; ``RetainedLoads`` limits how many a record has.
 ///
 /// Text from servers and lists appears only as JSON, in which no character can end the element around it. The script
 /// inserts it as text, never as markup. A policy in the page (CSP level 2) allows only this style and this script, by

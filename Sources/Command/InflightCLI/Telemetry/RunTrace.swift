@@ -3,7 +3,7 @@
 struct RunTrace {
     static let loads = 1
     static let lanes = 2
-    /// The first number of the loads' rows; ``TraceWork`` numbers those of lanes. There are at most 10,000 loads.
+    /// The first number of the loads' rows; ``SlotInterval`` numbers those of lanes. There are at most 10,000 loads.
     private static let firstRow = 11
 
     private let record: RunRecord
@@ -11,7 +11,7 @@ struct RunTrace {
 
     init(_ record: RunRecord) {
         self.record = record
-        let work = TraceWork.of(record)
+        let work = SlotInterval.of(record)
         addLoads()
         addWork(work)
         addCounters()
@@ -119,9 +119,9 @@ struct RunTrace {
 
     // MARK: Work
 
-    private mutating func addWork(_ work: [TraceWork]) {
+    private mutating func addWork(_ work: [SlotInterval]) {
         name(process: Self.lanes, "lanes", order: 1)
-        for row in TraceWork.rows(of: work, limits: record.lanes) {
+        for row in SlotInterval.rows(of: work, limits: record.lanes) {
             name(process: Self.lanes, thread: row.thread, row.name, order: row.thread)
         }
         for piece in work {
@@ -157,7 +157,7 @@ struct RunTrace {
     // MARK: Flows
 
     /// Adds an arrow from each load to each job that it waited for, while both last.
-    private mutating func addFlows(_ work: [TraceWork]) {
+    private mutating func addFlows(_ work: [SlotInterval]) {
         let rows = loadRows
         let pieces = Dictionary(grouping: work, by: \.job)
         var id = 0

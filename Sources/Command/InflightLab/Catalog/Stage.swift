@@ -6,14 +6,14 @@ package struct Stage: Sendable {
     /// The approximate duration of a piece of work. Drawings are made for 20 ms; tests take less.
     package var unit: Duration
     /// The time limit of a child process, and of anything else that could wait forever.
-    package var patience: Duration
+    package var timeout: Duration
     package var children: ChildLauncher
 
     package init(
-        unit: Duration = .milliseconds(20), patience: Duration = .seconds(5), children: ChildLauncher = ChildLauncher()
+        unit: Duration = .milliseconds(20), timeout: Duration = .seconds(5), children: ChildLauncher = ChildLauncher()
     ) {
         self.unit = unit
-        self.patience = patience
+        self.timeout = timeout
         self.children = children
     }
 

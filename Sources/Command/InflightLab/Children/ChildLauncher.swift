@@ -11,7 +11,7 @@ package struct ChildLauncher: Sendable {
         case exited(status: Int)
         case crashed(signal: Int)
         /// The child was still running at the time limit, and was killed.
-        case overdue
+        case timedOut
     }
 
     package struct Outcome: Sendable {
@@ -34,16 +34,16 @@ package struct ChildLauncher: Sendable {
         self.executable = executable
     }
 
-    /// Runs one child until it ends, and kills it after `patience`.
+    /// Runs one child until it ends, and kills it after `timeout`.
     ///
     /// Blocks the calling thread. If this process ends meanwhile, by whatever signal, the child ends with it.
-    package func run(_ name: String, _ arguments: [String] = [], patience: Duration) throws(LabError) -> Outcome {
+    package func run(_ name: String, _ arguments: [String] = [], timeout: Duration) throws(LabError) -> Outcome {
         let (output, errors) = (try Pipe(), try Pipe())
         let child = try spawn(["lab", "--child", name, "\(getpid())"] + arguments, output, errors)
         output.closeWriting()
         errors.closeWriting()
         let clock = SystemClock()
-        let deadline = clock.now() + patience
+        let deadline = clock.now() + timeout
         var streams = [output, errors]
         var isOverdue = false
         while streams.contains(where: \.isOpen) {
@@ -61,7 +61,7 @@ package struct ChildLauncher: Sendable {
         let ending = Self.wait(for: child)
         let text = String(decoding: streams[0].bytes, as: UTF8.self)
         return Outcome(
-            ending: isOverdue ? .overdue : ending,
+            ending: isOverdue ? .timedOut : ending,
             events: text.split(separator: "\n").compactMap { RecordedEvent(line: $0) }, endedAt: clock.now(),
             errors: String(decoding: streams[1].bytes, as: UTF8.self))
     }
@@ -167,7 +167,7 @@ extension ChildLauncher.Ending {
         switch self {
         case .exited(let status): status == 0 ? "exited" : "exited with status \(status)"
         case .crashed(let signal): "was killed by \(Self.name(of: signal))"
-        case .overdue: "did not end, and was killed at the time limit"
+        case .timedOut: "did not end, and was killed at the time limit"
         }
     }
 
@@ -176,7 +176,7 @@ extension ChildLauncher.Ending {
         switch self {
         case .exited: "ended"
         case .crashed(let signal): Self.name(of: signal)
-        case .overdue: "killed"
+        case .timedOut: "killed"
         }
     }
 
@@ -185,7 +185,7 @@ extension ChildLauncher.Ending {
         switch self {
         case .exited(let status): "status \(status)"
         case .crashed(let signal): Self.name(of: signal)
-        case .overdue: "hung"
+        case .timedOut: "hung"
         }
     }
 

@@ -8,7 +8,7 @@ enum InversionChild {
     static let (low, medium, high) = ("low: background", "medium: default", "high: interactive")
     static let holds = "holds the lock"
     static let waits = "waits for lock"
-    static let gotIt = "has the lock"
+    static let acquired = "has the lock"
 
     /// The number of tasks of medium importance. Beside them, the low one gets 1/38 of the processor.
     private static let mediumTasks = 4
@@ -36,7 +36,7 @@ enum InversionChild {
             isWanted.signal()
             lock.wait()
             wait.end()
-            recorder.span(high, gotIt) { stage.compute(1) }
+            recorder.span(high, acquired) { stage.compute(1) }
             lock.signal()
             isOver.cancel()
         }

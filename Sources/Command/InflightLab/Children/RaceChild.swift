@@ -22,7 +22,7 @@ enum RaceChild {
         unsafe counter.initialize(to: 0)
         defer { unsafe counter.deallocate() }
         let group = DispatchGroup()
-        let start = StartLine(2)
+        let start = ThreadBarrier(2)
         // Relaxed, which orders nothing, so that the accesses to the number stay unsynchronized.
         let (hasRead, hasAdded) = (Flag(), Flag())
         func add(_ name: String, _ first: @escaping @Sendable () -> Void) {
@@ -65,7 +65,7 @@ enum RaceChild {
 }
 
 /// Holds all threads until the last one has arrived, so that they begin together.
-struct StartLine {
+struct ThreadBarrier {
     private let group = DispatchGroup()
 
     init(_ count: Int) {

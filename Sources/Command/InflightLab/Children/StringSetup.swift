@@ -90,14 +90,14 @@ package enum StringSetup: String, CaseIterable, Sendable {
     }
 }
 
-/// The unguarded string (`usual`) and the guarded one.
-// Unchecked: `usual` is raced on purpose, in a process that is discarded afterwards.
+/// The unguarded string (`plain`) and the guarded one.
+// Unchecked: `plain` is raced on purpose, in a process that is discarded afterwards.
 private final class Strings: @unchecked Sendable {
-    private var usual = ""
+    private var plain = ""
     private let guarded = QueueGuarded("")
 
     func write(_ letter: String, _ count: Int) {
-        for _ in 0..<count { usual.append(letter) }
+        for _ in 0..<count { plain.append(letter) }
         for _ in 0..<count { append(letter) }
     }
 
@@ -113,8 +113,8 @@ private final class Strings: @unchecked Sendable {
         let guarded = guarded.read { $0 }
         // The guarded value is reported first, because reading the other string may crash.
         recorder.count("guarded", guarded.utf8.count)
-        recorder.count("plain", usual.utf8.count)
-        recorder.count("match", usual == guarded ? 1 : 0)
+        recorder.count("plain", plain.utf8.count)
+        recorder.count("match", plain == guarded ? 1 : 0)
     }
 
     private func append(_ letter: String) {

@@ -9,12 +9,12 @@ extension Experiment {
             "Cells are reused for later rows, whose images arrive first. Which image does each cell show in the end?",
         platform: "This depends only on the order of the responses, not on the system."
     ) { stage throws(LabError) in
-        try CellCare.allCases.map { care throws(LabError) in try CellScene(care, stage).run() }
+        try ReusePolicy.allCases.map { policy throws(LabError) in try CellScene(policy, stage).run() }
     }
 }
 
 /// A cell's protection against late responses.
-private enum CellCare: CaseIterable {
+private enum ReusePolicy: CaseIterable {
     case none, check, loader
 
     var title: String {
@@ -31,11 +31,11 @@ private enum CellCare: CaseIterable {
 private final class CellScene: @unchecked Sendable {
     private static let cells = 4
 
-    private let care: CellCare
+    private let policy: ReusePolicy
     private let stage: Stage
     private let screen = DispatchQueue(label: "lab.screen")
     private let recorder: Recorder
-    private let source: LoopbackSource
+    private let source: LabServer
     private let pipeline: ImagePipeline
     private let answered = DispatchSemaphore(value: 0)
     /// The row that each cell should show, and the one that it shows.
@@ -44,34 +44,34 @@ private final class CellScene: @unchecked Sendable {
     private var loaders: [ImageLoader] = []
     private var wrong = 0
 
-    init(_ care: CellCare, _ stage: Stage) throws(LabError) {
-        self.care = care
+    init(_ policy: ReusePolicy, _ stage: Stage) throws(LabError) {
+        self.policy = policy
         self.stage = stage
         recorder = Recorder(tracks: (0..<Self.cells).map { "cell \($0 + 1)" })
-        source = try LoopbackSource()
-        pipeline = try LabPictures.pipeline()
+        source = try LabServer()
+        pipeline = try LabImages.pipeline()
         for row in 0..<2 * Self.cells {
-            let png = try LabPictures.png(row, side: 32, codecs: pipeline.codecs)
+            let png = try LabImages.png(row, side: 32, codecs: pipeline.codecs)
             source.serve("/\(row)", [.gate(row < Self.cells ? "first rows" : "second rows"), .bytes(png)])
         }
     }
 
     func run() throws(LabError) -> Scene {
         let cells = Self.cells
-        if care == .loader { screen.sync { makeLoaders() } }
+        if policy == .loader { screen.sync { makeLoaders() } }
         screen.sync { for row in 0..<cells { bind(row) } }
-        let first = source.waitForRequests(cells, patience: stage.patience)
+        let first = source.waitForRequests(cells, timeout: stage.timeout)
         stage.rest()
         // The list is scrolled: the cells of the first rows are reused.
         screen.sync { for row in cells..<2 * cells { bind(row) } }
-        let second = source.waitForRequests(2 * cells, patience: stage.patience)
+        let second = source.waitForRequests(2 * cells, timeout: stage.timeout)
         stage.rest()
         source.open("second rows")
         for _ in 0..<cells { answered.wait() }
         stage.rest()
         source.open("first rows")
         // A loader never reports a replaced request, so there is nothing to wait for.
-        if care == .loader { stage.rest() } else { for _ in 0..<cells { answered.wait() } }
+        if policy == .loader { stage.rest() } else { for _ in 0..<cells { answered.wait() } }
         let last = screen.sync {
             loaders = []
             return zip(rows, shown).count { $0 != $1 }
@@ -79,10 +79,10 @@ private final class CellScene: @unchecked Sendable {
         pipeline.shutDownAndWait()
         let counted = screen.sync { wrong }
         return Scene(
-            care.title, recorder.recording,
+            policy.title, recorder.recording,
             findings: [
                 "\(Phrase.counted(counted, "wrong image")) shown; in the end \(last) of \(cells) cells show a wrong one."
-            ], hasFailed: !first || !second || (care != .none && counted > 0) || (care == .none && counted == 0))
+            ], hasFailed: !first || !second || (policy != .none && counted > 0) || (policy == .none && counted == 0))
     }
 
     private func makeLoaders() {
@@ -90,7 +90,7 @@ private final class CellScene: @unchecked Sendable {
             let loader = ImageLoader(pipeline: pipeline, callbackQueue: .queue(screen))
             loader.onChange = { [weak self] loader in
                 guard let self, case .loaded(let image) = loader.state else { return }
-                self.show(LabPictures.number(of: image.pixels), in: cell)
+                self.show(LabImages.number(of: image.pixels), in: cell)
             }
             loaders.append(loader)
         }
@@ -102,13 +102,13 @@ private final class CellScene: @unchecked Sendable {
         shown[cell] = nil
         recorder.mark("cell \(cell + 1)", "row \(row + 1)")
         let request = ImageRequest(source.url("/\(row)"))
-        if care == .loader {
+        if policy == .loader {
             loaders[cell].request = request
             return
         }
         pipeline.load(request, on: .queue(screen)) { [self] _, result in
-            if care == .none || rows[cell] == row, let image = try? result.get() {
-                show(LabPictures.number(of: image.pixels), in: cell)
+            if policy == .none || rows[cell] == row, let image = try? result.get() {
+                show(LabImages.number(of: image.pixels), in: cell)
             } else {
                 recorder.mark("cell \(cell + 1)", "late \(row + 1)")
                 answered.signal()

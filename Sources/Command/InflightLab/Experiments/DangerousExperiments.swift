@@ -10,7 +10,7 @@ extension Experiment {
             command with it and runs this experiment.
             """
     ) { stage throws(LabError) in
-        let outcome = try stage.children.run("race", patience: stage.patience)
+        let outcome = try stage.children.run("race", timeout: stage.timeout)
         let recording = Recording(events: outcome.events)
         let wanted = 2 * RaceChild.additions
         var findings: [String] = []
@@ -41,11 +41,11 @@ extension Experiment {
             ("main-sync", "main.sync from the main queue"),
             ("main-wait", "The main queue waits for a semaphore that only it would signal"),
         ].map { name, title throws(LabError) in
-            let outcome = try stage.children.run(name, patience: min(stage.patience, .seconds(1)))
+            let outcome = try stage.children.run(name, timeout: min(stage.timeout, .seconds(1)))
             let recording = Recording(events: outcome.events + [outcome.end(on: DeadlockChild.track)])
             let isDetected: Bool
             switch outcome.ending {
-            case .crashed, .overdue: isDetected = true
+            case .crashed, .timedOut: isDetected = true
             case .exited: isDetected = false
             }
             return Scene(
@@ -77,8 +77,8 @@ extension Experiment {
     ) { stage throws(LabError) in [try Self.inverted(stage, child: "inversion-three")] }
 
     private static func inverted(_ stage: Stage, child: String) throws(LabError) -> Scene {
-        let outcome = try stage.children.run(child, patience: min(stage.patience, .milliseconds(1500)))
-        let ending = outcome.ending == .overdue ? [outcome.end(on: InversionChild.high)] : []
+        let outcome = try stage.children.run(child, timeout: min(stage.timeout, .milliseconds(1500)))
+        let ending = outcome.ending == .timedOut ? [outcome.end(on: InversionChild.high)] : []
         let recording = Recording(
             tracks: [InversionChild.high, InversionChild.medium, InversionChild.low].filter {
                 child == "inversion-three" || $0 != InversionChild.medium

@@ -18,10 +18,10 @@ extension Experiment {
         var recording = Recording()
         var (broken, isLost) = (0, false)
         for setup in StringSetup.allCases {
-            let outcome = try stage.children.run("string", [setup.rawValue], patience: stage.patience)
+            let outcome = try stage.children.run("string", [setup.rawValue], timeout: stage.timeout)
             let seen = Recording(events: outcome.events)
             let verdict = StringVerdict(setup, outcome.ending, seen.values)
-            rows.append([setup.title, setup.isExclusive ? "yes" : "no", verdict.usual, verdict.guarded, verdict.text])
+            rows.append([setup.title, setup.isExclusive ? "yes" : "no", verdict.plain, verdict.guarded, verdict.text])
             if verdict.text != "match" { broken += 1 }
             isLost = isLost || verdict.isGuardBroken || (setup.isExclusive && verdict.text != "match")
             recording.append(seen, as: setup.title)
@@ -75,9 +75,9 @@ extension Experiment {
         let written = setup.letters * StringSetup.writers.count
         var lost = "0"
         for _ in 1...5 where lost == "0" {
-            let outcome = try stage.children.run("string", [setup.rawValue], patience: stage.patience)
-            let usual = Recording(events: outcome.events).values["plain"]
-            lost = usual.map { "\(written - $0)" } ?? "all: \(outcome.ending.short)"
+            let outcome = try stage.children.run("string", [setup.rawValue], timeout: stage.timeout)
+            let plain = Recording(events: outcome.events).values["plain"]
+            lost = plain.map { "\(written - $0)" } ?? "all: \(outcome.ending.short)"
         }
         return ["none, in a child process", "\(written)", lost, ""]
     }
@@ -85,7 +85,7 @@ extension Experiment {
 
 /// The result of one setup.
 private struct StringVerdict {
-    var usual = "?"
+    var plain = "?"
     var guarded = "?"
     var text: String
     var isGuardBroken = false
@@ -96,7 +96,7 @@ private struct StringVerdict {
             guarded = "\(length)"
             isGuardBroken = length != expected
         }
-        if let length = values["plain"] { usual = "\(length)" }
+        if let length = values["plain"] { plain = "\(length)" }
         switch (ending, values["match"]) {
         case (_, 1?): text = "match"
         case (_, 0?):
@@ -163,7 +163,7 @@ enum StringGuard: String, CaseIterable {
         case .actor:
             let string = StringActor()
             let count = Guarded(0)
-            Await.task {
+            BlockingAwait.task {
                 await withTaskGroup(of: Void.self) { group in
                     for _ in 0..<Self.writers {
                         group.addTask { for _ in 0..<Self.letters { await string.append() } }

@@ -19,14 +19,14 @@ extension Experiment {
     private static let download = "download"
 
     private static func beats(_ stage: Stage, isBlocked: Bool) throws(LabError) -> Scene {
-        let source = try LoopbackSource()
+        let source = try LabServer()
         let piece = [UInt8](repeating: 0x2A, count: 20_000)
         source.serve(
             "/slow",
             (0..<4).flatMap { _ in [.bytes(piece), .pause(stage.units(1.8))] } + [.gate("alive"), .bytes(piece)])
         let recorder = Recorder(tracks: [main, "network"])
-        let heart = Heart(recorder, track: main, pause: stage.units(0.5))
-        heart.start()
+        let beatTimer = BeatTimer(recorder, track: main, pause: stage.units(0.5))
+        beatTimer.start()
         stage.rest(2)
         let received = Guarded(0)
         let done = DispatchSemaphore(value: 0)
@@ -41,7 +41,7 @@ extension Experiment {
             }
             done.wait()
         } else {
-            let pipeline = try LabPictures.pipeline()
+            let pipeline = try LabImages.pipeline()
             let span = recorder.begin("network", download, .away)
             pipeline.loadResponse(ImageRequest(source.url("/slow")), on: .queue(.main)) { _, result in
                 span.end()
@@ -49,15 +49,15 @@ extension Experiment {
                 done.signal()
             }
             // The server does not finish before the timer has ticked twice more.
-            let isAsked = source.waitForRequests(1, patience: stage.patience)
-            let isAlive = isAsked && heart.waitForBeats(2, patience: stage.patience)
+            let isAsked = source.waitForRequests(1, timeout: stage.timeout)
+            let isAlive = isAsked && beatTimer.waitForBeats(2, timeout: stage.timeout)
             source.open("alive")
             done.wait()
             pipeline.shutDownAndWait()
             if !isAlive { recorder.mark(main, "no beat", isTrouble: true) }
         }
         stage.rest(2)
-        heart.stop()
+        beatTimer.stop()
         let recording = recorder.recording
         let beats = recording.marks(on: main)
         let pauses = zip(beats, beats.dropFirst()).map { $1.time - $0.time }
@@ -73,7 +73,7 @@ extension Experiment {
 }
 
 /// Beats on the main queue until it is stopped. Each beat schedules the next.
-private final class Heart: Sendable {
+private final class BeatTimer: Sendable {
     private let recorder: Recorder
     private let track: String
     private let pause: Duration
@@ -99,9 +99,9 @@ private final class Heart: Sendable {
     }
 
     /// - Returns: Whether that many more beats occurred in time.
-    func waitForBeats(_ count: Int, patience: Duration) -> Bool {
+    func waitForBeats(_ count: Int, timeout: Duration) -> Bool {
         while beats.wait(timeout: .now()) == .success {}
-        let deadline = DispatchTime.now() + .nanoseconds(Int(patience.saturatedNanoseconds))
+        let deadline = DispatchTime.now() + .nanoseconds(Int(timeout.saturatedNanoseconds))
         return (0..<count).allSatisfy { _ in beats.wait(timeout: deadline) == .success }
     }
 

@@ -20,8 +20,8 @@ extension Experiment {
     private static let loads = 6
     private static let track = "operations"
 
-    private static func prepared(_ parts: [LoopbackSource.Part]) throws(LabError) -> LoopbackSource {
-        let source = try LoopbackSource()
+    private static func prepared(_ parts: [LabServer.Part]) throws(LabError) -> LabServer {
+        let source = try LabServer()
         for number in 1...loads { source.serve("/\(number)", parts + [.bytes([UInt8](repeating: 0x2A, count: 1000))]) }
         return source
     }
@@ -34,7 +34,7 @@ extension Experiment {
 
     private static func waiting(_ stage: Stage) throws(LabError) -> Scene {
         let source = try prepared([.pause(stage.units(3))])
-        let pipeline = try LabPictures.pipeline()
+        let pipeline = try LabImages.pipeline()
         let recorder = Recorder(tracks: [track])
         let queue = queue()
         for number in 1...loads {
@@ -53,7 +53,7 @@ extension Experiment {
         return Scene(
             "Each operation waits on a semaphore", recording,
             findings: [
-                "At most \(recording.mostAtOnce(recording.spans)) in flight at once, each blocking a thread: "
+                "At most \(recording.peakConcurrency(recording.spans)) in flight at once, each blocking a thread: "
                     + "\(Phrase.threads(recording.threads(recording.spans))), and \(Milliseconds.text(recording.duration)) "
                     + "instead of \(Milliseconds.text(stage.units(3).saturatedNanoseconds))."
             ])
@@ -62,7 +62,7 @@ extension Experiment {
     static func loading(_ stage: Stage) throws(LabError) -> Scene {
         // The server responds only after all requests have arrived, which needs no thread for each operation.
         let source = try prepared([.gate("all have asked"), .pause(stage.units(3))])
-        let pipeline = try LabPictures.pipeline()
+        let pipeline = try LabImages.pipeline()
         let recorder = Recorder(tracks: [track])
         let queue = queue()
         let finished = DispatchGroup()
@@ -76,7 +76,7 @@ extension Experiment {
             }
             queue.addOperation(operation)
         }
-        let haveAsked = source.waitForRequests(loads, patience: stage.patience)
+        let haveAsked = source.waitForRequests(loads, timeout: stage.timeout)
         let threads = ThreadCount.now
         source.open("all have asked")
         finished.wait()
@@ -85,7 +85,7 @@ extension Experiment {
         return Scene(
             "Each operation is a LoadOperation", recording,
             findings: [
-                "\(recording.mostAtOnce(recording.spans)) in flight at once, and they blocked no thread: "
+                "\(recording.peakConcurrency(recording.spans)) in flight at once, and they blocked no thread: "
                     + "\(Milliseconds.text(recording.duration))."
                     + (threads.map {
                         " This process had \(Phrase.threads($0)) then, the server's and idle ones included."

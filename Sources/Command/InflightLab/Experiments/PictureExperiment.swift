@@ -12,11 +12,11 @@ extension Experiment {
             engine waits for all of its loads on one thread.
             """
     ) { stage throws(LabError) in
-        try PictureWay.allCases.map { way throws(LabError) in try way.scene(stage) }
+        try LoadMethod.allCases.map { way throws(LabError) in try way.scene(stage) }
     }
 }
 
-private enum PictureWay: CaseIterable {
+private enum LoadMethod: CaseIterable {
     case blocking, workItem, callback, awaiting
 
     private static let (background, main, engine) = ("background queue", "main queue", "engine")
@@ -32,10 +32,10 @@ private enum PictureWay: CaseIterable {
     }
 
     func scene(_ stage: Stage) throws(LabError) -> Scene {
-        let pipeline = try LabPictures.pipeline()
+        let pipeline = try LabImages.pipeline()
         defer { pipeline.shutDownAndWait() }
-        let source = try LoopbackSource()
-        let png = try LabPictures.png(Self.wanted, side: 128, codecs: pipeline.codecs)
+        let source = try LabServer()
+        let png = try LabImages.png(Self.wanted, side: 128, codecs: pipeline.codecs)
         source.serve(
             "/picture.png",
             [
@@ -47,7 +47,7 @@ private enum PictureWay: CaseIterable {
         let done = DispatchSemaphore(value: 0)
         let show: @Sendable (PixelBuffer?) -> Void = { pixels in
             recorder.span(Self.main, "displays") {
-                shown.withLock { $0 = pixels.map { LabPictures.number(of: $0) } ?? -1 }
+                shown.withLock { $0 = pixels.map { LabImages.number(of: $0) } ?? -1 }
             }
             done.signal()
         }
@@ -69,7 +69,7 @@ private enum PictureWay: CaseIterable {
     private var isBlocking: Bool { self == .blocking || self == .workItem }
 
     private func start(
-        _ pipeline: ImagePipeline, _ source: LoopbackSource, _ recorder: Recorder,
+        _ pipeline: ImagePipeline, _ source: LabServer, _ recorder: Recorder,
         _ show: @escaping @Sendable (PixelBuffer?) -> Void
     ) {
         let (port, codecs) = (source.port, pipeline.codecs)

@@ -104,8 +104,8 @@ extension Experiment {
                 "Six tasks", recording,
                 findings: [
                     "They ran \(isOrdered ? "in the order of submission" : "out of order"), "
-                        + "\(recording.mostAtOnce(spans)) at a time, on \(Phrase.threads(recording.threads(spans)))."
-                ], hasFailed: !isOrdered || recording.mostAtOnce(spans) != 1)
+                        + "\(recording.peakConcurrency(spans)) at a time, on \(Phrase.threads(recording.threads(spans)))."
+                ], hasFailed: !isOrdered || recording.peakConcurrency(spans) != 1)
         ]
     }
 
@@ -191,7 +191,7 @@ extension Experiment {
         let group = DispatchGroup()
         func readers(_ numbers: ClosedRange<Int>) {
             // The readers wait for each other, so they can continue only because they run at the same time.
-            let meeting = StartLine(numbers.count)
+            let meeting = ThreadBarrier(numbers.count)
             for number in numbers {
                 queue.async(group: group) {
                     recorder.span("readers", "\(number)") {
@@ -217,7 +217,7 @@ extension Experiment {
         return Scene(
             "Four readers, with a barrier in the middle", recording,
             findings: [
-                "\(recording.mostAtOnce(readers)) readers ran at once; the barrier ran "
+                "\(recording.peakConcurrency(readers)) readers ran at once; the barrier ran "
                     + (isAlone ? "alone." : "beside a reader, which is a bug.")
             ], hasFailed: !isAlone)
     }
@@ -234,7 +234,7 @@ extension Experiment {
         return Scene(
             "Eight tasks that sleep", recording,
             findings: [
-                "At most \(recording.mostAtOnce(recording.spans)) at once, on "
+                "At most \(recording.peakConcurrency(recording.spans)) at once, on "
                     + "\(Phrase.threads(recording.threads(recording.spans)))."
             ])
     }
@@ -265,7 +265,7 @@ extension Experiment {
                 hasTarget ? "Concurrent, with a serial target set while it was inactive" : "Concurrent", recording,
                 findings: [
                     "\(waited ? "None" : "Some") began before activate(); then at most "
-                        + "\(recording.mostAtOnce(recording.spans(on: "queue"))) ran at once."
+                        + "\(recording.peakConcurrency(recording.spans(on: "queue"))) ran at once."
                 ], hasFailed: !waited)
         }
     }

@@ -102,7 +102,7 @@ extension Experiment {
         return Scene(
             "One item on two serial queues", recording,
             findings: [
-                "It ran \(recording.spans.count) times, \(recording.mostAtOnce(recording.spans)) at once: an item "
+                "It ran \(recording.spans.count) times, \(recording.peakConcurrency(recording.spans)) at once: an item "
                     + "is not a lock."
             ])
     }

@@ -131,7 +131,7 @@ extension Recording {
     package func mark(_ label: String) -> Mark? { marks.first { $0.label == label } }
 
     /// Returns the maximum number of spans that were open at one moment.
-    package func mostAtOnce(_ spans: [Span]) -> Int {
+    package func peakConcurrency(_ spans: [Span]) -> Int {
         spans.map { span in spans.count { $0.contains(span.startOrder) } + 1 }.max() ?? 0
     }
 

@@ -11,21 +11,21 @@
 
 /// Makes all threads allocate from one arena. Arenas per thread would use up the address space that
 /// `inflight_limit_resources` limits. The arena keeps up to 8 MiB of freed memory for the next image. glibc only.
-void inflight_use_one_heap(void);
+void inflight_use_one_arena(void);
 
 /// Moves the process to new mount, network, IPC and UTS namespaces, and to a user namespace without any user. Must be
 /// called before a second thread exists. Some systems do not permit this to unprivileged processes.
-int inflight_leave_namespaces(void);
+int inflight_unshare_namespaces(void);
 
 /// Replaces the root folder of all threads with an empty, read-only one, so that no path resolves to a file. Requires
-/// `inflight_leave_namespaces`. Files that will be read must already be open.
+/// `inflight_unshare_namespaces`. Files that will be read must already be open.
 int inflight_enter_empty_root(void);
 
 /// Gives up access to all files that are not already open, by Landlock. Requires Linux 5.13.
-int inflight_give_up_files(void);
+int inflight_restrict_files(void);
 
 /// Drops all capabilities, and disables new privileges, ptrace and core files.
-int inflight_give_up_privileges(void);
+int inflight_drop_privileges(void);
 
 /// Limits the process's resources, and disables core files. Lower existing limits stay.
 ///

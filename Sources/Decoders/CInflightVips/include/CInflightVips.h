@@ -11,7 +11,7 @@
 #endif
 
 // A narrow interface to libvips, whose API consists of variadic functions and macros, to libjxl and to libtiff. It has
-// no global state of its own. Each `inflight_vips_picture` must be used on one thread only.
+// no global state of its own. Each `inflight_vips_reader` must be used on one thread only.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ enum { INFLIGHT_VIPS_MESSAGE = 256 };
 /// The loader that reads the bytes. The caller always chooses it; formats are not detected from the bytes.
 enum { INFLIGHT_VIPS_HEIF, INFLIGHT_VIPS_JXL, INFLIGHT_VIPS_TIFF, INFLIGHT_VIPS_SVG };
 
-typedef struct inflight_vips_picture inflight_vips_picture;
+typedef struct inflight_vips_reader inflight_vips_reader;
 
 /// Initialises libvips, once per process, and blocks all of its loaders except HEIF, TIFF and SVG from memory.
 int inflight_vips_start(char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
@@ -48,8 +48,8 @@ unsigned inflight_vips_abilities(void);
 /// Returns whether libvips would detect the format of the bytes and load them. For tests of the blocked loaders.
 int inflight_vips_sniffs(const uint8_t *_Nonnull bytes, size_t count);
 
-/// Reads the header. The bytes must outlive the picture. Returns `NULL` on failure.
-inflight_vips_picture *_Nullable inflight_vips_open(
+/// Reads the header. The bytes must outlive the reader. Returns `NULL` on failure.
+inflight_vips_reader *_Nullable inflight_vips_open(
     const uint8_t *_Nonnull bytes, size_t count, int loader, int page, int *_Nonnull width, int *_Nonnull height,
     char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
@@ -59,20 +59,20 @@ inflight_vips_picture *_Nullable inflight_vips_open(
 /// - bits: the number of bits per sample of a HEIF image. Above 8, they are the highest bits of 16-bit samples.
 /// - is_display_p3: whether the colours are Display P3 if the image has no profile.
 int inflight_vips_prepare(
-    inflight_vips_picture *_Nonnull picture, int has_alpha, int bits, int is_display_p3,
+    inflight_vips_reader *_Nonnull reader, int has_alpha, int bits, int is_display_p3,
     char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
 /// Reads rows of four bytes per pixel: red, green, blue, and straight alpha or 255. Rows must be read from top to
 /// bottom.
 int inflight_vips_read_rows(
-    inflight_vips_picture *_Nonnull picture, int first, int count, uint8_t *_Nonnull rows,
+    inflight_vips_reader *_Nonnull reader, int first, int count, uint8_t *_Nonnull rows,
     char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
 /// Decodes all frames of a JPEG XL image and discards them. There is no cheaper way to find the end of a codestream.
 int inflight_jxl_check(
     const uint8_t *_Nonnull bytes, size_t count, char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
-void inflight_vips_close(inflight_vips_picture *_Nonnull picture);
+void inflight_vips_close(inflight_vips_reader *_Nonnull reader);
 
 /// Encodes pixels of four bytes, in rows without padding, as AVIF. Free `*bytes` with `inflight_vips_free`.
 int inflight_vips_write_avif(

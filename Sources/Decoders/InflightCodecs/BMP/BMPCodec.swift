@@ -39,6 +39,6 @@ public struct BMPCodec: ImageCodec {
     }
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-        throw PictureError.notWritten(.bmp)
+        throw CodecError.noEncoder(.bmp)
     }
 }

@@ -32,7 +32,7 @@ struct BMPRuns {
             guard let count = bytes.byte(at: position), let value = bytes.byte(at: position + 1) else {
                 // The last row may lack its end marker.
                 if y == height - 1, x >= width { return }
-                throw PictureError.cutShort(.bmp)
+                throw CodecError.truncated(.bmp)
             }
             position += 2
             switch (count, value) {
@@ -40,14 +40,14 @@ struct BMPRuns {
             case (0, 1): return
             case (0, 2):
                 guard let right = bytes.byte(at: position), let down = bytes.byte(at: position + 1) else {
-                    throw PictureError.cutShort(.bmp)
+                    throw CodecError.truncated(.bmp)
                 }
                 position += 2
                 x = min(width, x + right)
                 y += down
             case (0, _):
                 let length = isWide ? value : (value + 1) / 2
-                guard bytes.count - position >= length else { throw PictureError.cutShort(.bmp) }
+                guard bytes.count - position >= length else { throw CodecError.truncated(.bmp) }
                 for index in 0..<value where x + index < width {
                     pixel(x + index, y, color(bytes[position + (isWide ? index : index / 2)], index))
                 }

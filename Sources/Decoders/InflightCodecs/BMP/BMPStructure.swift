@@ -46,7 +46,7 @@ struct BMPStructure: FileStructure {
             profileName: profile.flatMap { ICCProfile(bytes, $0).name })
     }
 
-    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<BMPStructure> {
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderResult<BMPStructure> {
         guard let offset = bytes.little32(at: 10) else { return .needsMoreBytes(64) }
         guard bytes.has("BM", at: 0) else { return try readHeader(bytes, at: 0, pixelStart: nil) }
         let reading = try readHeader(bytes, at: 14, pixelStart: offset)
@@ -64,10 +64,10 @@ struct BMPStructure: FileStructure {
     ///   follow.
     static func readHeader(
         _ bytes: Bytes, at start: Int, pixelStart: Int?, format: ImageFormat = .bmp
-    ) throws(LoadError) -> HeaderReading<BMPStructure> {
+    ) throws(LoadError) -> HeaderResult<BMPStructure> {
         guard let size = bytes.little32(at: start) else { return .needsMoreBytes(start + 64) }
         guard size == 12 || (16...256).contains(size) else {
-            throw PictureError.damaged(format, "invalid header length")
+            throw CodecError.damaged(format, "invalid header length")
         }
         // The masks may follow the header.
         let needed = start + max(size, masksEnd(size, kind: size >= 20 ? bytes.little32(at: start + 16) ?? 0 : 0))
@@ -88,7 +88,7 @@ struct BMPStructure: FileStructure {
             isCompressed = size >= 20 ? bytes.little32(at: start + 16) ?? 0 : 0
         }
         guard structure.width > 0, structure.height > 0 else {
-            throw PictureError.damaged(format, "missing size")
+            throw CodecError.damaged(format, "missing size")
         }
         try structure.readPixelForm(bytes, start, size, isCompressed, format)
         try structure.readPlaces(bytes, start, size, isCompressed, pixelStart, format)
@@ -116,13 +116,13 @@ struct BMPStructure: FileStructure {
             let count = (Self.masksEnd(size, kind: kind) - 40) / 4
             masks = (0..<count).map { UInt32(bytes.little32(at: start + 40 + 4 * $0) ?? 0) }
             guard masks.allSatisfy(Self.isRun), masks.prefix(3).contains(where: { $0 != 0 }) else {
-                throw PictureError.damaged(format, "invalid colour masks")
+                throw CodecError.damaged(format, "invalid colour masks")
             }
-        case (4, 24) where isOS2: throw PictureError.unsupported(format, "OS/2 compression")
-        case (3, 1) where isOS2: throw PictureError.unsupported(format, "fax compression")
-        case (4, _), (5, _): throw PictureError.unsupported(format, "an embedded JPEG or PNG image for printers")
-        case (0...6, _): throw PictureError.damaged(format, "invalid depth of \(bits) bits per pixel")
-        default: throw PictureError.unsupported(format, "compression type \(kind)")
+        case (4, 24) where isOS2: throw CodecError.unsupported(format, "OS/2 compression")
+        case (3, 1) where isOS2: throw CodecError.unsupported(format, "fax compression")
+        case (4, _), (5, _): throw CodecError.unsupported(format, "an embedded JPEG or PNG image for printers")
+        case (0...6, _): throw CodecError.damaged(format, "invalid depth of \(bits) bits per pixel")
+        default: throw CodecError.unsupported(format, "compression type \(kind)")
         }
     }
 
@@ -167,7 +167,7 @@ struct BMPStructure: FileStructure {
     /// Throws if the file ends before its pixels or before its declared end.
     func checkLength(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
         let needed = compression == .none ? max(pixelEnd, fileEnd) : fileEnd
-        if bytes.count < needed { throw PictureError.cutShort(format) }
+        if bytes.count < needed { throw CodecError.truncated(format) }
     }
 
     /// Returns the red, green, blue and alpha of each index. Indices beyond the palette are black.

@@ -24,7 +24,7 @@ import InflightImages
         self.plan = plan
         unsafe self.target = unsafe target
         unsafe row =
-            transform != nil && resizer.addsLight
+            transform != nil && resizer.usesLinearLight
             ? UnsafeMutableRawBufferPointer.allocate(byteCount: sourceWidth * 4, alignment: 16) : nil
     }
 

@@ -32,8 +32,8 @@ struct GIFAnimation: AnimationSource {
             }
         }
         guard !frames.isEmpty else {
-            if case .needs = end { throw PictureError.cutShort(.gif) }
-            throw PictureError.damaged(.gif, "no image data")
+            if case .needs = end { throw CodecError.truncated(.gif) }
+            throw CodecError.damaged(.gif, "no image data")
         }
         if case .trailer = end { isCutShort = false } else { isCutShort = true }
         self.bytes = bytes
@@ -47,7 +47,7 @@ struct GIFAnimation: AnimationSource {
     private static func plan(_ bytes: Bytes, at start: Int, control: Int?) throws(LoadError) -> AnimationFramePlan {
         guard let x = bytes.little16(at: start + 1), let y = bytes.little16(at: start + 3),
             let width = bytes.little16(at: start + 5), let height = bytes.little16(at: start + 7), width > 0, height > 0
-        else { throw PictureError.damaged(.gif, "a frame without a size") }
+        else { throw CodecError.damaged(.gif, "a frame without a size") }
         var plan = AnimationFramePlan(
             x: x, y: y, width: width, height: height, duration: .frame(milliseconds: 0), hasAlpha: false)
         // The library also ignores an extension of another length.
@@ -70,7 +70,7 @@ struct GIFAnimation: AnimationSource {
         let memory = try PixelMemory(width: plan.width, height: plan.height)
         try GIFReader.with(bytes, at: places[index]) { (reader) throws(LoadError) in
             guard Int(reader.frame.width) == plan.width, Int(reader.frame.height) == plan.height else {
-                throw PictureError.damaged(.gif, "inconsistent sizes")
+                throw CodecError.damaged(.gif, "inconsistent sizes")
             }
             let indices = UnsafeMutablePointer<UInt8>.allocate(capacity: plan.width)
             defer { unsafe indices.deallocate() }

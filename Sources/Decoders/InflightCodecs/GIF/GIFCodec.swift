@@ -51,7 +51,7 @@ public struct GIFCodec: ImageCodec {
                 try GIFReader.with(bytes) { (reader) throws(LoadError) in
                     filled = try unsafe GIFDecoding(
                         reader: reader, structure: structure, plan: plan, target: target, cancellation: cancellation
-                    ).runPart()
+                    ).runPartial()
                 }
             }
             return filled
@@ -65,6 +65,6 @@ public struct GIFCodec: ImageCodec {
     }
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-        throw PictureError.notWritten(.gif)
+        throw CodecError.noEncoder(.gif)
     }
 }

@@ -30,7 +30,7 @@ import InflightImages
     }
 
     /// Fills the target with the available rows; returns `nil` if there are none.
-    func runPart() throws(LoadError) -> PartialImage.Filled? {
+    func runPartial() throws(LoadError) -> PartialImage.Filled? {
         let resizer = resizer(.straight)
         let isWhole = try LoadError.upToDamage { () throws(LoadError) in try draw(into: resizer) }
         let pushed = resizer.pushedRows
@@ -50,7 +50,7 @@ import InflightImages
         guard width == structure.frameWidth, height == structure.frameHeight, left + width <= structure.width,
             top + height <= structure.height
         else {
-            throw PictureError.damaged(.gif, "inconsistent sizes")
+            throw CodecError.damaged(.gif, "inconsistent sizes")
         }
         let isInterlaced = reader.frame.is_interlaced != 0
         // An interlaced frame needs all indices, others those of one row.

@@ -14,9 +14,9 @@ import InflightImages
         _ bytes: Bytes, at position: Int? = nil, _ body: (GIFReader) throws(LoadError) -> Void
     ) throws(LoadError) {
         try unsafe bytes.withUnsafeBytes { (memory) throws(LoadError) in
-            guard let base = memory.baseAddress else { throw PictureError.cutShort(.gif) }
+            guard let base = memory.baseAddress else { throw CodecError.truncated(.gif) }
             let handle = unsafe inflight_gif_open(base.assumingMemoryBound(to: UInt8.self), memory.count)
-            guard let handle = unsafe handle else { throw PictureError.damaged(.gif, "malformed header") }
+            guard let handle = unsafe handle else { throw CodecError.damaged(.gif, "malformed header") }
             defer { unsafe inflight_gif_close(handle) }
             if let position { unsafe inflight_gif_seek(handle, position) }
             var frame = inflight_gif_frame()
@@ -44,6 +44,6 @@ import InflightImages
 
     private static func check(_ status: Int32, _ handle: OpaquePointer) throws(LoadError) {
         if status == 0 { return }
-        throw PictureError.damaged(.gif, unsafe String(cString: inflight_gif_error(handle)))
+        throw CodecError.damaged(.gif, unsafe String(cString: inflight_gif_error(handle)))
     }
 }

@@ -37,11 +37,11 @@ struct GIFStructure: FileStructure {
     }
 
     /// Parses up to the first frame, and counts the other frames in the available bytes.
-    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<GIFStructure> {
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderResult<GIFStructure> {
         var structure = GIFStructure()
         switch try structure.walk(bytes) {
         case .needs(let count) where structure.frameCount == 0: return .needsMoreBytes(count)
-        case .trailer where structure.frameCount == 0: throw PictureError.damaged(.gif, "no image data")
+        case .trailer where structure.frameCount == 0: throw CodecError.damaged(.gif, "no image data")
         case .unknown where structure.frameCount == 0: throw unknownBlock
         case .needs:
             structure.mayHaveMoreFrames = true
@@ -54,15 +54,15 @@ struct GIFStructure: FileStructure {
     static func walk(_ bytes: Bytes) throws(LoadError) {
         var structure = GIFStructure()
         switch try structure.walk(bytes) {
-        case .needs: throw PictureError.cutShort(.gif)
+        case .needs: throw CodecError.truncated(.gif)
         case .unknown: throw unknownBlock
         case .trailer: break
         }
-        guard structure.frameCount > 0 else { throw PictureError.damaged(.gif, "no image data") }
+        guard structure.frameCount > 0 else { throw CodecError.damaged(.gif, "no image data") }
     }
 
     private static var unknownBlock: LoadError {
-        PictureError.damaged(.gif, "unknown block type")
+        CodecError.damaged(.gif, "unknown block type")
     }
 
     /// - Parameter take: called with each block in order.
@@ -119,7 +119,7 @@ struct GIFStructure: FileStructure {
     private mutating func readFrame(_ bytes: Bytes, _ position: Int, _ isTransparent: Bool) throws(LoadError) {
         guard let left = bytes.little16(at: position + 1), let top = bytes.little16(at: position + 3),
             let wide = bytes.little16(at: position + 5), let high = bytes.little16(at: position + 7), wide > 0, high > 0
-        else { throw PictureError.damaged(.gif, "missing size of the first frame") }
+        else { throw CodecError.damaged(.gif, "missing size of the first frame") }
         frameWidth = wide
         frameHeight = high
         isInterlaced = bytes[position + 9] & 0x40 != 0

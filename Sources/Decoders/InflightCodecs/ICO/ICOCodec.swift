@@ -25,7 +25,7 @@ public struct ICOCodec: ImageCodec {
         let icon = try ICOStructure.wholeHeader(bytes)
         switch icon.picture {
         case .png:
-            guard bytes.count >= icon.place.upperBound else { throw PictureError.cutShort(.ico) }
+            guard bytes.count >= icon.place.upperBound else { throw CodecError.truncated(.ico) }
             return try PNGCodec().decode(
                 bytes.part(icon.place), format: .png, options: options, cancellation: cancellation)
         case .bitmap(let structure):
@@ -40,6 +40,6 @@ public struct ICOCodec: ImageCodec {
     }
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-        throw PictureError.notWritten(.ico)
+        throw CodecError.noEncoder(.ico)
     }
 }

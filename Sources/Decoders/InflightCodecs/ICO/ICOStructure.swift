@@ -21,16 +21,16 @@ struct ICOStructure: FileStructure {
         var count: Int
     }
 
-    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<ICOStructure> {
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderResult<ICOStructure> {
         guard let count = bytes.little16(at: 4), bytes.count >= 6 + 16 * count else {
             return .needsMoreBytes(6 + 16 * (bytes.little16(at: 4) ?? 1))
         }
         let entries = (0..<count).compactMap { entry(bytes, at: 6 + 16 * $0) }
         guard let best = entries.max(by: { ($0.area, $0.bits) < ($1.area, $1.bits) }) else {
-            throw PictureError.damaged(.ico, "no image")
+            throw CodecError.damaged(.ico, "no image")
         }
         guard best.offset >= 6 + 16 * count, best.count > 0 else {
-            throw PictureError.damaged(.ico, "the largest image overlaps the directory")
+            throw CodecError.damaged(.ico, "the largest image overlaps the directory")
         }
         let place = best.offset..<best.offset + best.count
         guard bytes.count > best.offset + 8 else { return .needsMoreBytes(best.offset + 64) }
@@ -39,7 +39,7 @@ struct ICOStructure: FileStructure {
             let part = bytes.part(best.offset..<min(bytes.count, place.upperBound))
             switch try PNGStructure.readHeader(part) {
             case .needsMoreBytes(let more):
-                if part.count == best.count { throw PictureError.cutShort(.ico) }
+                if part.count == best.count { throw CodecError.truncated(.ico) }
                 return .needsMoreBytes(best.offset + more)
             case .header(let structure): return .header(ICOStructure(picture: .png(structure), place: place))
             }
@@ -48,7 +48,7 @@ struct ICOStructure: FileStructure {
         case .needsMoreBytes(let more): return .needsMoreBytes(more)
         case .header(var structure):
             guard structure.height > 1, structure.compression == .none else {
-                throw PictureError.damaged(.ico, "the largest image is neither BMP nor PNG")
+                throw CodecError.damaged(.ico, "the largest image is neither BMP nor PNG")
             }
             structure.height /= 2
             // In icons, the fourth byte is alpha.
@@ -81,10 +81,10 @@ struct ICOStructure: FileStructure {
 
     /// Returns the start of a bitmap's mask. Only images with alpha may lack it.
     func maskStart(_ structure: BMPStructure, _ bytes: Bytes) throws(LoadError) -> Int {
-        if bytes.count < place.upperBound { throw PictureError.cutShort(.ico) }
+        if bytes.count < place.upperBound { throw CodecError.truncated(.ico) }
         let start = structure.pixelStart + structure.byteCount(rows: structure.height)
         let end = start + (structure.width + 31) / 32 * 4 * (structure.height - 1) + (structure.width + 7) / 8
-        if bytes.count < end, structure.bits != 32 { throw PictureError.cutShort(.ico) }
+        if bytes.count < end, structure.bits != 32 { throw CodecError.truncated(.ico) }
         return start
     }
 
@@ -94,7 +94,7 @@ struct ICOStructure: FileStructure {
             try structure.walk(bytes, format: .ico)
             _ = try maskStart(structure, bytes)
         case .png:
-            guard bytes.count >= place.upperBound else { throw PictureError.cutShort(.ico) }
+            guard bytes.count >= place.upperBound else { throw CodecError.truncated(.ico) }
             try PNGStructure.walk(bytes.part(place))
         }
     }

@@ -19,7 +19,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
 
     var width = 0
     var height = 0
-    private var turn = HEIFTurn()
+    private var turn = HEIFOrientation()
     var bitsPerComponent = 8
     var isGray = false
     var hasAlpha = false
@@ -39,7 +39,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
     }
 
     /// Parses up to the end of the `meta` box, which mostly precedes the pixels.
-    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<Self> {
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderResult<Self> {
         switch try meta(bytes) {
         case .needs(let count): return .needsMoreBytes(count)
         case .found(let meta, let isSequence):
@@ -78,7 +78,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
                     return box.end <= bytes.count ? .found(box, isSequence: isSequence) : .needs(box.end)
                 } else if box.has("moov", bytes) {
                     // A still image, if any, would precede it.
-                    throw PictureError.unsupported(format, "an image sequence without a still image")
+                    throw CodecError.unsupported(format, "an image sequence without a still image")
                 }
                 position = box.end
             }
@@ -153,7 +153,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
             let high = bytes.big32(at: start + 8), let highParts = bytes.big32(at: start + 12), wideParts > 0,
             highParts > 0, wide % wideParts == 0, high % highParts == 0, (1...width).contains(wide / wideParts),
             (1...height).contains(high / highParts)
-        else { throw PictureError.unsupported(Self.format, "a crop to fractional pixels") }
+        else { throw CodecError.unsupported(Self.format, "a crop to fractional pixels") }
         width = wide / wideParts
         height = high / highParts
     }
@@ -164,19 +164,19 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
             || bytes.has("urn:mpeg:hevc:2015:auxid:1", at: content.lowerBound)
     }
 
-    private static func damaged(_ what: String) -> LoadError { PictureError.damaged(format, what) }
+    private static func damaged(_ what: String) -> LoadError { CodecError.damaged(format, what) }
 
     /// Parses the boxes to the end of the file, and checks that the bytes of each item are within it.
     static func walk(_ bytes: Bytes) throws(LoadError) {
         guard case .header = try readHeader(bytes), case .found(let meta, _) = try meta(bytes) else {
-            throw PictureError.cutShort(format)
+            throw CodecError.truncated(format)
         }
-        guard HEIFItems(bytes, meta).extentsLieInside() else { throw PictureError.cutShort(format) }
+        guard HEIFItems(bytes, meta).extentsLieInside() else { throw CodecError.truncated(format) }
         var position = meta.end
         // Data that is not a box follows the end of the image.
         while bytes.count - position >= 8, (position + 4..<position + 8).allSatisfy({ isPrintable(bytes[$0]) }) {
             guard case .box(let box) = HEIFBox.read(bytes, at: position), box.end <= bytes.count else {
-                throw PictureError.cutShort(format)
+                throw CodecError.truncated(format)
             }
             position = box.end
         }

@@ -44,11 +44,11 @@ public enum IsolatedFormats {
     ///   repeats a page or leaves the file before that page, and the errors of ``probe(_:format:isComplete:)``.
     public static func info(_ bytes: Bytes, format: ImageFormat, page: Int) throws(LoadError) -> ImageInfo {
         if page != 0 {
-            guard format == .tiff else { throw PictureError.noPages(format) }
+            guard format == .tiff else { throw CodecError.pagesUnsupported(format) }
             return try TIFFStructure.page(page, in: bytes)
         }
         guard case .info(let info) = try probe(bytes, format: format, isComplete: true) else {
-            throw PictureError.cutShort(format)
+            throw CodecError.truncated(format)
         }
         return info
     }
@@ -70,7 +70,7 @@ public enum IsolatedFormats {
         case .jpegXL: return JPEGXLStructure.self
         case .svg: return SVGStructure.self
         case .tiff: return TIFFStructure.self
-        default: throw PictureError.unsupported(format, "unsupported header")
+        default: throw CodecError.unsupported(format, "unsupported header")
         }
     }
 }

@@ -50,7 +50,7 @@ public struct JPEGCodec: ImageCodec {
     public func verify(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) {
-        guard options.page == 0 else { throw PictureError.noPages(format) }
+        guard options.page == 0 else { throw CodecError.pagesUnsupported(format) }
         try JPEGStructure.wholeHeader(bytes).info(bytes).checkPixels(maximum: options.maximumPixels)
         try JPEGReader.with(bytes, cancellation) { (reader) throws(LoadError) in
             let bands = JPEGPlaneBands(try reader.startPlanes(denominator: 8).planes)
@@ -69,7 +69,7 @@ public struct JPEGCodec: ImageCodec {
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
     ) throws(LoadError) -> PartialImage? {
-        try JPEGPart(bytes, options: options, cancellation: cancellation).decode(beyond: detail)
+        try JPEGPartialDecoding(bytes, options: options, cancellation: cancellation).decode(beyond: detail)
     }
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {

@@ -37,7 +37,7 @@ import InflightImages
         if let transform {
             unsafe transform.apply(target, pixelCount: plan.width * plan.height)
         } else if isCMYK {
-            unsafe InkColors.convert(
+            unsafe CMYKConversion.convert(
                 target, pixelCount: plan.width * plan.height, isInverted: reader.header.is_inverted != 0)
         }
     }
@@ -76,7 +76,7 @@ import InflightImages
         for _ in 0..<height {
             try unsafe reader.readRows(pixels, bytesPerRow: width * 4, count: 1)
             if isCMYK, transform == nil {
-                unsafe InkColors.convert(row, pixelCount: width, isInverted: reader.header.is_inverted != 0)
+                unsafe CMYKConversion.convert(row, pixelCount: width, isInverted: reader.header.is_inverted != 0)
             }
             unsafe resizer.push(pixels)
         }
@@ -146,7 +146,7 @@ import InflightImages
 }
 
 /// Converts CMYK to RGB without a profile: each ink absorbs its share of the light.
-enum InkColors {
+enum CMYKConversion {
     static func convert(_ pixels: UnsafeMutableRawBufferPointer, pixelCount: Int, isInverted: Bool) {
         guard let base = pixels.baseAddress else { return }
         for index in 0..<pixelCount {

@@ -9,16 +9,16 @@ enum JPEGEncoding {
     static func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         try options.check(.jpeg)
         guard pixels.width <= maximumSide, pixels.height <= maximumSide else {
-            throw PictureError.cannotEncode(
+            throw CodecError.cannotEncode(
                 .jpeg, "it has \(pixels.width) × \(pixels.height) pixels; the limit per side is \(maximumSide)")
         }
         guard !options.isLossless else {
-            throw PictureError.cannotEncode(.jpeg, "lossless encoding is not supported. Choose png or webp")
+            throw CodecError.cannotEncode(.jpeg, "lossless encoding is not supported. Choose png or webp")
         }
         let quality = try options.checkedQuality(usual: 85)
         let ground = options.background
         guard ground.count == 3 else {
-            throw PictureError.cannotEncode(.jpeg, "the background must be three numbers: red, green and blue")
+            throw CodecError.cannotEncode(.jpeg, "the background must be three numbers: red, green and blue")
         }
         let opaque = pixels.flattened(onto: ground[0], ground[1], ground[2])
         let file = try unsafe EncodedMemory.make(.jpeg) { bytes, count, message in
@@ -47,7 +47,7 @@ extension EncodeOptions {
     func checkedQuality(usual: Int) throws(LoadError) -> Int {
         let quality = quality ?? usual
         guard (1...100).contains(quality) else {
-            throw PictureError.cannotEncode(format, "the quality is \(quality), and must be 1 to 100")
+            throw CodecError.cannotEncode(format, "the quality is \(quality), and must be 1 to 100")
         }
         return quality
     }
@@ -67,7 +67,7 @@ enum EncodedMemory {
         let status = unsafe encode(&memory, &count, &message)
         guard status == 0, let start = unsafe memory else {
             let text = message.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-            throw PictureError.cannotEncode(format, String(decoding: text, as: UTF8.self))
+            throw CodecError.cannotEncode(format, String(decoding: text, as: UTF8.self))
         }
         return unsafe Bytes(adopting: UnsafeRawBufferPointer(start: start, count: count)) { memory in
             unsafe inflight_free(UnsafeMutableRawPointer(mutating: memory.baseAddress))

@@ -16,7 +16,7 @@ import InflightImages
         _ body: (JPEGReader) throws(LoadError) -> Void
     ) throws(LoadError) {
         try unsafe bytes.withUnsafeBytes { (memory) throws(LoadError) in
-            guard let base = memory.baseAddress else { throw PictureError.cutShort(.jpeg) }
+            guard let base = memory.baseAddress else { throw CodecError.truncated(.jpeg) }
             // The flag lives as long as this call, and the reader does not outlive it.
             defer { extendLifetime(cancellation) }
             let context = unsafe UnsafeRawPointer(Unmanaged.passUnretained(cancellation).toOpaque())
@@ -27,7 +27,7 @@ import InflightImages
                     let flag = unsafe Unmanaged<CancellationFlag>.fromOpaque(context).takeUnretainedValue()
                     return flag.isCancelled ? 1 : 0
                 }, context)
-            guard let handle = unsafe handle else { throw PictureError.noMemory }
+            guard let handle = unsafe handle else { throw CodecError.outOfMemory }
             defer { unsafe inflight_jpeg_close(handle) }
             if acceptsEnd { unsafe inflight_jpeg_accept_end(handle) }
             var header = inflight_jpeg_header()
@@ -87,10 +87,10 @@ import InflightImages
     private static func check(_ status: Int32, _ handle: OpaquePointer) throws(LoadError) {
         switch status {
         case 0: return
-        case 2: throw PictureError.cancelled
-        case 3: throw PictureError.noMemory
+        case 2: throw CodecError.cancelled
+        case 3: throw CodecError.outOfMemory
         default:
-            throw PictureError.damaged(.jpeg, unsafe String(cString: inflight_jpeg_error(handle)))
+            throw CodecError.damaged(.jpeg, unsafe String(cString: inflight_jpeg_error(handle)))
         }
     }
 }

@@ -47,7 +47,7 @@ struct JPEGStructure: FileStructure {
     }
 
     /// Reads up to the first scan.
-    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<JPEGStructure> {
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderResult<JPEGStructure> {
         var structure = JPEGStructure()
         var position = 2
         while true {
@@ -67,14 +67,14 @@ struct JPEGStructure: FileStructure {
         while true {
             switch try structure.segment(bytes, &position, hasScan: hasScan) {
             case .next: continue
-            case .needs: throw PictureError.cutShort(.jpeg)
+            case .needs: throw CodecError.truncated(.jpeg)
             case .ended:
                 // The position is at a scan or at the end of the image.
                 guard bytes.byte(at: position + 1) == 0xDA else { return }
                 hasScan = true
                 guard let length = bytes.big16(at: position + 2), position + 2 + length <= bytes.count,
                     let end = endOfScan(bytes, from: position + 2 + length)
-                else { throw PictureError.cutShort(.jpeg) }
+                else { throw CodecError.truncated(.jpeg) }
                 position = end
             }
         }
@@ -98,7 +98,7 @@ struct JPEGStructure: FileStructure {
         var structure = JPEGStructure()
         var position = 2
         var ends: [Int] = []
-        while ends.count < mostScans {
+        while ends.count < maximumScans {
             guard let step = try? structure.segment(bytes, &position, hasScan: !ends.isEmpty) else { break }
             if case .next = step { continue }
             guard case .ended = step, bytes.byte(at: position + 1) == 0xDA,
@@ -112,7 +112,7 @@ struct JPEGStructure: FileStructure {
     }
 
     /// The decoder's maximum number of scans.
-    private static let mostScans = 500
+    private static let maximumScans = 500
 
     private enum Step {
         case next, ended, needs(Int)
@@ -131,13 +131,13 @@ struct JPEGStructure: FileStructure {
             position += 2
             return .next
         case 0xD8:
-            throw PictureError.damaged(.jpeg, "a second image starts inside it")
+            throw CodecError.damaged(.jpeg, "a second image starts inside it")
         case 0xD9 where hasScan:
             return .ended
         case 0xD9:
-            throw PictureError.damaged(.jpeg, "no image data")
+            throw CodecError.damaged(.jpeg, "no image data")
         case 0xDA:
-            guard width > 0 else { throw PictureError.damaged(.jpeg, "image data precedes the size") }
+            guard width > 0 else { throw CodecError.damaged(.jpeg, "image data precedes the size") }
             if let count = bytes.byte(at: position + 4) { hasManyScans = hasManyScans || count < componentCount }
             return .ended
         default: break
@@ -148,14 +148,14 @@ struct JPEGStructure: FileStructure {
             position += 4
             return .next
         }
-        guard length >= 2 else { throw PictureError.damaged(.jpeg, "a segment without a length") }
+        guard length >= 2 else { throw CodecError.damaged(.jpeg, "a segment without a length") }
         let content = position + 4..<position + 2 + length
         // Includes the next segment's marker and length, which are needed anyway.
         guard content.upperBound <= bytes.count else { return .needs(content.upperBound + 4) }
         switch marker {
         case 0xC0, 0xC1, 0xC2, 0xC9, 0xCA: try readFrame(bytes, content, marker)
         case 0xC3, 0xC5...0xC7, 0xCB, 0xCD...0xCF:
-            throw PictureError.unsupported(.jpeg, "lossless or hierarchical")
+            throw CodecError.unsupported(.jpeg, "lossless or hierarchical")
         case 0xE1: readRecord(bytes, content)
         case 0xE2: readProfile(bytes, content)
         case 0xEE where content.count >= 12 && bytes.has("Adobe", at: content.lowerBound):
@@ -168,17 +168,17 @@ struct JPEGStructure: FileStructure {
 
     private mutating func readFrame(_ bytes: Bytes, _ content: Range<Int>, _ marker: Int) throws(LoadError) {
         let start = content.lowerBound
-        guard content.count >= 6, width == 0 else { throw PictureError.damaged(.jpeg, "malformed frame header") }
-        guard bytes[start] == 8 else { throw PictureError.unsupported(.jpeg, "\(bytes[start]) bits per sample") }
+        guard content.count >= 6, width == 0 else { throw CodecError.damaged(.jpeg, "malformed frame header") }
+        guard bytes[start] == 8 else { throw CodecError.unsupported(.jpeg, "\(bytes[start]) bits per sample") }
         height = bytes.big16(at: start + 1) ?? 0
         width = bytes.big16(at: start + 3) ?? 0
         componentCount = Int(bytes[start + 5])
         isProgressive = marker == 0xC2 || marker == 0xCA
         guard width > 0, height > 0, content.count == 6 + 3 * componentCount else {
-            throw PictureError.damaged(.jpeg, "malformed frame header")
+            throw CodecError.damaged(.jpeg, "malformed frame header")
         }
         guard [1, 3, 4].contains(componentCount) else {
-            throw PictureError.unsupported(.jpeg, "\(componentCount) colour components")
+            throw CodecError.unsupported(.jpeg, "\(componentCount) colour components")
         }
         sampling = (0..<componentCount).map { index in
             let factors = bytes[start + 7 + 3 * index]

@@ -20,15 +20,15 @@ struct JPEGXLStructure: FileStructure {
             bitsPerComponent: header.bitsPerSample, hasAlpha: header.hasAlpha, mayHaveMoreFrames: header.isAnimated)
     }
 
-    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<JPEGXLStructure> {
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderResult<JPEGXLStructure> {
         guard bytes.count >= 12 else { return .needsMoreBytes(64) }
         let (start, needed) = try codestream(bytes)
         switch JPEGXLHeader.read(start) {
         case .header(let header): return .header(JPEGXLStructure(header: header))
-        case .damaged: throw PictureError.damaged(.jpegXL, "malformed header")
+        case .damaged: throw CodecError.damaged(.jpegXL, "malformed header")
         case .needsMore:
             guard start.count < longestHeader, let needed else {
-                throw PictureError.damaged(.jpegXL, "unterminated header")
+                throw CodecError.damaged(.jpegXL, "unterminated header")
             }
             return .needsMoreBytes(needed)
         }
@@ -44,11 +44,11 @@ struct JPEGXLStructure: FileStructure {
         var position = 0
         while found.count < longestHeader {
             switch HEIFBox.read(bytes, at: position) {
-            case .impossible: throw PictureError.damaged(.jpegXL, "invalid box length")
+            case .impossible: throw CodecError.damaged(.jpegXL, "invalid box length")
             case .needs(let count): return (found, count)
             case .box(let box):
                 if position == 0, !box.has("JXL ", bytes) {
-                    throw PictureError.damaged(.jpegXL, "malformed header")
+                    throw CodecError.damaged(.jpegXL, "malformed header")
                 }
                 let isWhole = box.has("jxlc", bytes)
                 if isWhole || box.has("jxlp", bytes) {
@@ -72,16 +72,16 @@ struct JPEGXLStructure: FileStructure {
 
     /// Parses the boxes up to the last part of the codestream. Finding the end of a codestream requires decoding.
     static func walk(_ bytes: Bytes) throws(LoadError) {
-        guard case .header = try readHeader(bytes) else { throw PictureError.cutShort(.jpegXL) }
+        guard case .header = try readHeader(bytes) else { throw CodecError.truncated(.jpegXL) }
         if bytes[0] == 0xFF { return }
         var position = 0
         while true {
             guard case .box(let box) = HEIFBox.read(bytes, at: position), box.end <= bytes.count else {
-                throw PictureError.cutShort(.jpegXL)
+                throw CodecError.truncated(.jpegXL)
             }
             if box.has("jxlc", bytes) { return }
             if box.has("jxlp", bytes), (bytes.big32(at: box.content.lowerBound) ?? 0) >> 31 == 1 { return }
-            if box.isOpen { throw PictureError.damaged(.jpegXL, "no image data") }
+            if box.isOpen { throw CodecError.damaged(.jpegXL, "no image data") }
             position = box.end
         }
     }

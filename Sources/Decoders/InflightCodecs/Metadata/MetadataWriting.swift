@@ -24,7 +24,7 @@ enum MetadataWriting {
             // The length includes its own 16 bits.
             let length = 2 + mark.utf8.count + content.count
             guard length <= 0xFFFF else {
-                throw PictureError.cannotEncode(
+                throw CodecError.cannotEncode(
                     .jpeg,
                     "the \(name) metadata has \(content.count) bytes; the limit is "
                         + "\(0xFFFF - 2 - mark.utf8.count). Omit it, or choose png or webp")
@@ -76,7 +76,7 @@ enum MetadataWriting {
         if let exif = metadata.exifBytes { append("EXIF", exif.array, to: &chunks) }
         if let xmp = metadata.xmpBytes { append("XMP ", xmp.array, to: &chunks) }
         guard chunks.count + 4 <= 0xFFFF_FFFE else {
-            throw PictureError.cannotEncode(.webp, "the file would exceed 4 GiB, the limit of the format")
+            throw CodecError.cannotEncode(.webp, "the file would exceed 4 GiB, the limit of the format")
         }
         return Bytes(Array("RIFF".utf8) + little(chunks.count + 4, 4) + Array("WEBP".utf8) + chunks)
     }

@@ -23,7 +23,7 @@ struct PNGAnimation: AnimationSource {
         let structure = try PNGStructure.wholeHeader(bytes)
         var walk = PNGAnimationWalk(structure, bytes)
         guard try walk.run(options) else { return nil }
-        guard !walk.frames.isEmpty else { throw PictureError.cutShort(.png) }
+        guard !walk.frames.isEmpty else { throw CodecError.truncated(.png) }
         self.bytes = bytes
         info = structure.info(bytes)
         rewriter = PNGFrameRewriter(bytes, copied: walk.copied)
@@ -101,7 +101,7 @@ struct PNGAnimationWalk {
     private mutating func readAnimation(_ content: Range<Int>) throws(LoadError) {
         guard content.count == 8, let count = bytes.big32(at: content.lowerBound),
             let loops = bytes.big32(at: content.lowerBound + 4), declaredCount == 0, isUnharmed(content)
-        else { throw PictureError.damaged(.png, "malformed animation header") }
+        else { throw CodecError.damaged(.png, "malformed animation header") }
         declaredCount = count
         loopCount = loops
     }
@@ -112,14 +112,14 @@ struct PNGAnimationWalk {
             let height = bytes.big32(at: start + 8), let x = bytes.big32(at: start + 12),
             let y = bytes.big32(at: start + 16), let numerator = bytes.big16(at: start + 20),
             let denominator = bytes.big16(at: start + 22), isUnharmed(content)
-        else { throw PictureError.damaged(.png, "malformed frame header") }
+        else { throw CodecError.damaged(.png, "malformed frame header") }
         guard sequence == nextSequence else { throw Self.disorder }
         nextSequence += 1
         let (disposal, blending) = (bytes[start + 24], bytes[start + 25])
         guard width > 0, height > 0, x + width <= structure.width, y + height <= structure.height, disposal < 3,
             blending < 2, hasPixels || (width == structure.width && height == structure.height)
         else {
-            throw PictureError.damaged(.png, "a frame is outside the canvas or has an unknown disposal or blending")
+            throw CodecError.damaged(.png, "a frame is outside the canvas or has an unknown disposal or blending")
         }
         let milliseconds = numerator * 1000 / (denominator == 0 ? 100 : denominator)
         current = (
@@ -157,5 +157,5 @@ struct PNGAnimationWalk {
             == PNGFrameRewriter.checksum(bytes, content.lowerBound - 4..<content.upperBound)
     }
 
-    private static var disorder: LoadError { PictureError.damaged(.png, "frames out of order") }
+    private static var disorder: LoadError { CodecError.damaged(.png, "frames out of order") }
 }

@@ -47,7 +47,7 @@ public struct PNGCodec: ImageCodec {
     public func verify(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) {
-        guard options.page == 0 else { throw PictureError.noPages(format) }
+        guard options.page == 0 else { throw CodecError.pagesUnsupported(format) }
         let info = try PNGStructure.wholeHeader(bytes).info(bytes)
         try info.checkPixels(maximum: options.maximumPixels)
         let row = UnsafeMutablePointer<UInt8>.allocate(capacity: info.storedWidth * 4)
@@ -83,7 +83,7 @@ public struct PNGCodec: ImageCodec {
                 try PNGReader.with(bytes) { (reader) throws(LoadError) in
                     filled = try unsafe PNGDecoding(
                         reader: reader, info: info, plan: plan, target: target, cancellation: cancellation
-                    ).runPart()
+                    ).runPartial()
                 }
             }
             return filled

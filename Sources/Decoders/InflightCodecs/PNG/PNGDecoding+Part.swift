@@ -5,7 +5,7 @@ import InflightImages
 
 extension PNGDecoding {
     /// Fills the target from the available bytes; returns `nil` if nothing can be shown.
-    func runPart() throws(LoadError) -> PartialImage.Filled? {
+    func runPartial() throws(LoadError) -> PartialImage.Filled? {
         let transform = reader.colorTransform(isGray: info.colorModel == .gray)
         return reader.isInterlaced ? try showPasses(transform) : try showRows(transform)
     }

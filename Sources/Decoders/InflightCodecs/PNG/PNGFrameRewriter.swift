@@ -49,7 +49,7 @@ struct PNGFrameRewriter {
                 append(position..<end, to: &file)
             } else if bytes.has("fdAT", at: position + 4) {
                 guard length >= 4, bytes.big32(at: end - 4) == Self.checksum(bytes, position + 4..<end - 4) else {
-                    throw PictureError.damaged(.png, "checksum mismatch")
+                    throw CodecError.damaged(.png, "checksum mismatch")
                 }
                 Self.chunk(in: &file) { file in
                     file += Array("IDAT".utf8)

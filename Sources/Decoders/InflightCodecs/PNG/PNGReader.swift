@@ -12,9 +12,9 @@ import InflightImages
         _ bytes: Bytes, _ body: (PNGReader) throws(LoadError) -> Void
     ) throws(LoadError) {
         try unsafe bytes.withUnsafeBytes { (memory) throws(LoadError) in
-            guard let base = memory.baseAddress else { throw PictureError.cutShort(.png) }
+            guard let base = memory.baseAddress else { throw CodecError.truncated(.png) }
             let handle = unsafe inflight_png_open(base.assumingMemoryBound(to: UInt8.self), memory.count)
-            guard let handle = unsafe handle else { throw PictureError.noMemory }
+            guard let handle = unsafe handle else { throw CodecError.outOfMemory }
             defer { unsafe inflight_png_close(handle) }
             var header = unsafe inflight_png_header()
             try unsafe check(inflight_png_read_header(handle, ICCProfile.maximumCount, &header), handle)
@@ -62,6 +62,6 @@ import InflightImages
 
     private static func check(_ status: Int32, _ handle: OpaquePointer) throws(LoadError) {
         if status == 0 { return }
-        throw PictureError.damaged(.png, unsafe String(cString: inflight_png_error(handle)))
+        throw CodecError.damaged(.png, unsafe String(cString: inflight_png_error(handle)))
     }
 }

@@ -33,19 +33,19 @@ struct PNGStructure: FileStructure {
     }
 
     /// Parses up to the first pixels.
-    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<PNGStructure> {
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderResult<PNGStructure> {
         var structure = PNGStructure()
         var position = 8
         while true {
             guard let length = bytes.big32(at: position), bytes.count >= position + 8 else {
                 return .needsMoreBytes(position + 64)
             }
-            guard length <= 0x7FFF_FFFF else { throw PictureError.damaged(.png, "invalid chunk length") }
+            guard length <= 0x7FFF_FFFF else { throw CodecError.damaged(.png, "invalid chunk length") }
             if position == 8, !bytes.has("IHDR", at: 12) || length != 13 {
-                throw PictureError.damaged(.png, "missing header chunk")
+                throw CodecError.damaged(.png, "missing header chunk")
             }
             if bytes.has("IDAT", at: position + 4) { return .header(structure) }
-            if bytes.has("IEND", at: position + 4) { throw PictureError.damaged(.png, "no image data") }
+            if bytes.has("IEND", at: position + 4) { throw CodecError.damaged(.png, "no image data") }
             let content = position + 8..<position + 8 + length
             // Includes the checksum and the next chunk's length and name, which are needed anyway.
             let end = content.upperBound + 4
@@ -76,7 +76,7 @@ struct PNGStructure: FileStructure {
     private mutating func readSize(_ bytes: Bytes, _ start: Int) throws(LoadError) {
         guard width == 0, let wide = bytes.big32(at: start), let high = bytes.big32(at: start + 4),
             (1...0x7FFF_FFFF).contains(wide), (1...0x7FFF_FFFF).contains(high)
-        else { throw PictureError.damaged(.png, "malformed header") }
+        else { throw CodecError.damaged(.png, "malformed header") }
         width = wide
         height = high
         bitDepth = Int(bytes[start + 8])
@@ -84,23 +84,23 @@ struct PNGStructure: FileStructure {
         isInterlaced = bytes[start + 12] != 0
         let depths = [0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16], 6: [8, 16]][colorType] ?? []
         guard depths.contains(bitDepth), bytes[start + 10] == 0, bytes[start + 11] == 0, bytes[start + 12] <= 1 else {
-            throw PictureError.damaged(.png, "malformed header")
+            throw CodecError.damaged(.png, "malformed header")
         }
     }
 
     /// Parses to the last chunk and verifies the checksum of each.
     static func walk(_ bytes: Bytes) throws(LoadError) {
-        guard case .header = try readHeader(bytes) else { throw PictureError.cutShort(.png) }
+        guard case .header = try readHeader(bytes) else { throw CodecError.truncated(.png) }
         var position = 8
         while true {
             guard let length = bytes.big32(at: position), length <= bytes.count - position - 12,
                 let expected = bytes.big32(at: position + 8 + length)
-            else { throw PictureError.cutShort(.png) }
+            else { throw CodecError.truncated(.png) }
             let actual = unsafe bytes.withUnsafeBytes { memory in
                 unsafe inflight_crc32(
                     0, memory.baseAddress!.assumingMemoryBound(to: UInt8.self) + position + 4, length + 4)
             }
-            guard Int(actual) == expected else { throw PictureError.damaged(.png, "checksum mismatch") }
+            guard Int(actual) == expected else { throw CodecError.damaged(.png, "checksum mismatch") }
             if bytes.has("IEND", at: position + 4) { return }
             position += length + 12
         }

@@ -23,7 +23,7 @@ public enum CompressedSVG {
     public static func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
         let (part, ending) = try expanded(bytes, limit: headerCount)
         let needed = ProbeResult.needsMoreBytes(bytes.count.saturating(plus: 1024))
-        let continues = ending == .cutShort && !isComplete
+        let continues = ending == .truncated && !isComplete
         if ImageFormat.detect(part) != .svg {
             if continues, part.count < 1024 { return needed }
             throw notADrawing
@@ -31,8 +31,8 @@ public enum CompressedSVG {
         let result = try IsolatedFormats.probe(part, format: .svg, isComplete: ending == .whole)
         guard case .needsMoreBytes = result else { return result }
         if continues { return needed }
-        if ending == .full { throw PictureError.damaged(.svg, "unterminated first element") }
-        throw PictureError.cutShort(.svg)
+        if ending == .full { throw CodecError.damaged(.svg, "unterminated first element") }
+        throw CodecError.truncated(.svg)
     }
 
     /// Returns the decompressed document of a complete file.
@@ -45,7 +45,7 @@ public enum CompressedSVG {
         let (document, ending) = try expanded(bytes, limit: maximumCount)
         switch ending {
         case .whole: return document
-        case .cutShort: throw PictureError.cutShort(.svg)
+        case .truncated: throw CodecError.truncated(.svg)
         case .full:
             throw LoadError(
                 .tooLarge, stage: .decode,
@@ -60,7 +60,7 @@ public enum CompressedSVG {
             message: "This is gzip data without an SVG image in it. Check the URL.")
     }
 
-    private enum Ending { case whole, full, cutShort }
+    private enum Ending { case whole, full, truncated }
 
     private static func expanded(_ bytes: Bytes, limit: Int) throws(LoadError) -> (Bytes, Ending) {
         var capacity = min(limit, max(1 << 16, bytes.count.saturating(times: 8)))
@@ -75,10 +75,10 @@ public enum CompressedSVG {
             }
             switch status {
             case Int32(INFLIGHT_GUNZIP_WHOLE): return (Bytes(memory), .whole)
-            case Int32(INFLIGHT_GUNZIP_CUT_SHORT): return (Bytes(memory), .cutShort)
+            case Int32(INFLIGHT_GUNZIP_CUT_SHORT): return (Bytes(memory), .truncated)
             case Int32(INFLIGHT_GUNZIP_FULL) where capacity == limit: return (Bytes(memory), .full)
             case Int32(INFLIGHT_GUNZIP_FULL): capacity = min(limit, capacity * 4)
-            default: throw PictureError.damaged(.svg, "invalid compressed data")
+            default: throw CodecError.damaged(.svg, "invalid compressed data")
             }
         }
     }

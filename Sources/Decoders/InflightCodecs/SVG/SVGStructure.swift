@@ -11,12 +11,12 @@ struct SVGStructure: FileStructure {
     }
 
     /// Parses up to the end of the root element's start tag, which must be in the first 256 KB.
-    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<SVGStructure> {
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderResult<SVGStructure> {
         switch SVGRoot.find(in: bytes) {
         case .needsMore: return .needsMoreBytes(bytes.count + 512)
-        case .damaged: throw PictureError.damaged(.svg, "malformed first element")
+        case .damaged: throw CodecError.damaged(.svg, "malformed first element")
         case .root(let root):
-            guard let size = SVGSize(root, in: bytes) else { throw PictureError.damaged(.svg, "missing size") }
+            guard let size = SVGSize(root, in: bytes) else { throw CodecError.damaged(.svg, "missing size") }
             return .header(SVGStructure(size: size))
         }
     }
@@ -24,13 +24,13 @@ struct SVGStructure: FileStructure {
     /// Counts start and end tags up to the end of the root element. It does not check whether their names match.
     static func walk(_ bytes: Bytes) throws(LoadError) {
         _ = try wholeHeader(bytes)
-        guard case .root(let root) = SVGRoot.find(in: bytes) else { throw PictureError.cutShort(.svg) }
+        guard case .root(let root) = SVGRoot.find(in: bytes) else { throw CodecError.truncated(.svg) }
         if root.end.count == 2 { return }
         var scanner = SVGScanner(bytes, limit: bytes.count)
         scanner.jump(to: root.end.upperBound)
         var depth = 1
         while depth > 0 {
-            guard scanner.skip(to: UInt8(ascii: "<")) else { throw PictureError.cutShort(.svg) }
+            guard scanner.skip(to: UInt8(ascii: "<")) else { throw CodecError.truncated(.svg) }
             let isClosed: Bool
             if scanner.skip("<!--") {
                 isClosed = scanner.skip(behind: "-->")
@@ -43,11 +43,11 @@ struct SVGStructure: FileStructure {
                 isClosed = scanner.skip(behind: ">")
             } else {
                 _ = scanner.skip("<")
-                guard let isEmpty = skipTag(bytes, &scanner) else { throw PictureError.cutShort(.svg) }
+                guard let isEmpty = skipTag(bytes, &scanner) else { throw CodecError.truncated(.svg) }
                 if !isEmpty { depth += 1 }
                 isClosed = true
             }
-            if !isClosed { throw PictureError.cutShort(.svg) }
+            if !isClosed { throw CodecError.truncated(.svg) }
         }
     }
 

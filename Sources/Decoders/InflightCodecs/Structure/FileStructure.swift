@@ -8,13 +8,13 @@ protocol FileStructure {
     static var format: ImageFormat { get }
 
     /// Parses the header at the start of `bytes`, which may be only the start of a file.
-    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<Self>
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderResult<Self>
 
     /// Returns the public description of the header.
     func info(_ bytes: Bytes) -> ImageInfo
 }
 
-enum HeaderReading<Structure> {
+enum HeaderResult<Structure> {
     case header(Structure)
     /// The header is longer. Call again with at least this number of bytes.
     case needsMoreBytes(Int)
@@ -24,7 +24,7 @@ extension FileStructure {
     static func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
         switch try readHeader(bytes) {
         case .needsMoreBytes(let count):
-            if isComplete { throw PictureError.cutShort(format) }
+            if isComplete { throw CodecError.truncated(format) }
             return .needsMoreBytes(count)
         case .header(let structure):
             return .info(structure.info(bytes))
@@ -33,7 +33,7 @@ extension FileStructure {
 
     /// Parses the header of a complete file.
     static func wholeHeader(_ bytes: Bytes) throws(LoadError) -> Self {
-        guard case .header(let structure) = try readHeader(bytes) else { throw PictureError.cutShort(format) }
+        guard case .header(let structure) = try readHeader(bytes) else { throw CodecError.truncated(format) }
         return structure
     }
 
@@ -42,7 +42,7 @@ extension FileStructure {
         _ bytes: Bytes, options: DecodeOptions, cancellation: CancellationFlag,
         filledBy fill: (ImageInfo, Resize.Plan, UnsafeMutableRawBufferPointer) throws(LoadError) -> Void
     ) throws(LoadError) -> PixelBuffer {
-        guard options.page == 0 else { throw PictureError.noPages(Self.format) }
+        guard options.page == 0 else { throw CodecError.pagesUnsupported(Self.format) }
         let info = info(bytes)
         return try unsafe info.makePixels(options, cancellation: cancellation) { (plan, memory) throws(LoadError) in
             try unsafe fill(info, plan, memory)

@@ -19,7 +19,7 @@ struct TIFFStructure: FileStructure {
     var mayHaveMorePages = false
 
     /// The maximum number of pages to count.
-    static let mostPages = 1 << 16
+    static let maximumPages = 1 << 16
 
     private enum Tag {
         static let width = 256
@@ -66,14 +66,14 @@ struct TIFFStructure: FileStructure {
     }
 
     /// Parses the first directory, which may be anywhere in the file, and its values, and counts the available pages.
-    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<TIFFStructure> {
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderResult<TIFFStructure> {
         guard bytes.count >= 16 else { return .needsMoreBytes(64) }
-        guard let reader = TIFFReader(bytes) else { throw PictureError.damaged(.tiff, "malformed header") }
+        guard let reader = TIFFReader(bytes) else { throw CodecError.damaged(.tiff, "malformed header") }
         if reader.isBig, reader.number16(at: 4) != 8 || reader.number16(at: 6) != 0 {
-            throw PictureError.damaged(.tiff, "malformed header")
+            throw CodecError.damaged(.tiff, "malformed header")
         }
         guard let start = reader.offset(at: reader.isBig ? 8 : 4) else { return .needsMoreBytes(64) }
-        guard start >= reader.headerLength else { throw PictureError.damaged(.tiff, "no image data") }
+        guard start >= reader.headerLength else { throw CodecError.damaged(.tiff, "no image data") }
         var structure = TIFFStructure()
         switch try structure.read(reader, start) {
         case .needs(let count): return .needsMoreBytes(count)
@@ -93,7 +93,7 @@ struct TIFFStructure: FileStructure {
         [Int: TIFFReader.Entry], next: Directory
     ) {
         guard let count = reader.entryCount(at: start) else { return ([:], .needs(start.saturating(plus: 256))) }
-        guard (1...0xFFFF).contains(count) else { throw PictureError.damaged(.tiff, "a page without a header") }
+        guard (1...0xFFFF).contains(count) else { throw CodecError.damaged(.tiff, "a page without a header") }
         let end = start + reader.countLength + count * reader.entryLength
         guard let next = reader.offset(at: end) else { return ([:], .needs(end + reader.offsetLength)) }
         var entries: [Int: TIFFReader.Entry] = [:]
@@ -118,13 +118,13 @@ struct TIFFStructure: FileStructure {
         func number(_ tag: Int) -> Int? { entries[tag].flatMap { reader.value($0) } }
         guard let wide = number(Tag.width), let high = number(Tag.height), wide > 0, high > 0,
             wide <= 0x7FFF_FFFF, high <= 0x7FFF_FFFF
-        else { throw PictureError.damaged(.tiff, "missing size") }
+        else { throw CodecError.damaged(.tiff, "missing size") }
         width = wide
         height = high
         bitsPerSample = number(Tag.bitsPerSample) ?? 1
         samplesPerPixel = number(Tag.samplesPerPixel) ?? 1
         guard (1...64).contains(bitsPerSample), samplesPerPixel > 0 else {
-            throw PictureError.damaged(.tiff, "invalid pixel layout")
+            throw CodecError.damaged(.tiff, "invalid pixel layout")
         }
         if let entry = entries[Tag.extraSamples] {
             extraSamples = (0..<min(entry.count, samplesPerPixel, 0xFFFF)).compactMap { reader.value(entry, at: $0) }
@@ -141,7 +141,7 @@ struct TIFFStructure: FileStructure {
     mutating func countPages(_ reader: TIFFReader, _ first: Int, _ next: Int) {
         var seen: Set<Int> = [first]
         var position = next
-        while position >= reader.headerLength, pageCount < Self.mostPages, seen.insert(position).inserted {
+        while position >= reader.headerLength, pageCount < Self.maximumPages, seen.insert(position).inserted {
             guard let count = reader.entryCount(at: position), (1...0xFFFF).contains(count),
                 let following = reader.offset(at: position + reader.countLength + count * reader.entryLength)
             else {
@@ -157,14 +157,14 @@ struct TIFFStructure: FileStructure {
     static func walk(_ bytes: Bytes) throws(LoadError) {
         guard case .header = try readHeader(bytes), let reader = TIFFReader(bytes),
             var position = reader.offset(at: reader.isBig ? 8 : 4)
-        else { throw PictureError.cutShort(.tiff) }
+        else { throw CodecError.truncated(.tiff) }
         var seen: Set<Int> = []
         while position != 0 {
-            guard seen.insert(position).inserted, seen.count <= mostPages else {
-                throw PictureError.damaged(.tiff, "endless list of pages")
+            guard seen.insert(position).inserted, seen.count <= maximumPages else {
+                throw CodecError.damaged(.tiff, "endless list of pages")
             }
             var page = TIFFStructure()
-            guard case .next(let next) = try page.read(reader, position) else { throw PictureError.cutShort(.tiff) }
+            guard case .next(let next) = try page.read(reader, position) else { throw CodecError.truncated(.tiff) }
             try checkPixels(reader, position)
             position = next
         }
@@ -175,7 +175,7 @@ struct TIFFStructure: FileStructure {
     static func probe(_ bytes: Bytes, isComplete: Bool) throws(LoadError) -> ProbeResult {
         switch try readHeader(bytes) {
         case .needsMoreBytes(let count):
-            if isComplete { throw PictureError.cutShort(.tiff) }
+            if isComplete { throw CodecError.truncated(.tiff) }
             return .needsMoreBytes(count)
         case .header(let structure):
             if isComplete, let reader = TIFFReader(bytes), let first = reader.offset(at: reader.isBig ? 8 : 4) {
@@ -193,15 +193,15 @@ struct TIFFStructure: FileStructure {
             guard let offsets = entries[offsetsTag], let counts = entries[countsTag] else { continue }
             guard let offsetsEnd = offsets.end, let countsEnd = counts.end, offsetsEnd <= reader.bytes.count,
                 countsEnd <= reader.bytes.count
-            else { throw PictureError.cutShort(.tiff) }
+            else { throw CodecError.truncated(.tiff) }
             for index in 0..<min(offsets.count, counts.count) {
                 guard let offset = reader.value(offsets, at: index), let count = reader.value(counts, at: index),
                     offset.saturating(plus: count) <= reader.bytes.count
-                else { throw PictureError.cutShort(.tiff) }
+                else { throw CodecError.truncated(.tiff) }
             }
             if offsets.count > 0 { return }
         }
-        throw PictureError.damaged(.tiff, "no image data")
+        throw CodecError.damaged(.tiff, "no image data")
     }
 }
 

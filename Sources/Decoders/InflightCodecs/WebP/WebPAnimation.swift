@@ -38,7 +38,7 @@ struct WebPAnimation: AnimationSource {
             }
             position = content.upperBound + size % 2
         }
-        guard !frames.isEmpty else { throw PictureError.cutShort(.webp) }
+        guard !frames.isEmpty else { throw CodecError.truncated(.webp) }
         self.bytes = bytes
         self.frames = frames
         self.places = places
@@ -54,9 +54,9 @@ struct WebPAnimation: AnimationSource {
         guard content.count >= 24, let x = bytes.little24(at: start), let y = bytes.little24(at: start + 3),
             let width = bytes.little24(at: start + 6), let height = bytes.little24(at: start + 9),
             let milliseconds = bytes.little24(at: start + 12), let flags = bytes.byte(at: start + 15)
-        else { throw PictureError.damaged(.webp, "malformed frame") }
+        else { throw CodecError.damaged(.webp, "malformed frame") }
         guard 2 * x + width < structure.width, 2 * y + height < structure.height else {
-            throw PictureError.damaged(.webp, "a frame is outside the canvas")
+            throw CodecError.damaged(.webp, "a frame is outside the canvas")
         }
         // A lossless bitstream has its own alpha flag.
         let isLossless = bytes.has("VP8L", at: start + 16)
@@ -76,14 +76,14 @@ struct WebPAnimation: AnimationSource {
         try unsafe reader.decode(bytes, places[index], cancellation: cancellation) { (rows, _) throws(LoadError) in
             guard unsafe Int(rows.width) == plan.width, unsafe Int(rows.height) == plan.height,
                 let pixels = unsafe rows.pixels
-            else { throw PictureError.damaged(.webp, "inconsistent sizes") }
+            else { throw CodecError.damaged(.webp, "inconsistent sizes") }
             while done < min(unsafe Int(rows.rows), plan.height) {
                 unsafe (target + done * plan.width * 4)
                     .update(from: pixels + done * Int(rows.pixel_stride), count: plan.width * 4)
                 done += 1
             }
         }
-        guard done == plan.height else { throw PictureError.cutShort(.webp) }
+        guard done == plan.height else { throw CodecError.truncated(.webp) }
         if let transform = profile.flatMap({ ColorTransform.forProfile(bytes.slice($0), kind: .rgb) }) {
             unsafe transform.apply(memory.bytes, pixelCount: plan.width * plan.height)
         }

@@ -34,7 +34,7 @@ public struct WebPCodec: ImageCodec {
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
         let structure = try WebPStructure.wholeHeader(bytes)
-        guard structure.frame.upperBound <= bytes.count else { throw PictureError.cutShort(.webp) }
+        guard structure.frame.upperBound <= bytes.count else { throw CodecError.truncated(.webp) }
         return try unsafe structure.decode(bytes, options: options, cancellation: cancellation) {
             (_, plan, target) throws(LoadError) in
             let transform = structure.profile.flatMap { ColorTransform.forProfile(bytes.slice($0), kind: .rgb) }
@@ -68,7 +68,7 @@ public struct WebPCodec: ImageCodec {
             return try unsafe WebPDecoding(
                 bytes: bytes, structure: structure, plan: plan, target: target, transform: transform,
                 cancellation: cancellation
-            ).runPart()
+            ).runPartial()
         }
     }
 

@@ -44,7 +44,7 @@ import InflightImages
             sizes: [size, half, half], pictureWidth: size.width, pictureHeight: size.height, plan: plan)
         try unsafe decode(wantsPlanes: true) { (rows, isDone) throws(LoadError) in
             guard let luma = unsafe rows.luma, let blue = unsafe rows.blue, let red = unsafe rows.red else {
-                throw PictureError.damaged(.webp, "invalid image data")
+                throw CodecError.damaged(.webp, "invalid image data")
             }
             let stride = (luma: unsafe Int(rows.luma_stride), chroma: unsafe Int(rows.chroma_stride))
             let done = size.height - resizer.rowsLeft(0)
@@ -75,7 +75,7 @@ import InflightImages
     }
 
     /// Fills the target with the available rows; returns `nil` if there are none.
-    func runPart() throws(LoadError) -> PartialImage.Filled? {
+    func runPartial() throws(LoadError) -> PartialImage.Filled? {
         let resizer = unsafe ProfiledRowResizer(
             sourceWidth: structure.width, sourceHeight: structure.height, alpha: .straight, plan: plan, target: target,
             transform: transform)
@@ -97,7 +97,7 @@ import InflightImages
         var done = 0
         try unsafe decode(wantsPlanes: false) { (rows, _) throws(LoadError) in
             guard let pixels = unsafe rows.pixels else {
-                throw PictureError.damaged(.webp, "invalid image data")
+                throw CodecError.damaged(.webp, "invalid image data")
             }
             while done < min(unsafe Int(rows.rows), structure.frameHeight) {
                 let source = unsafe pixels + done * Int(rows.pixel_stride)
@@ -121,7 +121,7 @@ import InflightImages
             (rows, isDone) throws(LoadError) in
             guard unsafe Int(rows.width) == structure.frameWidth, unsafe Int(rows.height) == structure.frameHeight
             else {
-                throw PictureError.damaged(.webp, "inconsistent sizes")
+                throw CodecError.damaged(.webp, "inconsistent sizes")
             }
             try unsafe take(rows, isDone)
         }

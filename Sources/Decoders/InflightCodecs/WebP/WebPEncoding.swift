@@ -8,7 +8,7 @@ enum WebPEncoding {
     static func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         try options.check(.webp)
         guard pixels.width <= maximumSide, pixels.height <= maximumSide, pixels.bytesPerRow <= Int(Int32.max) else {
-            throw PictureError.cannotEncode(
+            throw CodecError.cannotEncode(
                 .webp, "it has \(pixels.width) × \(pixels.height) pixels; the limit per side is \(maximumSide)")
         }
         let quality = try options.checkedQuality(usual: 80)

@@ -16,7 +16,7 @@ import InflightImages
         // The sizes have passed the limits.
         pixelCount = width * height
         guard let handle = unsafe inflight_webp_open(wantsPlanes ? 1 : 0, Int32(width), Int32(height)) else {
-            throw PictureError.noMemory
+            throw CodecError.outOfMemory
         }
         unsafe self.handle = unsafe handle
     }
@@ -34,20 +34,20 @@ import InflightImages
         let step = max(512, frame.count / max(1, pixelCount >> 20))
         try unsafe bytes.withUnsafeBytes { (memory) throws(LoadError) in
             guard let base = unsafe UnsafeRawBufferPointer(rebasing: memory[frame]).baseAddress else {
-                throw PictureError.cutShort(.webp)
+                throw CodecError.truncated(.webp)
             }
             var given = 0
             var isDone: Int32 = 0
             while isDone == 0 {
                 try cancellation.check()
-                guard given < frame.count else { throw PictureError.cutShort(.webp) }
+                guard given < frame.count else { throw CodecError.truncated(.webp) }
                 given = min(frame.count, given + step)
                 let status = unsafe inflight_webp_update(
                     handle, base.assumingMemoryBound(to: UInt8.self), given, &isDone)
                 switch Int(status) {
                 case INFLIGHT_OK: break
-                case INFLIGHT_NO_MEMORY: throw PictureError.noMemory
-                default: throw PictureError.damaged(.webp, "invalid image data")
+                case INFLIGHT_NO_MEMORY: throw CodecError.outOfMemory
+                default: throw CodecError.damaged(.webp, "invalid image data")
                 }
                 var rows = unsafe inflight_webp_rows()
                 unsafe inflight_webp_get_rows(handle, &rows)

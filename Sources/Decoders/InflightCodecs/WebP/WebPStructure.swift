@@ -39,7 +39,7 @@ struct WebPStructure: FileStructure {
 
     /// Parses up to the first frame's header, up to the EXIF metadata at the end of the file if the header announces
     /// it, and all available bytes of an animation to count its frames.
-    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderReading<WebPStructure> {
+    static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderResult<WebPStructure> {
         guard bytes.count >= 12 else { return .needsMoreBytes(64) }
         var structure = WebPStructure()
         var flags = 0
@@ -53,7 +53,7 @@ struct WebPStructure: FileStructure {
             let content = position + 8..<position + 8 + size
             if bytes.has("VP8X", at: position) {
                 // Only at the start, because the frames are checked against its canvas.
-                guard size >= 10, position == 12 else { throw PictureError.damaged(.webp, "malformed header") }
+                guard size >= 10, position == 12 else { throw CodecError.damaged(.webp, "malformed header") }
                 guard let read = bytes.byte(at: content.lowerBound),
                     let width = bytes.little24(at: content.lowerBound + 4),
                     let height = bytes.little24(at: content.lowerBound + 7)
@@ -77,7 +77,7 @@ struct WebPStructure: FileStructure {
                 flags &= ~Flag.exif
             } else if bytes.has("ANMF", at: position) {
                 if frames == 0 {
-                    guard size >= 24 else { throw PictureError.damaged(.webp, "malformed first frame") }
+                    guard size >= 24 else { throw CodecError.damaged(.webp, "malformed first frame") }
                     guard bytes.count >= content.lowerBound + 24 else {
                         return .needsMoreBytes(content.lowerBound + 64)
                     }
@@ -94,13 +94,13 @@ struct WebPStructure: FileStructure {
             if frames > 0, flags & (Flag.exif | Flag.animation) == 0 { break }
             position = content.upperBound + size % 2
         }
-        guard frames > 0 else { throw PictureError.damaged(.webp, "no image data") }
+        guard frames > 0 else { throw CodecError.damaged(.webp, "no image data") }
         structure.frameCount = frames
         return .header(structure)
     }
 
     /// Returns the result if the bytes end before the file does. The remaining frames of an animation are not needed.
-    private func partial(_ frames: Int, _ flags: Int, _ needed: Int) throws(LoadError) -> HeaderReading<WebPStructure> {
+    private func partial(_ frames: Int, _ flags: Int, _ needed: Int) throws(LoadError) -> HeaderResult<WebPStructure> {
         guard frames > 0, flags & Flag.exif == 0 else { return .needsMoreBytes(needed) }
         var structure = self
         structure.frameCount = frames
@@ -122,7 +122,7 @@ struct WebPStructure: FileStructure {
         hasAlphaChunk = bytes.has("ALPH", at: start + 16)
         isLossless = bytes.has("VP8L", at: start + 16)
         guard width > 0, frameX + frameWidth <= width, frameY + frameHeight <= height else {
-            throw PictureError.damaged(.webp, "the first frame is outside the canvas")
+            throw CodecError.damaged(.webp, "the first frame is outside the canvas")
         }
         // The canvas outside the frame is transparent.
         hasAlpha = hasAlpha || hasAlphaChunk || frameWidth < width || frameHeight < height
@@ -147,7 +147,7 @@ struct WebPStructure: FileStructure {
         self.isLossless = isLossless
         if isLossless {
             guard bytes[start] == 0x2F, let bits = bytes.little32(at: start + 1), bits >> 29 == 0 else {
-                throw PictureError.damaged(.webp, "malformed header")
+                throw CodecError.damaged(.webp, "malformed header")
             }
             frameWidth = (bits & 0x3FFF) + 1
             frameHeight = (bits >> 14 & 0x3FFF) + 1
@@ -157,7 +157,7 @@ struct WebPStructure: FileStructure {
             guard bytes.has("VP8 ", at: position), bytes[start] & 1 == 0, bytes[start + 3] == 0x9D,
                 bytes[start + 4] == 0x01, bytes[start + 5] == 0x2A, let wide = bytes.little16(at: start + 6),
                 let high = bytes.little16(at: start + 8)
-            else { throw PictureError.damaged(.webp, "malformed header") }
+            else { throw CodecError.damaged(.webp, "malformed header") }
             frameWidth = wide & 0x3FFF
             frameHeight = high & 0x3FFF
             hasAlpha = hasAlpha || hasAlphaChunk
@@ -167,16 +167,16 @@ struct WebPStructure: FileStructure {
             height = frameHeight
         }
         guard frameWidth > 0, frameHeight > 0, frameWidth == width, frameHeight == height else {
-            throw PictureError.damaged(.webp, "inconsistent sizes")
+            throw CodecError.damaged(.webp, "inconsistent sizes")
         }
         return needed
     }
 
     /// Parses to the end that the file declares.
     static func walk(_ bytes: Bytes) throws(LoadError) {
-        guard case .header = try readHeader(bytes) else { throw PictureError.cutShort(.webp) }
+        guard case .header = try readHeader(bytes) else { throw CodecError.truncated(.webp) }
         let end = structureEnd(bytes)
-        guard end <= bytes.count else { throw PictureError.cutShort(.webp) }
+        guard end <= bytes.count else { throw CodecError.truncated(.webp) }
         try walkChunks(bytes, 12..<end)
     }
 
@@ -185,7 +185,7 @@ struct WebPStructure: FileStructure {
         while position < range.upperBound {
             guard position <= range.upperBound - 8, let size = bytes.little32(at: position + 4),
                 size + size % 2 <= range.upperBound - position - 8
-            else { throw PictureError.damaged(.webp, "a chunk extends past the end") }
+            else { throw CodecError.damaged(.webp, "a chunk extends past the end") }
             if bytes.has("ANMF", at: position), size >= 16 {
                 try walkChunks(bytes, position + 24..<position + 8 + size)
             }

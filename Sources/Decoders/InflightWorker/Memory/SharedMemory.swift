@@ -5,7 +5,7 @@ package import InflightCore
 // Safe: the memory is mapped for the lifetime of the object.
 @safe package final class SharedMemory: Sendable {
     /// The size in bytes above which both sides release the decoder's input after the request.
-    package static let mostKept = 4 << 20
+    package static let maximumRetainedBytes = 4 << 20
 
     package let descriptor: Descriptor
     package let byteCount: Int

@@ -5,7 +5,7 @@ package import InflightCore
 
 /// Allocates memory for pixels that can be passed to another process without a copy.
 ///
-/// Pieces below ``DecoderReply/leastShared`` come from the heap, because they are sent in the message.
+/// Pieces below ``DecoderReply/minimumSharedBytes`` come from the heap, because they are sent in the message.
 package final class SharedPixels: PixelAllocating {
     // The shared memory by the address of its mapping.
     private let pieces = Guarded([UInt: SharedMemory]())
@@ -13,7 +13,7 @@ package final class SharedPixels: PixelAllocating {
     package init() {}
 
     package func allocate(byteCount: Int) -> UnsafeMutableRawPointer? {
-        guard byteCount >= DecoderReply.leastShared else {
+        guard byteCount >= DecoderReply.minimumSharedBytes else {
             var memory: UnsafeMutableRawPointer?
             return unsafe posix_memalign(&memory, 64, byteCount) == 0 ? memory : nil
         }
@@ -24,7 +24,7 @@ package final class SharedPixels: PixelAllocating {
     }
 
     package func deallocate(_ memory: UnsafeMutableRawPointer, byteCount: Int) {
-        if byteCount < DecoderReply.leastShared { return unsafe free(memory) }
+        if byteCount < DecoderReply.minimumSharedBytes { return unsafe free(memory) }
         let address = UInt(bitPattern: memory)
         _ = pieces.withLock { $0.removeValue(forKey: address) }
     }
@@ -32,7 +32,7 @@ package final class SharedPixels: PixelAllocating {
     /// Returns a sealed descriptor of these bytes for another process. They must not be used here afterwards.
     ///
     /// The bytes are not copied if they start a piece allocated here. Returns `nil` if there is no memory for a copy.
-    package func handOver(_ bytes: consuming Bytes) -> Descriptor? {
+    package func seal(_ bytes: consuming Bytes) -> Descriptor? {
         let address = unsafe bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
         let count = bytes.count
         var piece = pieces.withLock { $0.removeValue(forKey: address) }

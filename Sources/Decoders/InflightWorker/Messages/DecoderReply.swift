@@ -24,9 +24,9 @@ package enum DecoderReply: DecoderMessage, Sendable, Equatable {
 
     /// The size in bytes from which pixels are passed in shared memory of their own. A program that retains 10⁹ bytes
     /// of pixels then has at most about 30,000 mappings, about half of Linux's limit.
-    package static let leastShared = 32 * 1024
+    package static let minimumSharedBytes = 32 * 1024
     /// The maximum length of a message in bytes.
-    package static let mostBytes = leastShared + 4096
+    package static let maximumBytes = minimumSharedBytes + 4096
 
     package func write(to message: inout [UInt8]) {
         switch self {

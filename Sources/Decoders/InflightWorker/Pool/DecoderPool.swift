@@ -100,7 +100,7 @@ public final class DecoderPool: Sendable {
     /// - Throws: ``LoadError/Code/cannotEncode`` if `options` contain metadata, which are not passed to
     ///   the process; the codec's errors, and those of the process as in ``decode(_:format:options:cancellation:)``.
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-        guard options.metadata?.isEmpty ?? true else { throw PictureError.noPlaceForMetadata(options.format) }
+        guard options.metadata?.isEmpty ?? true else { throw CodecError.metadataUnsupported(options.format) }
         return try withDecoder { (decoder) throws(LoadError) in
             guard decoder.encodes.contains(options.format) else {
                 throw Self.notServed(options.format, stage: .encode)

@@ -24,7 +24,7 @@ final class DecoderProcess: @unchecked Sendable {
 
     /// The total time after which a decoder is replaced. The system ends it some time later, so that a decoder that
     /// outlives its program cannot compute forever.
-    private static let mostWork = Duration.seconds(120)
+    private static let maximumBusyTime = Duration.seconds(120)
     private static let startTime = 60_000
     /// The time that a decode may continue after its cancel.
     private static let cancelTime = Duration.milliseconds(40)
@@ -37,14 +37,14 @@ final class DecoderProcess: @unchecked Sendable {
     init(path: String, configuration: DecoderConfiguration) throws(LoadError) {
         let process: Int32
         (requests, control, process) = try Self.start(path)
-        let limit = configuration.maximumDecodeTime + Self.mostWork
+        let limit = configuration.maximumDecodeTime + Self.maximumBusyTime
         let begin = DecoderRequest.begin(
             maximumMemory: configuration.maximumMemory,
             // CPU time counts all its threads.
             maximumSeconds: Int(limit.components.seconds) * MachineSize.processors + 60)
         let reply = requests.send(begin.message) ? Self.firstReply(requests) : nil
         guard case .ready(let decodes, let encodes, let protections, let missing) = reply else {
-            let ending = DecoderEnding(inflight_end_process(process))
+            let ending = DecoderExit(inflight_end_process(process))
             if case .notReady(let message) = reply { throw Self.unavailable(path, message) }
             throw Self.unavailable(
                 path, "it did not start: \(ending). Reinstall it and the libraries it needs")
@@ -84,12 +84,12 @@ final class DecoderProcess: @unchecked Sendable {
     }
 
     /// Whether the decoder can accept a request: it is running, has not reached its limit, and has no unread reply.
-    var isFresh: Bool { process != nil && busy < Self.mostWork && !requests.isReadable(within: 0) }
+    var isFresh: Bool { process != nil && busy < Self.maximumBusyTime && !requests.isReadable(within: 0) }
 
     /// Ends the process immediately, even during a request.
-    private func end() -> DecoderEnding {
-        guard let process = process.take() else { return DecoderEnding(0) }
-        return DecoderEnding(inflight_end_process(process))
+    private func end() -> DecoderExit {
+        guard let process = process.take() else { return DecoderExit(0) }
+        return DecoderExit(inflight_end_process(process))
     }
 
     // MARK: Work
@@ -174,10 +174,10 @@ final class DecoderProcess: @unchecked Sendable {
         let began = clock.now()
         defer { busy += clock.now() - began }
         let shared = try provide(bytes, work)
-        defer { if bytes.count > SharedMemory.mostKept { input = nil } }
+        defer { if bytes.count > SharedMemory.maximumRetainedBytes { input = nil } }
         guard requests.send(request.message, shared) else { throw crashed(work) }
         try wait(work, since: began)
-        switch requests.receive(upTo: DecoderReply.mostBytes) {
+        switch requests.receive(upTo: DecoderReply.maximumBytes) {
         case .end: throw crashed(work)
         case .broken: throw broken(work)
         case .message(let message, let descriptor):
@@ -216,7 +216,7 @@ final class DecoderProcess: @unchecked Sendable {
             let now = clock.now()
             if let cancelled, now - cancelled >= Self.cancelTime {
                 _ = end()
-                throw PictureError.cancelled
+                throw CodecError.cancelled
             }
             if cancelled == nil, work.cancellation.isCancelled {
                 cancelled = now
@@ -245,7 +245,7 @@ final class DecoderProcess: @unchecked Sendable {
 
     private func crashed(_ work: Work) -> LoadError {
         let ending = end()
-        if work.cancellation.isCancelled { return PictureError.cancelled }
+        if work.cancellation.isCancelled { return CodecError.cancelled }
         return LoadError(
             .decoderCrashed, stage: work.stage,
             message: "The decoder process ended while decoding this \(work.format) image: \(ending). No other load is "
@@ -269,7 +269,7 @@ extension PixelLayout {
             format == options.pixelFormat(hasAlpha: format.alpha != .opaque)
         else { return nil }
         let (pixelCount, overflow) = width.multipliedReportingOverflow(by: height)
-        guard !overflow, pixelCount <= min(options.maximumPixels, ImageInfo.mostPixels) else { return nil }
+        guard !overflow, pixelCount <= min(options.maximumPixels, ImageInfo.maximumPixels) else { return nil }
         return pixels(bytes)
     }
 }

@@ -63,8 +63,8 @@ final class CachedImages: Sendable {
         guard let lifetime = image.lifetime else { return true }
         image.isStale = !lifetime.isFresh(at: clock.wallTime)
         if !image.isStale { return true }
-        if allowsStale || !request.isUsual && request.allowsStaleFromMemory { return !lifetime.isSuperseded }
-        return !request.isUsual && request.cachePolicy == .preferCached && lifetime.allowsStale
+        if allowsStale || !request.hasDefaults && request.allowsStaleFromMemory { return !lifetime.isSuperseded }
+        return !request.hasDefaults && request.cachePolicy == .preferCached && lifetime.allowsStale
     }
 
     /// Returns whether an image may be stored. A stale or incomplete image would hide the image that follows it.

@@ -21,7 +21,7 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
                 // Apply a cancellation that came before the job was queued.
                 if cancellation.isCancelled { cancel() }
             case .refused:
-                let error = PictureError.tooMuchMemory(memory, allowed: stage.budget.withLock { $0.limit })
+                let error = CodecError.tooMuchMemory(memory, allowed: stage.budget.withLock { $0.limit })
                 memory = 0
                 scheduler.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
             }
@@ -36,7 +36,7 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
 
     override func cancel() {
         super.cancel()
-        let (waiter, next) = stage.budget.withLock { $0.gaveUp { $0 === self } }
+        let (waiter, next) = stage.budget.withLock { $0.cancelled { $0 === self } }
         stage.run(next)
         // A job that was queued for memory is never run, so its end is reported here.
         if waiter != nil {

@@ -86,15 +86,15 @@ final class DecodeStage: Sendable {
     /// Encodes the image that a plan's first `count` processors made, on a decoding thread, and stores it. Returns at
     /// once.
     func store(
-        _ image: LoadedImage, by plan: RequestPlan, _ count: Int, of answer: StorableAnswer, _ options: EncodeOptions
+        _ image: LoadedImage, by plan: RequestPlan, _ count: Int, of answer: StorableResponse, _ options: EncodeOptions
     ) {
         guard let store = storage.store else { return }
         let pixels = image.pixels
         var options = options
         if pixels.format.alpha != .opaque, options.format == .jpeg { options = options.keepingAlpha }
-        let request = ProcessedPictures.request(answer.request, identity: plan.request.imageIdentity(count, options))
+        let request = ProcessedImages.request(answer.request, identity: plan.request.imageIdentity(count, options))
         if let metadata = image.metadata { options.metadata = metadata }
-        let key = ProcessedPictures.key(answer.key)
+        let key = ProcessedImages.key(answer.key)
         let group = StoreGroup(storage, changing: [key], nil)
         defer { group.seal() }
         group(bytes: pixels.byteCount) { [self, options] done in
@@ -107,12 +107,12 @@ final class DecodeStage: Sendable {
                     return done()
                 }
                 guard
-                    let stored = ProcessedPictures.stored(
+                    let stored = ProcessedImages.stored(
                         madeOf: answer.response, for: request, type: options.format, byteCount: body.count)
                 else { return done() }
                 let replaced = Guarded([StoredEntry.ID]())
                 store.find(key) { found in
-                    let older = found.filter { SelectingFields.match($0.response, request.fields) }.map(\.id)
+                    let older = found.filter { VaryFields.match($0.response, request.fields) }.map(\.id)
                     replaced.withLock { $0 = older }
                     return nil
                 } completion: { _, _ in

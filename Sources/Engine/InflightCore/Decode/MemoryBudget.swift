@@ -51,7 +51,7 @@ struct MemoryBudget<Waiter> {
     /// A waiter has withdrawn its request.
     ///
     /// - Returns: the waiter, if it was queued, and the waiters whose requests are granted as a result.
-    mutating func gaveUp(_ isIt: (Waiter) -> Bool) -> (waiter: Waiter?, next: [Waiter]) {
+    mutating func cancelled(_ isIt: (Waiter) -> Bool) -> (waiter: Waiter?, next: [Waiter]) {
         guard let index = waiting.firstIndex(where: { isIt($0.waiter) }) else { return (nil, []) }
         let waiter = waiting.remove(at: index).waiter
         return (waiter, next())

@@ -42,7 +42,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
     /// Does the work, and reports its end.
     final func run() {
         guard let input = result.take() else { preconditionFailure("a pixel job without input") }
-        let isOfStored = input.value.isStoredResponse
+        let isFromStore = input.value.isStoredResponse
         do throws(LoadError) {
             let cancellation = cancellation
             if cancellation.isCancelled { throw .cancelled(url: plan.url.string, stage: .decode) }
@@ -58,9 +58,9 @@ class PixelJob: EngineJob, @unchecked Sendable {
             scheduler.jobEnded(self, with: JobResult(.image(image), isFollowed: input.isFollowed))
         } catch {
             if error.rejectsBody, case .response(let response) = input.value { stage.storage.reject(response.entry) }
-            let isUseless = isOfStored && error.rejectsBody
+            let isUseless = isFromStore && error.rejectsBody
             scheduler.jobEnded(
-                self, with: JobResult(.failure(error.about(url: plan.url.string)), isOfStored: isUseless))
+                self, with: JobResult(.failure(error.about(url: plan.url.string)), isFromStore: isUseless))
         }
     }
 
@@ -117,7 +117,7 @@ final class ProcessJob: PixelJob, @unchecked Sendable {
         let pixels = try plan.request.processors[appliedProcessors - 1].process(
             image.pixels, cancellation: cancellation)
         // A processor may return another pixel format. The result has the requested one.
-        image.pixels = pixels.inForm(of: plan.decodeOptions())
+        image.pixels = pixels.inFormat(of: plan.decodeOptions())
         return image
     }
 }

@@ -74,7 +74,7 @@ struct JobStep {
         /// The work failed or was cancelled. The result is the error.
         case failed
         /// It continues in another lane or at another origin, ahead of the queued jobs if it has had a slot before.
-        case moved(Scheduler.Machine.LaneName, OriginKey, ahead: Bool, hasStandIn: Bool = false)
+        case moved(Scheduler.Machine.LaneName, OriginKey, ahead: Bool, hasStaleResponse: Bool = false)
         /// It waits for a time, without a slot.
         case slept
         /// Its wait is over.

@@ -19,7 +19,7 @@ extension EngineMachine {
         /// The time to the next probe; nil if one is in flight.
         var wait: Duration?
         /// Whether the job has a stored response to serve instead, and is about to be started for that.
-        var hasStandIn: Bool
+        var hasStaleResponse: Bool
 
         var error: LoadError {
             let probe = wait.map { wait in
@@ -134,10 +134,10 @@ extension EngineMachine {
         _ index: Int32, _ origin: OriginKey, _ until: MonotonicTime?, now: MonotonicTime, actions: inout Actions
     ) {
         guard let job = jobs[Int(index)].job else { return }
-        let hasStandIn = jobs[Int(index)].hasStandIn
-        let refusal = Refusal(origin: origin, wait: until.map { $0 - now }, hasStandIn: hasStandIn)
+        let hasStaleResponse = jobs[Int(index)].hasStaleResponse
+        let refusal = Refusal(origin: origin, wait: until.map { $0 - now }, hasStaleResponse: hasStaleResponse)
         actions.append(.refuse(job, refusal))
-        if hasStandIn {
+        if hasStaleResponse {
             jobs[Int(index)].lane = .store
             jobs[Int(index)].group = OriginKey.none
             enqueue(index, now: now)

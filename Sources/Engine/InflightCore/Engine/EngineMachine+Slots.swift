@@ -34,7 +34,7 @@ extension EngineMachine {
         var state = State.waiting
         var circuitRole = CircuitRole.ordinary
         /// Whether a stored response may be served if the origin cannot be reached.
-        var hasStandIn = false
+        var hasStaleResponse = false
         /// The highest priority of the subscribers, or -1 if there are none.
         var level: Int8 = -1
         /// The number of subscribers at each priority. Each job that works on the result counts as one.
@@ -162,7 +162,7 @@ extension EngineMachine {
         jobs[Int(index)].generation &+= 1
         jobs[Int(index)].state = .waiting
         jobs[Int(index)].circuitRole = .ordinary
-        jobs[Int(index)].hasStandIn = false
+        jobs[Int(index)].hasStaleResponse = false
         jobs[Int(index)].level = -1
         jobs[Int(index)].counts = .init(repeating: 0)
         jobs[Int(index)].firstTask = -1

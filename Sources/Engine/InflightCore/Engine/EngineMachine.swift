@@ -234,7 +234,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
     }
 
     /// A started job ends without having done any work: its deadline has passed, or it has no subscribers any more.
-    mutating func startWasInVain(_ id: JobID) {
+    mutating func jobEndedWithoutWork(_ id: JobID) {
         if isAlive(id), jobs[Int(id.index)].lane == .fetch { startedFetches -= 1 }
     }
 
@@ -296,9 +296,10 @@ struct EngineMachine<Task, Job>: ~Copyable {
     ///
     /// - Parameters:
     ///   - ahead: whether it goes to the front of its level, because it has had a slot before.
-    ///   - hasStandIn: whether it has a stored response to serve if its origin cannot be reached.
+    ///   - hasStaleResponse: whether it has a stored response to serve if its origin cannot be reached.
     mutating func jobMoved(
-        _ id: JobID, to lane: LaneName, group: OriginKey, ahead: Bool, hasStandIn: Bool = false, now: MonotonicTime,
+        _ id: JobID, to lane: LaneName, group: OriginKey, ahead: Bool, hasStaleResponse: Bool = false,
+        now: MonotonicTime,
         actions: inout Actions
     ) {
         guard leavePlace(id, now: now, actions: &actions) else { return }
@@ -306,7 +307,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         jobs[Int(id.index)].lane = lane
         jobs[Int(id.index)].group = group
         jobs[Int(id.index)].circuitRole = .ordinary
-        jobs[Int(id.index)].hasStandIn = hasStandIn
+        jobs[Int(id.index)].hasStaleResponse = hasStaleResponse
         enqueueOrRefuse(id.index, now: now, ahead: ahead, actions: &actions)
         startReady(left, now: now, actions: &actions)
         if lane != left { startReady(lane, now: now, actions: &actions) }

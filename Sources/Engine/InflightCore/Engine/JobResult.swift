@@ -17,13 +17,13 @@ final class JobResult: Sendable {
 
     let value: Value
     /// Whether a stored response turned out to be unusable, so that the task may retry with the origin.
-    let isOfStored: Bool
+    let isFromStore: Bool
     /// Whether the result is stale and its revalidation has been requested.
     let isFollowed: Bool
 
-    init(_ value: Value, isOfStored: Bool = false, isFollowed: Bool = false) {
+    init(_ value: Value, isFromStore: Bool = false, isFollowed: Bool = false) {
         self.value = value
-        self.isOfStored = isOfStored
+        self.isFromStore = isFromStore
         self.isFollowed = isFollowed
     }
 

@@ -138,7 +138,7 @@ final class Scheduler: @unchecked Sendable {
         } else {
             machine.taskCancelled(id, now: now, actions: &actions)
         }
-        let observesProgress = joined > 0 && task.hearsProgress
+        let observesProgress = joined > 0 && task.observesProgress
         return (joined > 0, observesProgress ? (machine.firstJob(of: id) as? FetchJob)?.progress : nil)
     }
 
@@ -268,9 +268,9 @@ final class Scheduler: @unchecked Sendable {
                 switch step.event {
                 case .succeeded: machine.jobSucceeded(step.job.id, now: now, actions: &actions)
                 case .failed: machine.jobFailed(step.job.id, now: now, actions: &actions)
-                case .moved(let lane, let group, let ahead, let hasStandIn):
+                case .moved(let lane, let group, let ahead, let hasStaleResponse):
                     machine.jobMoved(
-                        step.job.id, to: lane, group: group, ahead: ahead, hasStandIn: hasStandIn, now: now,
+                        step.job.id, to: lane, group: group, ahead: ahead, hasStaleResponse: hasStaleResponse, now: now,
                         actions: &actions)
                 case .slept: machine.jobSlept(step.job.id, now: now, actions: &actions)
                 case .woke: machine.jobWoke(step.job.id, now: now, actions: &actions)
@@ -297,7 +297,7 @@ final class Scheduler: @unchecked Sendable {
     }
 
     /// A started job is about to end without having done anything.
-    func startWasInVain(_ job: EngineJob) { lock.withLock { machine.startWasInVain(job.id) } }
+    func jobEndedWithoutWork(_ job: EngineJob) { lock.withLock { machine.jobEndedWithoutWork(job.id) } }
 
     /// The deadline of a queued job has passed. Does nothing if the job is not queued any more.
     func queuedJobFailed(_ job: EngineJob, with result: JobResult) {
@@ -318,7 +318,7 @@ final class Scheduler: @unchecked Sendable {
         lock.withLock {
             job.progress = progress
             machine.forEachTask(of: job.id) { _, task in
-                if task.hearsProgress { observers.append(task) }
+                if task.observesProgress { observers.append(task) }
                 if let options = task.previewOptions { previews = options.together(with: previews) }
             }
         }
@@ -438,7 +438,7 @@ final class Scheduler: @unchecked Sendable {
     /// started and cancelled by one event never begins. Deliveries come last, so that work begins before them and a
     /// sleeping callback queue is woken once for all of them.
     private func perform(_ actions: Machine.Actions) {
-        defer { telemetry?.handOut() }
+        defer { telemetry?.flush() }
         actions.forEach { action in
             if case .cancel(let job) = action { job.cancel() }
         }
@@ -448,7 +448,7 @@ final class Scheduler: @unchecked Sendable {
             case .start(let job, let priority): job.start(priority: priority)
             case .discard(let job): job.discard()
             case .refuse(let job, let refusal):
-                if !refusal.hasStandIn { job.discard() }
+                if !refusal.hasStaleResponse { job.discard() }
             case .scheduleProbe(let origin, let time): scheduleProbe(origin, at: time)
             case .reprioritize(let job, _): job.reprioritize()
             case .cancel, .feed: break
@@ -470,7 +470,7 @@ final class Scheduler: @unchecked Sendable {
             case .end: task.didEnd(result, in: &run)
             case .revalidation: stale.append((task, result))
             case .nextRequest(let error):
-                failed.append((task, JobResult(.failure(error), isOfStored: result.isOfStored)))
+                failed.append((task, JobResult(.failure(error), isFromStore: result.isFromStore)))
             }
         }
         run.submit()

@@ -23,7 +23,7 @@ final class CacheTransaction: @unchecked Sendable {
     /// The body as received from its first byte on, if the job's own buffer does not hold the same bytes.
     var raw = BodyBuffer()
     /// Stores the first part of a long body while the rest is received.
-    var keeper: PartKeeper?
+    var partWriter: PartialBodyWriter?
 
     init(key: StoreKey, request: CachingRequest) {
         self.key = key
@@ -38,7 +38,7 @@ final class CacheTransaction: @unchecked Sendable {
 
     /// The response to store when its body is received; `nil` if it is not stored.
     var incoming: IncomingResponse? {
-        switch changes.keeping {
+        switch changes.bodyStorage {
         case .nothing: nil
         case .new(let incoming, _), .extending(_, let incoming, _): incoming
         }

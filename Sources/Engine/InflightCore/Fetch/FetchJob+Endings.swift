@@ -13,33 +13,33 @@ extension FetchJob {
         case (.again(let head), _):
             let sent = work.exchange.sentFields
             startOver(work)
-            work.attempts.hasAskedAgain = true
+            work.attempts.hasReauthenticated = true
             scheduler.log(.notice, "retrying with new credentials") { [("url", currentURL(work).string)] }
             tell(.resent(why: "The server requires other credentials: status \(head.status)."))
             resend(work, reason: .unauthorized(head, sent: sent))
             return nil
         case (.redirect(let next), _):
             limitLifetime(by: work.exchange.head.map { received($0, work) }, work)
-            settle(work, isWhole: isWhole)
+            updateStore(work, isWhole: isWhole)
             return redirect(work, to: next)
         case (.failure(let error), _):
-            settle(work, isWhole: isWhole)
+            updateStore(work, isWhole: isWhole)
             return failed(error, work, error.code == .badStatus ? work.exchange.head : nil)
         case (.info(let info), _): return ending(.info(remoteInfo(info, work)))
         case (.stored(let answer, let source), _):
             if source == .revalidated { tell(.revalidated) }
             guard case .revalidation = plan.purpose else {
-                settle(work, isWhole: false)
+                updateStore(work, isWhole: false)
                 readAndServe(answer, work, from: source)
                 return nil
             }
-            settle(work, isWhole: false) { [self] in readAndServe(answer, work, from: source) }
+            updateStore(work, isWhole: false) { [self] in readAndServe(answer, work, from: source) }
             return nil
         case (.complete(let stored), _):
             work.response.head = stored.head
             return succeed(work, wireBytes: 0)
-        case (.anotherWay(let exchange), _):
-            settle(work, isWhole: false)
+        case (.exchangeAgain(let exchange), _):
+            updateStore(work, isWhole: false)
             resend(work, as: exchange)
             return nil
         case (nil, .failure(let error)): return broke(error, work)
@@ -52,7 +52,7 @@ extension FetchJob {
         // The transport knows only the remaining time.
         let error = error.code == .timedOut && limits(work) == nil ? timedOut() : error
         if let cache = work.cache, error.code != .cancelled,
-            let stale = CacheOutcome.answer(
+            let stale = ResponseCacheDecision.answer(
                 after: error.code, found: cache.found, request: cache.request, now: clock.wallTime)
         {
             // The broken response must not change the stored one that is served instead.
@@ -66,7 +66,7 @@ extension FetchJob {
     /// Returns the step after a failure: a retry if that may help, and the end of the fetch otherwise.
     private func failed(_ error: LoadError, _ work: Work, _ head: ResponseHead?) -> JobStep {
         if let step = retry(after: error, head, work) { return step }
-        settle(work, isWhole: false)
+        updateStore(work, isWhole: false)
         return ending(.failure(error))
     }
 
@@ -82,7 +82,7 @@ extension FetchJob {
             return failed(LoadError(.truncated, stage: .fetch, message: message), work, nil)
         }
         if let failure = finishCoding(work) ?? seal(work) {
-            work.cache?.changes.keeping = .nothing
+            work.cache?.changes.bodyStorage = .nothing
             return failed(failure, work, nil)
         }
         if plan.goal == .info {
@@ -94,8 +94,8 @@ extension FetchJob {
         // Hashing a long body would block the transport's thread for too long.
         stage.workers.run { [self] in
             if let failure = Self.failure(of: body, checksum) {
-                work.cache?.changes.keeping = .nothing
-                settle(work, isWhole: false)
+                work.cache?.changes.bodyStorage = .nothing
+                updateStore(work, isWhole: false)
                 return finish(.failure(failure))
             }
             if let step = succeeded(work, head, body, wireBytes: wireBytes) { scheduler.jobAdvanced(step) }
@@ -117,11 +117,11 @@ extension FetchJob {
         guard let cache = work.cache else { return ending(.response(response)) }
         let raw = work.response.coded == nil ? body : cache.raw.take()
         guard case .revalidation = plan.purpose else {
-            settle(work, cache, raw, isWhole: true)
+            updateStore(work, cache, raw, isWhole: true)
             return ending(.response(response))
         }
         // A revalidation ends when its response is stored, so that later lookups find it and send no request.
-        settle(work, cache, raw, isWhole: true) { [self] in finish(.response(response)) }
+        updateStore(work, cache, raw, isWhole: true) { [self] in finish(.response(response)) }
         return nil
     }
 

@@ -66,11 +66,11 @@ extension FetchJob {
         case .accept: break
         case .rewrite(let other):
             // A stored response is served without calling the hook, so the rewritten one is not stored.
-            work.cache?.changes.keeping = .nothing
+            work.cache?.changes.bodyStorage = .nothing
             head = other
             work.exchange.verdict = failure(on: head)
         case .refuse(let why):
-            work.cache?.changes.keeping = .nothing
+            work.cache?.changes.bodyStorage = .nothing
             work.exchange.verdict = .failure(LoadError(.refused, stage: .fetch, message: why, status: head.status))
         }
         guard work.exchange.verdict == nil else { return }

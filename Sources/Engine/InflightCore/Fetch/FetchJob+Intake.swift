@@ -23,11 +23,11 @@ extension FetchJob {
     /// - Returns: whether more bytes are needed.
     private func reportBody(_ work: Work) -> Bool {
         if work.exchange.verdict != nil {
-            work.cache?.changes.keeping = .nothing
+            work.cache?.changes.bodyStorage = .nothing
             return false
         }
         if scheduler.telemetry != nil { reportBytes(work) }
-        if let cache = work.cache { keepPart(work, cache) }
+        if let cache = work.cache { storePart(work, cache) }
         if plan.goal == .info { return !probe(work) }
         let progress = ImageTask.Progress(
             receivedBytes: Int64(work.response.body.count), expectedBytes: work.response.expectedBytes)
@@ -141,13 +141,13 @@ extension FetchJob {
     }
 
     private func schedule(_ exchange: Int, spills: Bool) {
-        stage.turns.add(BodyTurns.Turn(job: self, exchange: exchange, spills: spills))
+        stage.turns.add(BodyProcessingQueue.Turn(job: self, exchange: exchange, spills: spills))
     }
 
     /// Runs a turn on one of the decoding threads.
-    func take(_ turn: BodyTurns.Turn) {
+    func take(_ turn: BodyProcessingQueue.Turn) {
         // The exchange may have ended meanwhile.
-        let isDue = stripe.lock.withLock { work?.machine.turnCame(number: turn.exchange) ?? false }
+        let isDue = stripe.lock.withLock { work?.machine.turnStarted(number: turn.exchange) ?? false }
         guard isDue, let work else { return }
         if turn.spills { work.exchange.verdict = spill(work) }
         if work.exchange.verdict == nil, let coded = work.response.coded, coded.hasMore {
@@ -166,7 +166,7 @@ extension FetchJob {
         switch next {
         case .ends(let ending): if let step = exchangeEnded(ending) { scheduler.jobAdvanced(step) }
         case .continues(let transfer): if isWanted { transfer.resume() } else { transfer.cancel() }
-        case .goesOnWhenKnown: break
+        case .resumesWhenKnown: break
         }
     }
 

@@ -28,7 +28,7 @@ extension FetchJob {
     }
 
     /// Updates the freshness of images in memory from a stored response.
-    func lifetime(ofStored source: LoadSource, _ work: Work) -> ImageLifetime? {
+    func lifetime(fromStore source: LoadSource, _ work: Work) -> ImageLifetime? {
         var response = work.isStale ? nil : work.cache?.representation
         guard source == .revalidated else { return lifetime(of: response, from: .stored, work) }
         if let newer = work.exchange.head, CacheControl(newer.fields).noStore {
@@ -40,7 +40,7 @@ extension FetchJob {
     /// Returns a response whose body has just been received, with its times.
     func received(_ head: ResponseHead, _ work: Work) -> StoredResponse {
         StoredResponse(
-            method: plan.request.method, url: currentURL(work).string, selectingFields: HTTPFields(), head: head,
+            method: plan.request.method, url: currentURL(work).string, varyFields: HTTPFields(), head: head,
             requestTime: work.exchange.requestTime, responseTime: work.exchange.responseTime, bodyRange: 0..<0,
             totalLength: nil)
     }
@@ -54,7 +54,7 @@ extension FetchJob {
     /// Marks images in memory stale as soon as a head shows that a resource was changed or is gone.
     func noteInvalidation(by head: ResponseHead, _ work: Work) {
         let isGone = head.status == 404 || head.status == 410
-        let isSafe = plan.request.isUsual || Invalidation.isSafe(plan.request.method)
+        let isSafe = plan.request.hasDefaults || Invalidation.isSafe(plan.request.method)
         guard isGone || !isSafe, head.version != .none, stage.images.lifetimes.withLock({ $0.count > 0 })
         else { return }
         let urls =
@@ -63,7 +63,7 @@ extension FetchJob {
             : Invalidation.urls(
                 head,
                 of: plan.stored(
-                    after: work.redirected, usualFields: stage.defaultFields,
+                    after: work.redirected, defaultFields: stage.defaultFields,
                     fieldsExcludedFromKey: stage.fieldsExcludedFromKey
                 ).1)
         let key = plan.resource(after: work.redirected, fieldsExcludedFromKey: stage.fieldsExcludedFromKey)

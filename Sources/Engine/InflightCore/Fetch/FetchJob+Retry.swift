@@ -55,7 +55,7 @@ extension FetchJob {
         let now = clock.wallTime
         return StoredResponse(
             method: work.redirected?.method ?? plan.request.method, url: currentURL(work).string,
-            selectingFields: HTTPFields(), head: head, requestTime: work.cache?.requestTime ?? now,
+            varyFields: HTTPFields(), head: head, requestTime: work.cache?.requestTime ?? now,
             responseTime: work.cache?.responseTime ?? now, bodyRange: 0..<work.response.rawBytes,
             totalLength: Resumption.announcedLength(head.fields))
     }
@@ -82,14 +82,15 @@ extension FetchJob {
     }
 
     /// Returns the stored response that may be served if the origin cannot be reached (RFC 5861 section 4).
-    func standIn(_ cache: CacheTransaction) -> StoredAnswer? {
-        CacheOutcome.answer(after: .cannotConnect, found: cache.found, request: cache.request, now: clock.wallTime)
+    func staleResponse(_ cache: CacheTransaction) -> ServedResponse? {
+        ResponseCacheDecision.answer(
+            after: .cannotConnect, found: cache.found, request: cache.request, now: clock.wallTime)
     }
 
-    func serveStandIn(_ work: Work, instead refusal: LoadError) {
+    func serveStaleResponse(_ work: Work, instead refusal: LoadError) {
         result = nil
         work.refusal = refusal
-        guard let cache = work.cache, let stale = standIn(cache) else { return finish(.failure(refusal)) }
+        guard let cache = work.cache, let stale = staleResponse(cache) else { return finish(.failure(refusal)) }
         cache.changes = StoreChanges()
         readAndServe(stale, work, from: .disk)
     }

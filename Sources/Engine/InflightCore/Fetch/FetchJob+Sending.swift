@@ -22,7 +22,7 @@ extension FetchJob {
         reason: ImagePipeline.OutgoingRequest.Reason
     ) {
         let request = plan.outgoing(
-            after: work.redirected, usualFields: stage.defaultFields, limits: limits, priority: priority)
+            after: work.redirected, defaultFields: stage.defaultFields, limits: limits, priority: priority)
         if work.attempts.failed == 0, work.sentExchanges == 0, request.url.origin != nil,
             let error = stage.retries?.firstAttempt(at: request.url, policy: plan.request.cachePolicy)
         {

@@ -8,7 +8,8 @@ extension FetchJob {
     func makeCacheTransaction(_ work: Work) -> CacheTransaction? {
         guard stage.storage.store != nil, currentURL(work).origin != nil else { return nil }
         let (key, request) = plan.stored(
-            after: work.redirected, usualFields: stage.defaultFields, fieldsExcludedFromKey: stage.fieldsExcludedFromKey
+            after: work.redirected, defaultFields: stage.defaultFields,
+            fieldsExcludedFromKey: stage.fieldsExcludedFromKey
         )
         return CacheTransaction(key: key, request: request)
     }
@@ -22,7 +23,7 @@ extension FetchJob {
     func lookUp(_ work: Work, _ cache: CacheTransaction) {
         guard let store = stage.storage.store else { preconditionFailure("a cache lookup without a store") }
         cache.lookUps += 1
-        stage.storage.whenSettled(cache.key) { [self] in lookUp(work, cache, in: store) }
+        stage.storage.afterPendingChanges(cache.key) { [self] in lookUp(work, cache, in: store) }
     }
 
     private func lookUp(_ work: Work, _ cache: CacheTransaction, in store: any ResponseStore) {
@@ -52,7 +53,7 @@ extension FetchJob {
     ) -> CacheDecision {
         if purpose == .refetch {
             let control = CacheControl(request: request.fields)
-            guard request.mayAskOrigin(control) else { return .fail(CacheDecision.gatewayTimeout) }
+            guard request.allowsNetwork(control) else { return .fail(CacheDecision.gatewayTimeout) }
             // An intermediate cache may have the same unusable bytes.
             return .exchange(CacheExchange(reloading: request, control))
         }
@@ -84,8 +85,8 @@ extension FetchJob {
     private func ask(_ work: Work, _ cache: CacheTransaction, _ exchange: CacheExchange) {
         cache.exchange = exchange
         work.isLookedUp = true
-        let hasStandIn = scheduler.hasCircuitBreaker && standIn(cache) != nil
-        let step = waitForTurn(work, in: .fetch, ahead: work.redirected != nil, hasStandIn: hasStandIn)
+        let hasStaleResponse = scheduler.hasCircuitBreaker && staleResponse(cache) != nil
+        let step = waitForTurn(work, in: .fetch, ahead: work.redirected != nil, hasStaleResponse: hasStaleResponse)
         scheduler.jobAdvanced(step)
     }
 
@@ -109,7 +110,7 @@ extension FetchJob {
     // MARK: Serving
 
     /// Serves a stored response. Ends the fetch, unless the response is a redirect.
-    func serve(_ answer: StoredAnswer, _ stored: Bytes?, _ work: Work, from source: LoadSource) {
+    func serve(_ answer: ServedResponse, _ stored: Bytes?, _ work: Work, from source: LoadSource) {
         let head = answer.head
         if !stage.fieldsExcludedFromKey.isEmpty { respectVary(head) }
         work.forgetBody()
@@ -155,10 +156,10 @@ extension FetchJob {
     /// Ends the fetch with an error. If the stored bytes are its cause, they are removed.
     private func finish(rejecting error: LoadError, _ work: Work) {
         if error.rejectsBody || error.code == .badResponse { stage.storage.reject(work.cache?.entry) }
-        finish(.failure(error), ofStored: true)
+        finish(.failure(error), fromStore: true)
     }
 
-    private static func body(of answer: StoredAnswer, _ stored: Bytes?) -> Bytes {
+    private static func body(of answer: ServedResponse, _ stored: Bytes?) -> Bytes {
         guard let stored, let range = answer.bytes, range.upperBound <= Int64(stored.count) else { return .empty }
         return stored.part(Int(range.lowerBound)..<Int(range.upperBound))
     }
@@ -191,7 +192,7 @@ extension FetchJob {
             }
         }
         if let checksum = plan.checksum, let failure = Self.failure(of: body, checksum) {
-            return finish(.failure(failure), ofStored: true)
+            return finish(.failure(failure), fromStore: true)
         }
         var isVerified = false
         if isChecked(head) {
@@ -219,7 +220,7 @@ extension FetchJob {
         response.entry = work.cache?.entry
         if isVerified { response.isVerified = true }
         if let cache = work.cache, let stored = cache.representation { response.storable = storable(stored, cache) }
-        if let lifetime = lifetime(ofStored: source, work) { response.lifetime = lifetime }
+        if let lifetime = lifetime(fromStore: source, work) { response.lifetime = lifetime }
         finish(.response(response))
     }
 
@@ -239,7 +240,7 @@ extension FetchJob {
     }
 
     /// Reads the body of a stored entry and serves it, after a 304 or if the origin failed.
-    func readAndServe(_ answer: StoredAnswer, _ work: Work, from source: LoadSource) {
+    func readAndServe(_ answer: ServedResponse, _ work: Work, from source: LoadSource) {
         guard let store = stage.storage.store, let cache = work.cache else {
             preconditionFailure("a read without a store")
         }

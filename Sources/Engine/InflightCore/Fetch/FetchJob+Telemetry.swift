@@ -4,7 +4,7 @@ import InflightConcurrency
 
 extension FetchJob {
     /// The number of bytes between two events that report them.
-    private static let toldStep: Int64 = 64 * 1024
+    private static let reportingStep: Int64 = 64 * 1024
 
     /// Records the connection's timings that a transport reports, with the times at which they occurred.
     func tell(_ timings: TransportTimings, _ work: Work) {
@@ -18,19 +18,19 @@ extension FetchJob {
         record(.connected(reused: timings.reusedConnection), after: timings.connected)
         record(.secured, after: timings.secured)
         record(.firstByte, after: timings.firstByte)
-        telemetry.handOut()
+        telemetry.flush()
     }
 
     func reportBytes(_ work: Work) {
         let count = Int64(work.response.body.count)
-        guard count - work.exchange.toldBytes >= Self.toldStep else { return }
-        work.exchange.toldBytes = count
+        guard count - work.exchange.reportedBytes >= Self.reportingStep else { return }
+        work.exchange.reportedBytes = count
         tell(.received(bytes: count))
     }
 
     func reportEnd(_ result: Result<TransportSummary, LoadError>, _ work: Work) {
         let count = Int64(work.response.body.count)
-        if count > work.exchange.toldBytes { tell(.received(bytes: count)) }
+        if count > work.exchange.reportedBytes { tell(.received(bytes: count)) }
         tell(.exchangeEnded(wireBytes: (try? result.get())?.wireBytes))
     }
 

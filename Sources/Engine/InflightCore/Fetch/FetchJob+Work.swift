@@ -4,13 +4,13 @@ import InflightConcurrency
 // response.
 
 extension FetchJob {
-    enum Parts: FetchParts {
+    enum Handles: FetchHandles {
         typealias Transfer = any InflightCore.Transfer
         typealias Call = ExtensionCall
         typealias Timer = any ScheduledWork
     }
 
-    typealias Machine = FetchMachine<Parts>
+    typealias Machine = FetchMachine<Handles>
 
     /// The attempts for one URL; a redirect resets them.
     struct Attempts {
@@ -19,7 +19,7 @@ extension FetchJob {
         /// Whether the last failed attempt was lost with a connection that an earlier request had opened.
         var isRepeatOfLoss = false
         /// Whether `willSend` was called again after a 401.
-        var hasAskedAgain = false
+        var hasReauthenticated = false
     }
 
     /// The current exchange, whose progress the machine tracks.
@@ -40,7 +40,7 @@ extension FetchJob {
         /// The number of body bytes received.
         var receivedBytes: Int64 = 0
         /// The number of body bytes reported to observers.
-        var toldBytes: Int64 = 0
+        var reportedBytes: Int64 = 0
         /// Whether the exchange's rate is measured.
         var isWatched = false
         /// The decision that makes the rest of the response irrelevant.
@@ -94,7 +94,7 @@ extension FetchJob {
         /// The body's ID in the budget of bodies in flight, once it holds bytes.
         var bodyID: BodyBudget<Paused>.ID?
         /// Makes previews, if a subscriber requests them.
-        var previews: PreviewMaker?
+        var previews: PreviewProducer?
 
         init(startedAt: MonotonicTime, _ early: Machine.Early) {
             self.startedAt = startedAt
@@ -106,7 +106,7 @@ extension FetchJob {
             response = ReceivedResponse()
             cache?.raw.reset()
             exchange.receivedBytes = 0
-            previews?.beganAnew()
+            previews?.restarted()
         }
     }
 }

@@ -16,11 +16,11 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         case failure(LoadError)
         case info(ImageInfo)
         /// Serve a stored response.
-        case stored(StoredAnswer, LoadSource)
+        case stored(ServedResponse, LoadSource)
         /// The first part of the body was already complete.
         case complete(StoredResponse)
         /// Send the request again, with these changes.
-        case anotherWay(CacheExchange)
+        case exchangeAgain(CacheExchange)
     }
 
     let stage: FetchStage
@@ -60,12 +60,12 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         }
         timer?.cancel()
         if isTooLate {
-            scheduler.startWasInVain(self)
+            scheduler.jobEndedWithoutWork(self)
             return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
         }
-        if let refusal = result?.error { return serveStandIn(work, instead: refusal) }
+        if let refusal = result?.error { return serveStaleResponse(work, instead: refusal) }
         guard let limits = limits(work) else {
-            scheduler.startWasInVain(self)
+            scheduler.jobEndedWithoutWork(self)
             return finish(.failure(timedOut()))
         }
         if work.cache == nil { work.cache = makeCacheTransaction(work) }
@@ -206,12 +206,12 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     func preview(_ work: Work, _ options: ImageRequest.PreviewOptions) {
         if work.previews == nil {
-            let previews = PreviewMaker(stage: stage.decoding, job: id, options)
+            let previews = PreviewProducer(stage: stage.decoding, job: id, options)
             stripe.lock.withLock {
                 if !work.machine.isCancelled { work.previews = previews }
             }
         }
-        work.previews?.bytesCame(&work.response.body)
+        work.previews?.bytesReceived(&work.response.body)
     }
 
     func didReceive(trailers: HTTPFields) {
@@ -241,7 +241,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     /// Returns the verdict on a response that requires other credentials.
     private func again(on head: ResponseHead, work: Work) -> Verdict? {
-        guard head.status == 401, head.version != .none, stage.willSend != nil, !work.attempts.hasAskedAgain
+        guard head.status == 401, head.version != .none, stage.willSend != nil, !work.attempts.hasReauthenticated
         else { return nil }
         return .again(head)
     }
@@ -331,20 +331,20 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     /// Gives the job's slot back, and queues the job in a lane.
     func waitForTurn(
-        _ work: Work, in lane: Scheduler.Machine.LaneName, ahead: Bool, hasStandIn: Bool = false
+        _ work: Work, in lane: Scheduler.Machine.LaneName, ahead: Bool, hasStaleResponse: Bool = false
     ) -> JobStep {
         let deadline = deadline(work)
         if let deadline, clock.now() >= deadline { return ending(.failure(timedOut())) }
         stripe.lock.withLock { work.machine.waits(for: .turn(deadline: deadline)) }
         let group = lane == .store ? OriginKey.none : currentURL(work).originKey
-        return JobStep(job: self, event: .moved(lane, group, ahead: ahead, hasStandIn: hasStandIn))
+        return JobStep(job: self, event: .moved(lane, group, ahead: ahead, hasStaleResponse: hasStaleResponse))
     }
 
     /// Ends the job.
     ///
-    /// - Parameter ofStored: whether the stored response turned out to be unusable.
-    func finish(_ value: JobResult.Value, ofStored: Bool = false) {
-        scheduler.jobAdvanced(ending(value, ofStored: ofStored))
+    /// - Parameter fromStore: whether the stored response turned out to be unusable.
+    func finish(_ value: JobResult.Value, fromStore: Bool = false) {
+        scheduler.jobAdvanced(ending(value, fromStore: fromStore))
     }
 
     /// Ends a job that was cancelled while it waited for an event.
@@ -356,11 +356,11 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         return true
     }
 
-    func ending(_ value: JobResult.Value, ofStored: Bool = false) -> JobStep {
+    func ending(_ value: JobResult.Value, fromStore: Bool = false) -> JobStep {
         let isFollowed = work?.isFollowed ?? false
         let grants = releaseWork()
         if case .failure(let error) = value {
-            result = JobResult(.failure(error.about(url: plan.url.string)), isOfStored: ofStored)
+            result = JobResult(.failure(error.about(url: plan.url.string)), isFromStore: fromStore)
         } else {
             result = JobResult(value, isFollowed: isFollowed)
         }

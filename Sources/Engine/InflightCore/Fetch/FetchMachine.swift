@@ -1,7 +1,7 @@
 import InflightConcurrency
 
 /// The types of the objects that a fetch holds. Tests use numbers for them.
-protocol FetchParts {
+protocol FetchHandles {
     associatedtype Transfer
     associatedtype Call
     associatedtype Timer
@@ -17,7 +17,7 @@ protocol FetchParts {
 ///
 /// The facts of the diagram occur one after the other. A cancel, a change of priority, a timer, and memory for the body
 /// may arrive at any time, from any thread.
-struct FetchMachine<Parts: FetchParts> {
+struct FetchMachine<Handles: FetchHandles> {
     typealias Ending = Result<TransportSummary, LoadError>
 
     /// The event that a fetch without a slot waits for.
@@ -33,7 +33,7 @@ struct FetchMachine<Parts: FetchParts> {
         /// The transport delivers them.
         case flowing
         /// The transport is paused while `didReceive` decides about the head.
-        case judging(Parts.Call, held: Ending?)
+        case judging(Handles.Call, held: Ending?)
         /// The transport is paused until the body fits into the budget of bodies in flight.
         case paused
         /// The transport is paused until a worker thread processes the received bytes.
@@ -53,7 +53,7 @@ struct FetchMachine<Parts: FetchParts> {
     enum Link {
         /// `Transport.start` has not returned the transfer yet, but may already call the receiver.
         case pending(resumes: Bool)
-        case known(Parts.Transfer)
+        case known(Handles.Transfer)
     }
 
     struct Exchange {
@@ -64,18 +64,18 @@ struct FetchMachine<Parts: FetchParts> {
         var rate: RateMonitor?
         var isTooSlow = false
 
-        var transfer: Parts.Transfer? {
+        var transfer: Handles.Transfer? {
             if case .known(let transfer) = link { transfer } else { nil }
         }
     }
 
     enum State {
-        case queued(deadline: MonotonicTime?, Parts.Timer?)
-        case sleeping(until: MonotonicTime, Parts.Timer?)
+        case queued(deadline: MonotonicTime?, Handles.Timer?)
+        case sleeping(until: MonotonicTime, Handles.Timer?)
         /// It has a slot and no exchange: it reads the store, verifies a body, or decides.
         case preparing
         /// `willSend` is called with the request.
-        case asking(Parts.Call)
+        case asking(Handles.Call)
         case exchanging(Exchange)
         case finished
     }
@@ -158,7 +158,7 @@ struct FetchMachine<Parts: FetchParts> {
         return answer
     }
 
-    private var timer: Parts.Timer? {
+    private var timer: Handles.Timer? {
         switch state {
         case .queued(_, let timer), .sleeping(_, let timer): timer
         case .preparing, .asking, .exchanging, .finished: nil
@@ -170,7 +170,7 @@ struct FetchMachine<Parts: FetchParts> {
     /// The last subscriber has left.
     ///
     /// - Returns: the transfer and the hook's call to cancel. Work that begins later checks ``isCancelled``.
-    mutating func cancelled() -> (Parts.Transfer?, Parts.Call?) {
+    mutating func cancelled() -> (Handles.Transfer?, Handles.Call?) {
         early.isCancelled = true
         switch state {
         case .asking(let call): return (nil, call)
@@ -184,7 +184,7 @@ struct FetchMachine<Parts: FetchParts> {
     /// The job's priority has changed.
     ///
     /// - Returns: the transfer to pass it to; if `nil`, ``transferKnown(_:number:)`` requests it later.
-    mutating func priorityChanged() -> Parts.Transfer? {
+    mutating func priorityChanged() -> Handles.Transfer? {
         if case .exchanging(let exchange) = state, let transfer = exchange.transfer { return transfer }
         early.hasMissedPriority = true
         return nil
@@ -202,7 +202,7 @@ struct FetchMachine<Parts: FetchParts> {
     /// A timer for the end of the wait was scheduled.
     ///
     /// - Returns: the timer to cancel: this one if the wait is over, or the one that it replaces.
-    mutating func timerSet(_ timer: Parts.Timer, for wait: Wait) -> Parts.Timer? {
+    mutating func timerSet(_ timer: Handles.Timer, for wait: Wait) -> Handles.Timer? {
         switch (state, wait) {
         case (.queued(let deadline, let old), .turn):
             state = .queued(deadline: deadline, timer)
@@ -218,7 +218,7 @@ struct FetchMachine<Parts: FetchParts> {
     ///
     /// - Returns: the calls that the transfer has to receive.
     mutating func transferKnown(
-        _ transfer: Parts.Transfer, number: Int
+        _ transfer: Handles.Transfer, number: Int
     ) -> (cancels: Bool, resumes: Bool, passesPriority: Bool) {
         let pending: Bool? =
             withExchange { exchange in
@@ -246,7 +246,7 @@ struct FetchMachine<Parts: FetchParts> {
     /// A worker thread is ready to process the received bytes.
     ///
     /// - Returns: whether the exchange still waits for it.
-    mutating func turnCame(number: Int) -> Bool {
+    mutating func turnStarted(number: Int) -> Bool {
         withExchange { exchange in
             guard exchange.number == number, case .scheduled(let held) = exchange.intake else { return false }
             exchange.intake = .working(held: held)
@@ -257,7 +257,7 @@ struct FetchMachine<Parts: FetchParts> {
     /// The time for a check of the rate has come.
     ///
     /// - Returns: the time of the next check, and the transfer to cancel if it is too slow.
-    mutating func rateChecked(at now: MonotonicTime) -> (next: MonotonicTime?, tooSlow: Parts.Transfer?) {
+    mutating func rateChecked(at now: MonotonicTime) -> (next: MonotonicTime?, tooSlow: Handles.Transfer?) {
         withExchange { exchange in
             switch exchange.rate?.check(at: now) {
             case .checkAgain(let time): return (time, nil)
@@ -274,7 +274,7 @@ struct FetchMachine<Parts: FetchParts> {
     /// The fetch has got a slot.
     ///
     /// - Returns: the timer of its wait, to be cancelled.
-    mutating func started() -> Parts.Timer? {
+    mutating func started() -> Handles.Timer? {
         require(.started)
         defer { state = .preparing }
         return timer
@@ -298,7 +298,7 @@ struct FetchMachine<Parts: FetchParts> {
     /// The fetch has ended.
     ///
     /// - Returns: the timer of its wait, to be cancelled.
-    mutating func finished() -> Parts.Timer? {
+    mutating func finished() -> Handles.Timer? {
         require(.finished)
         defer { state = .finished }
         return timer
@@ -307,7 +307,7 @@ struct FetchMachine<Parts: FetchParts> {
     // MARK: Hooks
 
     /// A hook is called: with the request, or with the head of a response, whose exchange pauses meanwhile.
-    mutating func asks(_ call: Parts.Call) {
+    mutating func asks(_ call: Handles.Call) {
         require(.asks)
         if withExchange({ $0.intake = .judging(call, held: nil) }) == nil { state = .asking(call) }
     }
@@ -359,9 +359,9 @@ struct FetchMachine<Parts: FetchParts> {
         /// The exchange has ended meanwhile.
         case ends(Ending)
         /// Resume the transfer, or cancel it if the rest is not needed.
-        case continues(Parts.Transfer)
+        case continues(Handles.Transfer)
         /// ``transferKnown(_:number:)`` will resume it.
-        case goesOnWhenKnown
+        case resumesWhenKnown
     }
 
     /// `didReceive` has returned, or the received bytes were processed.
@@ -378,7 +378,7 @@ struct FetchMachine<Parts: FetchParts> {
             if let held { return (.ends(held), rate) }
             if let transfer = exchange.transfer { return (.continues(transfer), rate) }
             exchange.link = .pending(resumes: true)
-            return (.goesOnWhenKnown, rate)
+            return (.resumesWhenKnown, rate)
         }
     }
 

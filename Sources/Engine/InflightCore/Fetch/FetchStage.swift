@@ -18,12 +18,12 @@ final class FetchStage: Sendable {
     /// The header fields that are sent by default.
     let defaultFields: HTTPFields
     /// If nil, no request is repeated.
-    let retries: Retries?
-    let rates: RateWatch
+    let retries: RetryController?
+    let rates: RateChecker
     /// The memory held by bodies in flight. Its lock is taken inside the locks of fetches, never the other way round.
     let bodies: Guarded<BodyBudget<FetchJob.Paused>>
     let bodyLimit: Int64
-    let turns: BodyTurns
+    let turns: BodyProcessingQueue
     let temporaryFolder: String?
 
     init(_ configuration: ImagePipeline.Configuration, decoding: DecodeStage, transports: TransportTable) {
@@ -43,12 +43,12 @@ final class FetchStage: Sendable {
         if let accepted = codings.accepted { defaultFields.append("Accept-Encoding", accepted) }
         self.defaultFields = defaultFields
         retries = configuration.retry.map {
-            Retries($0, clock: configuration.clock, random: configuration.random)
+            RetryController($0, clock: configuration.clock, random: configuration.random)
         }
-        rates = RateWatch(clock: configuration.clock)
+        rates = RateChecker(clock: configuration.clock)
         bodyLimit = configuration.maximumBodyBytesInFlight
         bodies = Guarded(BodyBudget(limit: bodyLimit, transfers: configuration.maximumConcurrentFetches))
-        turns = BodyTurns(executor: workers)
+        turns = BodyProcessingQueue(executor: workers)
         temporaryFolder = configuration.temporaryFolder
     }
 }

@@ -89,7 +89,7 @@ extension LoadedImage {
         if let resize = options.resize {
             image.pixels = pixels.resized(by: resize)
         }
-        image.pixels = image.pixels.inForm(of: options)
+        image.pixels = image.pixels.inFormat(of: options)
         return image
     }
 }

@@ -38,8 +38,8 @@ struct PlainURL {
         var position = hostStart
         while position < bytes.count, unsafe classes[Int(bytes[position])] & hostByte != 0 { position += 1 }
         let hostEnd = position
-        let usualPort = isSecure ? 443 : 80
-        var port = usualPort
+        let defaultPort = isSecure ? 443 : 80
+        var port = defaultPort
         if position < bytes.count, unsafe bytes[position] == UInt8(ascii: ":") {
             position += 1
             let portStart = position
@@ -51,7 +51,7 @@ struct PlainURL {
                 position += 1
             }
             // The general parser has to drop default ports and leading zeros.
-            guard position > portStart, port <= 65535, port != usualPort, unsafe bytes[portStart] != UInt8(ascii: "0")
+            guard position > portStart, port <= 65535, port != defaultPort, unsafe bytes[portStart] != UInt8(ascii: "0")
             else { return nil }
         }
         let authorityEnd = position

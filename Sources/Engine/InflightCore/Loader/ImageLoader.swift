@@ -235,7 +235,7 @@ public final class ImageLoader: Confined {
 
     private func isSame(_ request: ImageRequest?) -> Bool {
         guard let request, let current = machine.request else { return false }
-        return request.asksForTheSame(as: current)
+        return request.isSameRequest(as: current)
     }
 
     private func perform(_ actions: Machine.Actions) {

@@ -2,9 +2,9 @@ extension ImageRequest {
     /// Returns whether both request the same image in the same way. Their priorities and fallbacks may differ, and
     /// their URLs if they have the same identity. Processors are equal if their identities are; reading these runs the
     /// caller's code.
-    func asksForTheSame(as other: ImageRequest) -> Bool {
+    func isSameRequest(as other: ImageRequest) -> Bool {
         guard resize == other.resize else { return false }
-        if isUsual, other.isUsual { return url == other.url }
+        if hasDefaults, other.hasDefaults { return url == other.url }
         guard identity == other.identity else { return false }
         if identity == nil, url != other.url || source?.identity != other.source?.identity { return false }
         return method == other.method && fields == other.fields && originFields == other.originFields

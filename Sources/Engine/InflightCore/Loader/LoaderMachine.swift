@@ -8,11 +8,11 @@
 ///
 /// Every load has a number, and only the latest counts: events of earlier ones change nothing, in whatever order they
 /// come.
-struct LoaderMachine<Request, Progress, Preview, Picture, Failure> {
+struct LoaderMachine<Request, Progress, Preview, Image, Failure> {
     enum State {
         case idle
         case loading(Progress?)
-        case loaded(Picture)
+        case loaded(Image)
         case failed(Failure)
     }
 
@@ -98,8 +98,8 @@ struct LoaderMachine<Request, Progress, Preview, Picture, Failure> {
 
     // MARK: Load events
 
-    mutating func foundInMemory(_ picture: Picture, for number: Int) {
-        if awaits(number) { enter(.loaded(picture)) }
+    mutating func foundInMemory(_ image: Image, for number: Int) {
+        if awaits(number) { enter(.loaded(image)) }
     }
 
     /// - Returns: whether this changes the state.

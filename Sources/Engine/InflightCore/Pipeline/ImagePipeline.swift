@@ -209,7 +209,7 @@ public final class ImagePipeline: Sendable {
     /// Returns the events of a load: progress as it happens, then one ending. The load begins when the first event is
     /// requested. Releasing the sequence and its iterators cancels the load.
     public func events(for request: ImageRequest) -> LoadEvents {
-        LoadEvents(task: driver.makeTask(request, goal: .image, hearsProgress: true))
+        LoadEvents(task: driver.makeTask(request, goal: .image, observesProgress: true))
     }
 
     /// Returns the image that a load would find in memory.
@@ -223,7 +223,7 @@ public final class ImagePipeline: Sendable {
     func outcome(
         of request: ImageRequest, goal: RequestPlan.Goal
     ) async throws(LoadError) -> (JobResult, isShared: Bool) {
-        let task = driver.makeTask(request, goal: goal, hearsProgress: false)
+        let task = driver.makeTask(request, goal: goal, observesProgress: false)
         let event = await withTaskCancellationHandler {
             if Task.isCancelled { task.cancel() }
             driver.start(task)

@@ -55,7 +55,7 @@ final class PrefetchCore: Sendable {
     // MARK: Input
 
     func start(_ requests: some Sequence<ImageRequest>) {
-        var wishes: [(key: JobKey, wish: ImageRequest)] = []
+        var wishes: [(key: JobKey, item: ImageRequest)] = []
         var refused = 0
         // Make the keys before taking the lock, because that runs the caller's code.
         for request in requests {
@@ -109,10 +109,10 @@ final class PrefetchCore: Sendable {
         guard let key = key(of: request) else { return nil }
         let harmless = pipeline.images.fieldsExcludedFromKey
         let taken = state.withLock { state in
-            state.machine.taken(key) { wish, response in
+            state.machine.taken(key) { item, response in
                 // A response that varies by a field outside the key serves only requests with the same value.
                 harmless.isEmpty
-                    || wish.agrees(with: request, in: response.head.namesVaried(among: harmless))
+                    || item.agrees(with: request, in: response.head.namesVaried(among: harmless))
             }
         }
         // Release the rest of the entry with no lock held.
@@ -168,13 +168,13 @@ final class PrefetchCore: Sendable {
     /// Performs the machine's actions, with no lock held. Releases the values that are no longer needed at the end.
     private func perform(_ actions: Machine.Actions) {
         for task in actions.cancels { task.cancel() }
-        for (id, wish) in actions.sends { send(id, wish) }
+        for (id, item) in actions.sends { send(id, item) }
         withExtendedLifetime(actions) {}
         for waiter in state.withLock({ $0.takeWaiters() }) { waiter.open() }
     }
 
-    private func send(_ id: Machine.ID, _ wish: ImageRequest) {
-        var request = wish
+    private func send(_ id: Machine.ID, _ item: ImageRequest) {
+        var request = item
         request.priority = priority
         let task: ImageTask
         if goal == .image {

@@ -5,15 +5,15 @@
 /// applies it to the entries, so that a request that was started and stopped within the turn is never sent.
 ///
 ///     new ──turn ends──▶ waiting ──a slot──▶ sending ──wasSent──▶ running ──ended──▶ kept, or gone
-struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
+struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
     typealias ID = Int
 
     /// The actions. Cancellations come first, because the sends take their slots.
     struct Actions {
         var cancels: [Work] = []
-        var sends: [(id: ID, wish: Wish)] = []
+        var sends: [(id: ID, item: Item)] = []
         /// The requests that are no longer needed, to be released outside the lock.
-        var leftovers: [Wish] = []
+        var leftovers: [Item] = []
         var droppedYields: [Yield] = []
     }
 
@@ -37,7 +37,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
 
     fileprivate struct Entry {
         var key: Key
-        var wish: Wish
+        var item: Item
         var isWanted = true
         var isTouched = false
         var phase = Phase.new
@@ -83,9 +83,9 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
     // MARK: Owner events
 
     /// - Returns: whether this begins a turn. Its end must be reported.
-    mutating func started(_ wishes: [(key: Key, wish: Wish)]) -> Bool {
+    mutating func started(_ wishes: [(key: Key, item: Item)]) -> Bool {
         if isClosed { return false }
-        for (key, wish) in wishes {
+        for (key, item) in wishes {
             if let id = ids[key] {
                 touch(id, isWanted: true)
                 continue
@@ -93,7 +93,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
             counters.requested += 1
             latest += 1
             ids[key] = latest
-            entries[latest] = Entry(key: key, wish: wish)
+            entries[latest] = Entry(key: key, item: item)
             touch(latest, isWanted: true)
         }
         return beginTurn()
@@ -143,14 +143,14 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
 
     /// Takes a kept response. Leaves it if `isRight` returns false, because it is not valid for the request.
     mutating func taken(
-        _ key: Key, where isRight: (Wish, Yield) -> Bool = { _, _ in true }
-    ) -> (yield: Yield, leftover: Wish)? {
+        _ key: Key, where isRight: (Item, Yield) -> Bool = { _, _ in true }
+    ) -> (yield: Yield, leftover: Item)? {
         guard let id = ids[key], let entry = entries[id], case .kept(let yield, let cost) = entry.phase,
-            isRight(entry.wish, yield)
+            isRight(entry.item, yield)
         else { return nil }
         keptCost -= cost
         remove(id)
-        return (yield, entry.wish)
+        return (yield, entry.item)
     }
 
     /// Stops all requests. None will be started again.
@@ -197,7 +197,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
             actions.droppedYields.append(yield)
         }
         remove(id)
-        actions.leftovers.append(entry.wish)
+        actions.leftovers.append(entry.item)
         sendNext(&actions)
         return actions
     }
@@ -242,7 +242,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
         }
         if case .kept = entry.phase {} else { counters.stopped += 1 }
         remove(id)
-        actions.leftovers.append(entry.wish)
+        actions.leftovers.append(entry.item)
     }
 
     private mutating func next() -> Actions {
@@ -263,7 +263,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
             entries[id]?.phase = .sending
             inFlight += 1
             counters.sent += 1
-            actions.sends.append((id, entry.wish))
+            actions.sends.append((id, entry.item))
         }
     }
 
@@ -274,7 +274,7 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
             counters.evicted += 1
             remove(id)
             actions.droppedYields.append(yield)
-            actions.leftovers.append(entry.wish)
+            actions.leftovers.append(entry.item)
         }
     }
 
@@ -285,9 +285,9 @@ struct PrefetchMachine<Key: Hashable, Wish, Work, Yield> {
 }
 
 extension PrefetchMachine: Sendable
-where Key: Sendable, Wish: Sendable, Work: Sendable, Yield: Sendable {}
-extension PrefetchMachine.Actions: Sendable where Wish: Sendable, Work: Sendable, Yield: Sendable {}
+where Key: Sendable, Item: Sendable, Work: Sendable, Yield: Sendable {}
+extension PrefetchMachine.Actions: Sendable where Item: Sendable, Work: Sendable, Yield: Sendable {}
 extension PrefetchMachine.Phase: Sendable where Work: Sendable, Yield: Sendable {}
 extension PrefetchMachine.Entry: Sendable
-where Key: Sendable, Wish: Sendable, Work: Sendable, Yield: Sendable {}
+where Key: Sendable, Item: Sendable, Work: Sendable, Yield: Sendable {}
 extension PrefetchMachine.Ending: Sendable where Yield: Sendable {}

@@ -10,7 +10,7 @@ struct PreviewMachine {
         case nothing
         /// Make a preview of the bytes so far.
         case make
-        /// Report ``timeCame(now:)`` at this time.
+        /// Report ``timerFired(now:)`` at this time.
         case wake(MonotonicTime)
     }
 
@@ -43,13 +43,13 @@ struct PreviewMachine {
     var isEnded: Bool { phase == .ended }
 
     /// The body now has `count` bytes.
-    mutating func bytesCame(_ count: Int64, now: MonotonicTime) -> Action {
+    mutating func bytesReceived(_ count: Int64, now: MonotonicTime) -> Action {
         bytes = count
         return phase == .resting ? proceed(now) : .nothing
     }
 
     /// The time of ``Action/wake(_:)`` was reached.
-    mutating func timeCame(now: MonotonicTime) -> Action {
+    mutating func timerFired(now: MonotonicTime) -> Action {
         guard phase == .waiting else { return .nothing }
         phase = .resting
         return proceed(now)
@@ -75,7 +75,7 @@ struct PreviewMachine {
     }
 
     /// The body starts over.
-    mutating func beganAnew() {
+    mutating func restarted() {
         bytes = 0
         usedBytes = 0
     }

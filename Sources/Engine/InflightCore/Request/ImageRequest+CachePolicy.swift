@@ -24,7 +24,7 @@ extension ImageRequest {
 
 extension ImageRequest.CachePolicy {
     /// Whether earlier results (responses, images in memory, failures) are not good enough.
-    var asksAnew: Bool {
+    var needsNewResult: Bool {
         switch self {
         case .refresh, .reload, .noStore: true
         case .obey, .onlyCached, .preferCached: false

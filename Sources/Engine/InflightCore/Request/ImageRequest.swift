@@ -250,14 +250,14 @@ extension ImageRequest: Hashable {
 
 extension ImageRequest {
     /// The number of fallbacks to try. Further ones are ignored.
-    var fallbackCount: Int { isUsual ? 0 : min(fallbacks.count, Int(UInt16.max)) }
+    var fallbackCount: Int { hasDefaults ? 0 : min(fallbacks.count, Int(UInt16.max)) }
 
     /// Returns the same request for a fallback, counted from 1, or nil if there is no such fallback.
     func fallback(_ number: Int) -> ImageRequest? {
         guard number > 0, number <= fallbackCount else { return nil }
         var request = self
         let next = fallbacks[number - 1]
-        let isSameOrigin = Self.haveOneOrigin(url, next)
+        let isSameOrigin = Self.areSameOrigin(url, next)
         request.url = next
         request.changeRest { values in
             values.fallbacks = []
@@ -272,7 +272,7 @@ extension ImageRequest {
         return request
     }
 
-    private static func haveOneOrigin(_ first: String, _ second: String) -> Bool {
+    private static func areSameOrigin(_ first: String, _ second: String) -> Bool {
         guard let first = try? ResourceURL(first).origin, let second = try? ResourceURL(second).origin else {
             return false
         }
@@ -325,7 +325,7 @@ extension ImageRequest {
     }
 
     /// Whether all properties but URL, size and priority have their defaults.
-    var isUsual: Bool { rest === Rest.standard }
+    var hasDefaults: Bool { rest === Rest.standard }
 
     private mutating func changeRest(_ change: (inout Values) -> Void) {
         var values = rest.value

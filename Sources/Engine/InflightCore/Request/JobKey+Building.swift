@@ -29,14 +29,14 @@ extension FetchKey {
     ) -> [UInt8] {
         // Empty for most requests, so that nothing is allocated.
         var bytes: [UInt8] = []
-        if !request.isUsual, request.method != "GET" {
+        if !request.hasDefaults, request.method != "GET" {
             bytes.append(5)
             bytes.append(contentsOf: request.method.utf8)
             bytes.append(0)
         }
         switch goal {
         case .image, .data: break
-        case .response where !request.isUsual && !Invalidation.isSafe(request.method):
+        case .response where !request.hasDefaults && !Invalidation.isSafe(request.method):
             // Every request with an unsafe method is sent (RFC 9111 section 4).
             bytes.append(14)
             unsafe withUnsafeBytes(of: exchangeNumbers.next()) { unsafe bytes.append(contentsOf: $0) }
@@ -52,7 +52,7 @@ extension FetchKey {
             }
         }
         if let userInfo = url.userInfo { SecretHash.append(userInfo.utf8, to: &bytes) }
-        if request.isUsual { return bytes }
+        if request.hasDefaults { return bytes }
         if !request.fields.isEmpty { request.fields.appendKey(ignoring: ignored, to: &bytes) }
         if !request.originFields.isEmpty {
             bytes.append(2)
@@ -110,10 +110,10 @@ extension FetchKey {
     }
 }
 
-extension DecodeKey.Wishes {
+extension DecodeKey.Flags {
     init(_ request: ImageRequest) {
         self = []
-        if request.isUsual { return }
+        if request.hasDefaults { return }
         if request.keepsMetadata { insert(.keepsMetadata) }
         if request.allowsPartialImage { insert(.allowsPartialImage) }
     }

@@ -50,20 +50,20 @@ final class DecodeKey: JobKey, @unchecked Sendable {
     // Unchecked: immutable.
     private let fetch: FetchKey
     private let options: DecodeOptions
-    private let wishes: Wishes
+    private let flags: Flags
 
     /// The options of a decode besides those for the pixels.
-    struct Wishes: OptionSet, Hashable {
+    struct Flags: OptionSet, Hashable {
         let rawValue: UInt8
 
-        static let keepsMetadata = Wishes(rawValue: 1)
-        static let allowsPartialImage = Wishes(rawValue: 2)
+        static let keepsMetadata = Flags(rawValue: 1)
+        static let allowsPartialImage = Flags(rawValue: 2)
     }
 
-    init(fetch: FetchKey, options: DecodeOptions, wishes: Wishes = []) {
+    init(fetch: FetchKey, options: DecodeOptions, flags: Flags = []) {
         self.fetch = fetch
         self.options = options
-        self.wishes = wishes
+        self.flags = flags
         var hasher = Hasher()
         fetch.hash(into: &hasher)
         hasher.combine(options)
@@ -72,7 +72,7 @@ final class DecodeKey: JobKey, @unchecked Sendable {
 
     override fileprivate func isSame(as other: JobKey) -> Bool {
         guard let other = other as? DecodeKey else { return false }
-        return options == other.options && wishes == other.wishes && fetch == other.fetch
+        return options == other.options && flags == other.flags && fetch == other.fetch
     }
 }
 

@@ -24,7 +24,7 @@ public struct LoadedImage: Sendable {
     /// ``ImageRequest/allowsPartialImage``.
     public var isIncomplete = false
     /// See ``LoadedResponse/storable``.
-    var storable: StorableAnswer?
+    var storable: StorableResponse?
     /// See ``LoadedResponse/lifetime``.
     var lifetime: ImageLifetime?
 

@@ -16,7 +16,7 @@ public struct LoadedResponse: Sendable {
     /// is being requested or its server failed.
     public var isStale = false
     // Boxed, because few responses have any, so that a result still fits that size.
-    private var surroundings: Surroundings?
+    private var extras: Extras?
 
     /// Creates a response, for example in a test.
     ///
@@ -46,52 +46,52 @@ extension LoadedResponse {
     /// The interim responses (1xx) before this one, in order, such as `103 Early Hints` (RFC 8297). They are never
     /// stored.
     public var interimHeads: [ResponseHead] {
-        get { surroundings?.values.interimHeads ?? [] }
-        set { surround { $0.interimHeads = newValue } }
+        get { extras?.values.interimHeads ?? [] }
+        set { updateExtras { $0.interimHeads = newValue } }
     }
 
     /// The trailer fields after the body, as received (RFC 9110 section 6.5). They are not part of ``head`` and are not
     /// stored (RFC 9111 section 3.1), so a response from a store has none.
     public var trailers: HTTPFields {
-        get { surroundings?.values.trailers ?? HTTPFields() }
-        set { surround { $0.trailers = newValue } }
+        get { extras?.values.trailers ?? HTTPFields() }
+        set { updateExtras { $0.trailers = newValue } }
     }
 
     /// How a processed image of this response may be stored; nil if no caller wants that, or HTTP forbids it.
-    var storable: StorableAnswer? {
-        get { surroundings?.values.storable }
-        set { surround { $0.storable = newValue } }
+    var storable: StorableResponse? {
+        get { extras?.values.storable }
+        set { updateExtras { $0.storable = newValue } }
     }
 
     /// How long images of this response may be served from memory; nil if HTTP sets no limit.
     var lifetime: ImageLifetime? {
-        get { surroundings?.values.lifetime }
-        set { surround { $0.lifetime = newValue } }
+        get { extras?.values.lifetime }
+        set { updateExtras { $0.lifetime = newValue } }
     }
 
     /// The store entry that holds the body, or will; nil if there is none.
     var entry: StoredEntryReference? {
-        get { surroundings?.values.entry }
-        set { surround { $0.entry = newValue } }
+        get { extras?.values.entry }
+        set { updateExtras { $0.entry = newValue } }
     }
 
     /// Whether its pixels were decoded before it was served: see ``ImageRequest/verifiesStoredImage``.
     package var isVerified: Bool {
-        get { surroundings?.values.isVerified ?? false }
-        set { surround { $0.isVerified = newValue } }
+        get { extras?.values.isVerified ?? false }
+        set { updateExtras { $0.isVerified = newValue } }
     }
 
-    private mutating func surround(_ change: (inout Surroundings.Values) -> Void) {
-        var values = surroundings?.values ?? Surroundings.Values()
+    private mutating func updateExtras(_ change: (inout Extras.Values) -> Void) {
+        var values = extras?.values ?? Extras.Values()
         change(&values)
-        surroundings = Surroundings(values)
+        extras = Extras(values)
     }
 
-    fileprivate final class Surroundings: Sendable {
+    fileprivate final class Extras: Sendable {
         struct Values: Sendable {
             var interimHeads: [ResponseHead] = []
             var trailers = HTTPFields()
-            var storable: StorableAnswer?
+            var storable: StorableResponse?
             var lifetime: ImageLifetime?
             var entry: StoredEntryReference?
             var isVerified = false

@@ -3,9 +3,9 @@
 extension RequestPlan {
     /// - Parameters:
     ///   - redirected: the exchange after a redirect; nil for the first exchange.
-    ///   - usualFields: the default header fields, which the caller's own replace.
+    ///   - defaultFields: the default header fields, which the caller's own replace.
     func outgoing(
-        after redirected: RedirectPolicy.Exchange?, usualFields: HTTPFields, limits: TransportRequest.Limits,
+        after redirected: RedirectPolicy.Exchange?, defaultFields: HTTPFields, limits: TransportRequest.Limits,
         priority: ImageRequest.Priority
     ) -> TransportRequest {
         // Fast path: nothing has to be built.
@@ -13,7 +13,7 @@ extension RequestPlan {
             url.userInfo == nil
         {
             return TransportRequest(
-                url: url, method: request.method, fields: url.origin == nil ? HTTPFields() : usualFields,
+                url: url, method: request.method, fields: url.origin == nil ? HTTPFields() : defaultFields,
                 body: request.body, limits: limits, priority: priority)
         }
         let exchange = redirected ?? firstExchange()
@@ -22,11 +22,11 @@ extension RequestPlan {
             fields.append(name: exchange.originFields.rawName(index), value: exchange.originFields.rawValue(index))
         }
         if exchange.url.origin != nil {
-            for index in 0..<usualFields.count {
-                let name = usualFields.name(index)
+            for index in 0..<defaultFields.count {
+                let name = defaultFields.name(index)
                 // A caller that accepts any response sets its own `Accept`.
                 guard !fields.contains(name), goal != .response || name != "Accept" else { continue }
-                fields.append(name: usualFields.rawName(index), value: usualFields.rawValue(index))
+                fields.append(name: defaultFields.rawName(index), value: defaultFields.rawValue(index))
             }
         }
         return TransportRequest(
@@ -48,19 +48,19 @@ extension RequestPlan {
 
     /// Returns the key of stored responses, and the request to match them against.
     func stored(
-        after redirected: RedirectPolicy.Exchange?, usualFields: HTTPFields, fieldsExcludedFromKey: Set<String>
+        after redirected: RedirectPolicy.Exchange?, defaultFields: HTTPFields, fieldsExcludedFromKey: Set<String>
     ) -> (StoreKey, CachingRequest) {
         let sent = outgoing(
-            after: redirected, usualFields: usualFields, limits: TransportRequest.Limits(), priority: .normal)
+            after: redirected, defaultFields: defaultFields, limits: TransportRequest.Limits(), priority: .normal)
         let url = sent.url.string
         let identity = redirected == nil ? request.identity : nil
         var caching = CachingRequest(
             method: sent.method, url: url, fields: sent.fields, policy: request.cachePolicy)
         caching.hasBody = sent.body != nil
-        caching.servesStaleOnDisconnect = !request.isUsual && request.servesStaleOnDisconnect
+        caching.servesStaleOnDisconnect = !request.hasDefaults && request.servesStaleOnDisconnect
         let names = credentialNames(redirected, fieldsExcludedFromKey)
-        if names != SelectingFields.usualCredentials {
-            caching.fields.append(SelectingFields.credentialNames, names.sorted().joined(separator: ", "))
+        if names != VaryFields.defaultCredentials {
+            caching.fields.append(VaryFields.credentialNames, names.sorted().joined(separator: ", "))
         }
         return (StoreKey(identity.map { "identity " + $0 } ?? url), caching)
     }
@@ -70,8 +70,8 @@ extension RequestPlan {
     private func credentialNames(
         _ redirected: RedirectPolicy.Exchange?, _ fieldsExcludedFromKey: Set<String>
     ) -> Set<String> {
-        let own = redirected?.originFields ?? (request.isUsual ? HTTPFields() : request.originFields)
-        let names = (0..<own.count).reduce(into: SelectingFields.usualCredentials) {
+        let own = redirected?.originFields ?? (request.hasDefaults ? HTTPFields() : request.originFields)
+        let names = (0..<own.count).reduce(into: VaryFields.defaultCredentials) {
             $0.insert(own.name($1).lowercased())
         }
         return names.subtracting(fieldsExcludedFromKey)

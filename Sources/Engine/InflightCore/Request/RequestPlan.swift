@@ -73,7 +73,7 @@ final class RequestPlan: Sendable {
             return
         }
         let decodeKey = DecodeKey(
-            fetch: fetchKey, options: Self.decodeOptions(request, purpose), wishes: DecodeKey.Wishes(request))
+            fetch: fetchKey, options: Self.decodeOptions(request, purpose), flags: DecodeKey.Flags(request))
         self.decodeKey = decodeKey
         processKeys = ProcessKey.prefixes(of: request.processors[firstProcessor...], after: decodeKey)
     }
@@ -82,7 +82,7 @@ final class RequestPlan: Sendable {
     /// stored. May call processors for their identity, so it must not be called under a lock.
     func memoryPlan(_ fieldsExcludedFromKey: Set<String>) -> RequestPlan? {
         guard goal == .image else { return nil }
-        if request.isUsual, purpose == .usual { return self }
+        if request.hasDefaults, purpose == .usual { return self }
         guard request.cachePolicy != .noStore, !requestControl.noStore else { return nil }
         if purpose == .usual, request.cachePolicy == .obey { return self }
         var usual = request
@@ -100,7 +100,7 @@ final class RequestPlan: Sendable {
 
     /// Whether the request allows an image from memory. Directives that need its exact age are left to the store.
     private var allowsMemory: Bool {
-        guard !request.cachePolicy.asksAnew else { return false }
+        guard !request.cachePolicy.needsNewResult else { return false }
         let control = requestControl
         return !control.noCache && !control.noStore && control.maxAge == nil && control.minFresh == nil
     }
@@ -108,7 +108,7 @@ final class RequestPlan: Sendable {
     /// Returns the key of a response's ``ImageLifetime``. It does not contain limits and policy.
     func resource(after redirected: RedirectPolicy.Exchange?, fieldsExcludedFromKey: Set<String>) -> LifetimeTable.Key {
         let name = redirected?.url.string ?? request.identity.map { "identity " + $0 } ?? url.string
-        if redirected == nil, request.isUsual, url.userInfo == nil { return LifetimeTable.Key(name: name) }
+        if redirected == nil, request.hasDefaults, url.userInfo == nil { return LifetimeTable.Key(name: name) }
         let exchange = redirected ?? firstExchange()
         let ignored = fieldsExcludedFromKey.subtracting(varying)
         var rest: [UInt8] = exchange.method == "GET" ? [] : Array(exchange.method.utf8) + [0]
@@ -119,24 +119,24 @@ final class RequestPlan: Sendable {
     }
 
     /// Whether the bytes have to be an image.
-    var wantsPicture: Bool {
-        goal == .image || purpose == .revalidation(ofPicture: true) || (!request.isUsual && request.expectsImage)
+    var requiresImage: Bool {
+        goal == .image || purpose == .revalidation(ofPicture: true) || (!request.hasDefaults && request.expectsImage)
     }
 
     /// Whether this plan only looks for a stored processed image.
     var isProcessedLookUp: Bool { if case .processed = purpose { true } else { false } }
 
-    var checksum: Checksum? { request.isUsual ? nil : request.checksum }
+    var checksum: Checksum? { request.hasDefaults ? nil : request.checksum }
 
     /// Whether a store might serve the request without contacting the origin.
     var mayBeStored: Bool {
         url.origin != nil && request.source == nil && request.cachePolicy != .noStore
-            && (request.isUsual || CachingRequest.isReading(request.method))
+            && (request.hasDefaults || CachingRequest.isReading(request.method))
     }
 
     /// Whether an image in memory may be served.
     var mayBeInMemory: Bool {
-        purpose == .usual && (request.isUsual || allowsMemory)
+        purpose == .usual && (request.hasDefaults || allowsMemory)
     }
 
     /// The number of steps: fetch, decode, and one for each processor.
@@ -147,8 +147,9 @@ final class RequestPlan: Sendable {
 
     /// Whether to look in the store for the processed image.
     var looksForProcessed: Bool {
-        goal == .image && purpose == .usual && !request.isUsual && request.storedRepresentation.processedOptions != nil
-            && mayBeStored && !request.cachePolicy.asksAnew && request.method == "GET" && request.checksum == nil
+        goal == .image && purpose == .usual && !request.hasDefaults
+            && request.storedRepresentation.processedOptions != nil
+            && mayBeStored && !request.cachePolicy.needsNewResult && request.method == "GET" && request.checksum == nil
     }
 
     func decodeOptions() -> DecodeOptions { Self.decodeOptions(request, purpose) }
@@ -172,7 +173,7 @@ final class RequestPlan: Sendable {
         if let side = request.resize?.impossibleSide {
             throw refuse("Invalid size: a side of \(side) pixels. Use 1 to 1,000,000.")
         }
-        if request.isUsual { return }
+        if request.hasDefaults { return }
         guard !request.method.isEmpty, request.method.utf8.allSatisfy(isTokenByte) else {
             throw refuse("The HTTP method is not a token (RFC 9110 section 9.1).")
         }

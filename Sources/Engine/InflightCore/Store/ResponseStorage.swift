@@ -75,7 +75,7 @@ final class ResponseStorage: @unchecked Sendable {
     ///
     /// A request that follows a response finds the store as if the response had been stored before its delivery.
     /// Entries that a `POST` invalidated are not used (RFC 9111 section 4.4), and nothing is fetched twice.
-    func whenSettled(_ key: StoreKey, _ lookUp: @escaping @Sendable () -> Void) {
+    func afterPendingChanges(_ key: StoreKey, _ lookUp: @escaping @Sendable () -> Void) {
         let isSettled = lock.withLock {
             guard changing[key] != nil else { return true }
             changing[key]?.lookUps.append(lookUp)

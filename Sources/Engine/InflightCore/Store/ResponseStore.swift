@@ -1,5 +1,5 @@
 /// The key under which responses are stored. Responses to different requests for one resource share it, and are told
-/// apart by their ``StoredResponse/selectingFields``.
+/// apart by their ``StoredResponse/varyFields``.
 ///
 /// It is the same in every process and in every version of one layout. It is made from the cache identity or the URL,
 /// and not from anything that changes with the process, unlike the keys of jobs in memory.

@@ -16,9 +16,9 @@ extension ImageTask {
 
     func continuation(after result: JobResult) -> Continuation {
         if let error = result.error(for: goal) {
-            return result.isOfStored || hasFallback ? .nextRequest(error) : .end
+            return result.isFromStore || hasFallback ? .nextRequest(error) : .end
         }
-        return result.isFollowedImage && hearsStale ? .revalidation : .end
+        return result.isFollowedImage && observesStale ? .revalidation : .end
     }
 
     /// The request in progress: ``request``, or a fallback of it.
@@ -58,7 +58,7 @@ extension ImageTask {
 
     /// The representation that a store keeps for this task.
     var storedRepresentation: ImageRequest.StoredRepresentation {
-        request.isUsual ? .original : request.storedRepresentation
+        request.hasDefaults ? .original : request.storedRepresentation
     }
 
     func looksForProcessed(prefix: Int) {

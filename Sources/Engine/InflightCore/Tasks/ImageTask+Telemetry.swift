@@ -9,10 +9,10 @@ extension ImageTask {
         let now = telemetry.now
         stripe.lock.withLock {
             guard state.isWaiting else { return }
-            state.isHeard = true
+            state.isObserved = true
             telemetry.record(.requested(url: url), task: number, at: now)
         }
-        telemetry.handOut()
+        telemetry.flush()
     }
 
     /// Returns the outcome that the task is about to be given.
@@ -34,7 +34,7 @@ extension ImageTask {
     ///
     /// - Parameter time: if nil, there is no observer.
     func record(_ kind: ImagePipeline.Event.Kind, at time: MonotonicTime?) {
-        guard let time, state.isHeard else { return }
+        guard let time, state.isObserved else { return }
         driver.scheduler.telemetry?.record(kind, task: number, at: time)
     }
 }

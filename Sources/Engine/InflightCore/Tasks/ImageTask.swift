@@ -9,24 +9,24 @@ public final class ImageTask: @unchecked Sendable {
     let driver: TaskDriver
     let subject: Subject
     /// Whether progress is observed.
-    let hearsProgress: Bool
+    let observesProgress: Bool
     /// Whether previews are observed, if the request wants them.
-    private let hearsPreviews: Bool
+    private let observesPreviews: Bool
     /// The number of this task in the pipeline's events; 0 if the pipeline has no observer.
     public let number: ImagePipeline.Event.TaskNumber
     let stripe: LockStripes.Stripe
     var state: State
 
-    typealias Machine = GateMachine<TaskNews, JobResult>
+    typealias Machine = GateMachine<TaskEventBacklog, JobResult>
 
     struct State {
         /// The undelivered events and outcome, and whether they may be delivered.
-        var machine = Machine(backlog: TaskNews())
+        var machine = Machine(backlog: TaskEventBacklog())
         var isShared = false
         /// Whether the request was repeated because a stored response was useless.
         var hasRefetched = false
         /// Whether the task was reported to an observer. Then its ending is reported too.
-        var isHeard = false
+        var isObserved = false
         var priority: ImageRequest.Priority
         /// The number of the request's fallbacks that were taken.
         var takenFallbacks: UInt16 = 0
@@ -43,17 +43,17 @@ public final class ImageTask: @unchecked Sendable {
     enum Subject {
         case plan(RequestPlan)
         /// The request cannot be loaded. Starting the task ends it, or loads its first fallback.
-        case unplanned(Unplanned)
+        case rejected(RejectedRequest)
 
         var request: ImageRequest {
             switch self {
             case .plan(let plan): plan.request
-            case .unplanned(let unplanned): unplanned.request
+            case .rejected(let rejected): rejected.request
             }
         }
     }
 
-    final class Unplanned: Sendable {
+    final class RejectedRequest: Sendable {
         let request: ImageRequest
         let error: LoadError
         let goal: RequestPlan.Goal
@@ -65,18 +65,18 @@ public final class ImageTask: @unchecked Sendable {
         }
     }
 
-    init(_ subject: Subject, driver: TaskDriver, sink: CallbackSink?, hearsProgress: Bool) {
+    init(_ subject: Subject, driver: TaskDriver, sink: CallbackSink?, observesProgress: Bool) {
         self.subject = subject
         self.driver = driver
-        self.hearsProgress = hearsProgress
-        hearsPreviews = sink.map { $0.preview != nil } ?? hearsProgress
+        self.observesProgress = observesProgress
+        observesPreviews = sink.map { $0.preview != nil } ?? observesProgress
         number = driver.scheduler.telemetry?.nextTask() ?? 0
         state = State(priority: subject.request.priority, sink: sink)
         // The stripe is that of an object that lives as long as the task, because `self` is not initialized yet.
         stripe =
             switch subject {
             case .plan(let plan): LockStripes.stripe(for: plan)
-            case .unplanned(let unplanned): LockStripes.stripe(for: unplanned)
+            case .rejected(let rejected): LockStripes.stripe(for: rejected)
             }
     }
 
@@ -86,7 +86,7 @@ public final class ImageTask: @unchecked Sendable {
     var goal: RequestPlan.Goal {
         switch subject {
         case .plan(let plan): plan.goal
-        case .unplanned(let unplanned): unplanned.goal
+        case .rejected(let rejected): rejected.goal
         }
     }
 
@@ -111,7 +111,7 @@ public final class ImageTask: @unchecked Sendable {
         }
         guard let (leftovers, sink, waiter, id) = left else { return }
         if let id, leftovers.outcome == nil { driver.scheduler.cancelTask(id) }
-        driver.scheduler.telemetry?.handOut()
+        driver.scheduler.telemetry?.flush()
         waiter?.open()
         // Release the closures here, with no lock held, because releasing their captures may run the caller's code.
         withExtendedLifetime((leftovers, sink)) {}
@@ -154,7 +154,7 @@ public final class ImageTask: @unchecked Sendable {
     }
 
     /// The preview options, or nil if the request wants no previews or they are not observed.
-    var previewOptions: ImageRequest.PreviewOptions? { hearsPreviews ? request.previews : nil }
+    var previewOptions: ImageRequest.PreviewOptions? { observesPreviews ? request.previews : nil }
 
     /// The number of the request's fallbacks that were taken.
     var takenFallbacks: UInt16 { stripe.lock.withLock { state.takenFallbacks } }
@@ -170,7 +170,7 @@ public final class ImageTask: @unchecked Sendable {
     /// The task's load has ended.
     func didEnd(_ result: JobResult) {
         let queue = end(with: result)
-        driver.scheduler.telemetry?.handOut()
+        driver.scheduler.telemetry?.flush()
         if let queue { submit(to: queue) }
     }
 
@@ -199,7 +199,7 @@ public final class ImageTask: @unchecked Sendable {
     }
 
     /// Whether a stale image is delivered before its revalidation.
-    var hearsStale: Bool { hearsProgress && stripe.lock.withLock { state.sink == nil } }
+    var observesStale: Bool { observesProgress && stripe.lock.withLock { state.sink == nil } }
 
     /// The stored image is stale, and its revalidation follows.
     ///
@@ -211,8 +211,8 @@ public final class ImageTask: @unchecked Sendable {
     /// - Parameter fallback: the required value of ``takenFallbacks``; nil accepts any.
     /// - Returns: whether the event will be delivered.
     @discardableResult
-    private func arrived(_ event: TaskNews.Event, fallback: UInt16? = nil) -> Bool {
-        let (wasTaken, unneeded, receiver) = stripe.lock.withLock { () -> (Bool, TaskNews.Event?, Receiver) in
+    private func arrived(_ event: TaskEventBacklog.Event, fallback: UInt16? = nil) -> Bool {
+        let (wasTaken, unneeded, receiver) = stripe.lock.withLock { () -> (Bool, TaskEventBacklog.Event?, Receiver) in
             guard fallback == nil || fallback == state.takenFallbacks else { return (false, nil, (nil, nil)) }
             let (submits, wasTaken, unneeded) = state.machine.eventArrived(event)
             return (wasTaken, unneeded, takeReceiver(if: submits))
@@ -270,7 +270,7 @@ public final class ImageTask: @unchecked Sendable {
         case .preview(let box, let handler): handler?(self, box.preview)
         case .stale: break
         case .end(let outcome, let sink, let isShared):
-            driver.scheduler.telemetry?.handOut()
+            driver.scheduler.telemetry?.flush()
             // `sink` is released at the end of this function, on the callback queue.
             sink?.complete(self, outcome, isShared: isShared)
         }
@@ -287,7 +287,7 @@ public final class ImageTask: @unchecked Sendable {
             record(.dropped, at: now)
             return (leftovers, state.sink.take(), nil)
         }
-        if leftovers.isEnd { driver.scheduler.telemetry?.handOut() }
+        if leftovers.isEnd { driver.scheduler.telemetry?.flush() }
         // Release undelivered values here, with no lock held, because that may run the caller's code.
         withExtendedLifetime((leftovers, sink)) {}
         if let queue { submit(to: queue) }
@@ -296,7 +296,7 @@ public final class ImageTask: @unchecked Sendable {
     // MARK: Async events
 
     enum Event {
-        case news(TaskNews.Event)
+        case news(TaskEventBacklog.Event)
         case ended(JobResult, isShared: Bool)
         case cancelled
         /// The ending has already been delivered.
@@ -308,7 +308,7 @@ public final class ImageTask: @unchecked Sendable {
         while true {
             let bridge = Bridge()
             let event = takeEvent(orWait: bridge)
-            driver.scheduler.telemetry?.handOut()
+            driver.scheduler.telemetry?.flush()
             if let event { return event }
             await bridge.wait()
         }

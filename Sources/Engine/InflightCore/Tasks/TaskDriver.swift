@@ -22,15 +22,15 @@ final class TaskDriver: Sendable {
 
     /// Creates a task that starts only with ``start(_:)``, for callers that must be able to cancel it first.
     func makeTask(
-        _ request: ImageRequest, goal: RequestPlan.Goal, sink: CallbackSink? = nil, hearsProgress: Bool
+        _ request: ImageRequest, goal: RequestPlan.Goal, sink: CallbackSink? = nil, observesProgress: Bool
     ) -> ImageTask {
         let subject: ImageTask.Subject
         do throws(LoadError) {
             subject = .plan(try plan(request, goal: goal))
         } catch {
-            subject = .unplanned(ImageTask.Unplanned(request, error, goal))
+            subject = .rejected(ImageTask.RejectedRequest(request, error, goal))
         }
-        return ImageTask(subject, driver: self, sink: sink, hearsProgress: hearsProgress)
+        return ImageTask(subject, driver: self, sink: sink, observesProgress: observesProgress)
     }
 
     private func plan(
@@ -56,7 +56,7 @@ final class TaskDriver: Sendable {
     /// Creates the job of a plan's step. Called with the scheduler's lock held.
     func makeJob(_ position: Int, id: Scheduler.Machine.JobID, plan: RequestPlan) -> EngineJob {
         switch position {
-        case 0 where plan.isProcessedLookUp: ProcessedLookUp(stage: fetching, id: id, plan: plan)
+        case 0 where plan.isProcessedLookUp: ProcessedLookUpJob(stage: fetching, id: id, plan: plan)
         case 0 where plan.request.source != nil: SourceJob(stage: fetching, id: id, plan: plan)
         case 0: FetchJob(stage: fetching, id: id, plan: plan)
         case 1: DecodeJob(stage: decoding, id: id, plan: plan)
@@ -68,7 +68,7 @@ final class TaskDriver: Sendable {
 
     /// Creates a task and starts it. Never calls back inside this call.
     func load(_ request: ImageRequest, goal: RequestPlan.Goal, sink: CallbackSink) -> ImageTask {
-        let task = makeTask(request, goal: goal, sink: sink, hearsProgress: sink.progress != nil)
+        let task = makeTask(request, goal: goal, sink: sink, observesProgress: sink.progress != nil)
         start(task)
         return task
     }
@@ -77,7 +77,7 @@ final class TaskDriver: Sendable {
         if let telemetry = scheduler.telemetry { task.begins(telemetry) }
         switch task.subject {
         case .plan(let plan): start(task, plan: plan)
-        case .unplanned(let unplanned): loadFailed(task, JobResult(.failure(unplanned.error)), wasAdmitted: false)
+        case .rejected(let rejected): loadFailed(task, JobResult(.failure(rejected.error)), wasAdmitted: false)
         }
     }
 
@@ -133,7 +133,7 @@ final class TaskDriver: Sendable {
     /// The task's load has failed. It continues with its next request, if it has one, or ends.
     func loadFailed(_ task: ImageTask, _ failure: JobResult, wasAdmitted: Bool) {
         var failure = failure
-        if failure.isOfStored, let (request, prefix) = task.takeProcessedLookUp() {
+        if failure.isFromStore, let (request, prefix) = task.takeProcessedLookUp() {
             if let prefix, lookUp(prefix, of: request, task, wasAdmitted: true) { return }
             report(task, "The processed image is not cached.")
             do throws(LoadError) {
@@ -142,7 +142,7 @@ final class TaskDriver: Sendable {
                 failure = JobResult(.failure(error))
             }
         }
-        if failure.isOfStored, let request = task.takeRefetch() {
+        if failure.isFromStore, let request = task.takeRefetch() {
             report(task, "The cached response is unusable: \(failure.error?.message ?? "")")
             log("the cached response is unusable: loading it again", request, failure)
             do throws(LoadError) {
@@ -199,7 +199,7 @@ final class TaskDriver: Sendable {
         request.fallbacks = []
         // Store the bytes that the revalidation fetches. It makes no processed image.
         request.storedRepresentation = .original
-        let purpose = RequestPlan.Purpose.revalidation(ofPicture: stale.wantsPicture)
+        let purpose = RequestPlan.Purpose.revalidation(ofPicture: stale.requiresImage)
         let goal = stale.goal == .response ? RequestPlan.Goal.response : .data
         guard let plan = try? plan(request, goal: goal, purpose: purpose), !scheduler.read({ $0.hasJob(plan.fetchKey) })
         else { return }
@@ -212,7 +212,7 @@ final class TaskDriver: Sendable {
         let sink = CallbackSink(
             queue: .executor(EndingThread()), progress: nil,
             completion: .response { [refreshes] _, _ in refreshes.withLock { $0 -= 1 } })
-        start(ImageTask(.plan(plan), driver: self, sink: sink, hearsProgress: false))
+        start(ImageTask(.plan(plan), driver: self, sink: sink, observesProgress: false))
     }
 
     // MARK: Vary

@@ -12,7 +12,7 @@ struct EventBuffer: Sendable {
     private var dropped = 0
     private var latest = MonotonicTime.zero
     /// Whether a batch was submitted to the observer's queue, and the observer has not returned from it yet.
-    private var isHandedOut = false
+    private var isDelivering = false
 
     init(capacity: Int) {
         self.capacity = max(1, capacity)
@@ -37,9 +37,9 @@ struct EventBuffer: Sendable {
     }
 
     /// - Returns: whether a batch has to be submitted to the observer's queue.
-    mutating func handsOut() -> Bool {
-        guard !isHandedOut, !events.isEmpty else { return false }
-        isHandedOut = true
+    mutating func beginDelivery() -> Bool {
+        guard !isDelivering, !events.isEmpty else { return false }
+        isDelivering = true
         return true
     }
 
@@ -54,12 +54,12 @@ struct EventBuffer: Sendable {
     ///
     /// - Returns: whether another batch has to be submitted.
     mutating func didReturn() -> Bool {
-        isHandedOut = false
-        return handsOut()
+        isDelivering = false
+        return beginDelivery()
     }
 
     /// The observer's queue has dropped the batch. Queued events are submitted with the next one.
     mutating func wasDropped() {
-        isHandedOut = false
+        isDelivering = false
     }
 }

@@ -4,7 +4,7 @@ internal import Synchronization
 /// Records events in the buffer, and delivers them to the observer on its queue. A pipeline without an observer has
 /// none.
 ///
-/// ``record(_:task:job:at:isPast:)`` may be called with any lock held, and takes only its own. ``handOut()`` calls code
+/// ``record(_:task:job:at:isPast:)`` may be called with any lock held, and takes only its own. ``flush()`` calls code
 /// of the program, so it must be called with no lock held.
 final class Telemetry: Sendable {
     private let queue: CallbackQueue
@@ -49,12 +49,12 @@ final class Telemetry: Sendable {
         job: ImagePipeline.Event.JobNumber? = nil
     ) {
         record(kind, task: task, job: job, at: clock.now())
-        handOut()
+        flush()
     }
 
     /// Submits queued events to the observer's queue, unless a batch is being delivered. Call with no lock held.
-    func handOut() {
-        if buffer.withLock({ $0.handsOut() }) { submit() }
+    func flush() {
+        if buffer.withLock({ $0.beginDelivery() }) { submit() }
     }
 
     private func submit() {

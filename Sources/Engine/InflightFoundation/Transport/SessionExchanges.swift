@@ -17,7 +17,7 @@ final class SessionExchanges: Sendable {
 
     let session: URLSession
     let delegate: URLSessionTransport.SessionDelegate
-    let names = NameWaits()
+    let names = HostLookups()
     /// The thread that calls the session and its tasks. Such calls block until the session, which may be waiting for
     /// its delegate, is free. So they must never be made on the delegate queue.
     private let thread = WorkerThreads(count: 1, name: "inflight-session")

@@ -59,7 +59,7 @@ public final class AnimatedImage: Sendable, AsyncSequence {
     /// The properties of the whole animation, known without decoding.
     public let info: Info
     let clock: any EngineClock
-    let workshop: FrameWorkshop
+    let scheduler: FrameScheduler
     private let bufferFrames: Int
 
     /// The default executor: a few threads that decode the frames of all animations in this process.
@@ -67,19 +67,19 @@ public final class AnimatedImage: Sendable, AsyncSequence {
         count: MachineSize.processors, name: "inflight-frames")
 
     init(
-        _ info: Info, maker: sending any FrameMaking, buffer: Buffer, clock: any EngineClock,
+        _ info: Info, renderer: sending any FrameRendering, buffer: Buffer, clock: any EngineClock,
         workers: any WorkExecutor, processors: [ImageProcessor], options: DecodeOptions, url: String?
     ) {
         self.info = info
         self.clock = clock
         bufferFrames = buffer.frames
-        workshop = FrameWorkshop(
-            maker: maker, durations: info.durations, buffer: buffer, workers: workers, processors: processors,
+        scheduler = FrameScheduler(
+            renderer: renderer, durations: info.durations, buffer: buffer, workers: workers, processors: processors,
             options: options, url: url)
     }
 
     deinit {
-        workshop.close()
+        scheduler.close()
     }
 
     /// The number of frames, at least 1.
@@ -99,14 +99,14 @@ public final class AnimatedImage: Sendable, AsyncSequence {
                 .invalidRequest, stage: .decode,
                 message: "The animation has no frame \(index). Request a frame from 0 to \(frameCount - 1).")
         }
-        let waiter = FrameWorkshop.Waiter()
+        let waiter = FrameScheduler.Waiter()
         let result = await withTaskCancellationHandler {
-            workshop.ask(index, waiter)
-            // A cancellation before `ask` found no waiter to remove, so remove the waiter here.
-            if Task.isCancelled { workshop.leave(index, waiter) }
+            scheduler.request(index, waiter)
+            // A cancellation before `request` found no waiter to remove, so remove the waiter here.
+            if Task.isCancelled { scheduler.cancel(index, waiter) }
             return await waiter.value()
         } onCancel: {
-            workshop.leave(index, waiter)
+            scheduler.cancel(index, waiter)
         }
         return try result.get()
     }
@@ -118,7 +118,7 @@ public final class AnimatedImage: Sendable, AsyncSequence {
         let following = (index + 1...index + count).compactMap { next in
             next < frameCount ? next : (continues ? next % frameCount : nil)
         }
-        workshop.expect(following)
+        scheduler.expect(following)
     }
 
     /// Returns an iterator that delivers each frame at its time on the pipeline's clock, as often as the file says:

@@ -37,15 +37,15 @@ extension CodecRegistry {
             return AnimatedImage(
                 AnimatedImage.Info(
                     format: format, width: info.width, height: info.height, loopCount: 1, durations: [.zero]),
-                maker: StillFrame(bytes, codecs: self, options: options), buffer: buffer, clock: clock,
+                renderer: StillFrame(bytes, codecs: self, options: options), buffer: buffer, clock: clock,
                 workers: workers, processors: processors, options: options, url: url)
         }
-        let maker = try FrameComposer(source, options: options)
+        let renderer = try FrameComposer(source, options: options)
         let animation = AnimatedImage.Info(
             format: format, width: source.info.width, height: source.info.height, loopCount: source.loopCount,
             durations: source.frames.map(\.duration), isCutShort: source.isCutShort)
         return AnimatedImage(
-            animation, maker: maker, buffer: buffer, clock: clock, workers: workers, processors: processors,
+            animation, renderer: renderer, buffer: buffer, clock: clock, workers: workers, processors: processors,
             options: options, url: url)
     }
 }

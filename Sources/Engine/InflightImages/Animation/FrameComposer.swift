@@ -4,10 +4,10 @@ import InflightConcurrency
 ///
 /// Going forwards, each frame is decoded once. Going backwards starts at the nearest frame that does not depend on
 /// earlier ones. Memory: the canvas, one frame as stored, the part of the canvas to restore, and the result.
-final class FrameComposer: FrameMaking {
+final class FrameComposer: FrameRendering {
     private let source: any AnimationSource
     private let options: DecodeOptions
-    private let order: FrameOrder
+    private let order: FrameDependencies
     private let info: ImageInfo
     private var canvas: AnimationCanvas?
     /// The frame that the canvas is ready for, with earlier ones disposed of; `nil` if the canvas is incomplete.
@@ -20,7 +20,7 @@ final class FrameComposer: FrameMaking {
         try options.check(source)
         var info = source.info
         precondition(!source.frames.isEmpty, "an animation needs at least one frame")
-        order = FrameOrder(source.frames, width: info.storedWidth, height: info.storedHeight)
+        order = FrameDependencies(source.frames, width: info.storedWidth, height: info.storedHeight)
         info.hasAlpha = order.hasAlpha
         self.info = info
         self.source = source
@@ -92,7 +92,7 @@ final class FrameComposer: FrameMaking {
         let plan = source.frames[index]
         let pixels = try source.pixels(ofFrame: index, cancellation: cancellation)
         guard pixels.width == plan.width, pixels.height == plan.height else {
-            throw PictureError.damaged(info.format, "its sizes are inconsistent")
+            throw CodecError.damaged(info.format, "its sizes are inconsistent")
         }
         let form = PixelBuffer.Format(order: .rgba, alpha: pixels.format.alpha == .opaque ? .opaque : .straight)
         try canvas?.draw(pixels.converted(to: form), plan, cancellation: cancellation)

@@ -36,7 +36,7 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
     var heldIndices: [Int] { held.map(\.index) }
     var heldCost: Int { held.reduce(0) { $0 + $1.cost } }
 
-    mutating func asked(_ index: Int, by waiter: Waiter) -> Reply {
+    mutating func requested(_ index: Int, by waiter: Waiter) -> Reply {
         if let place = held.firstIndex(where: { $0.index == index }) {
             let found = held.remove(at: place)
             held.append(found)
@@ -61,7 +61,7 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
     }
 
     /// A sequence has predicted its next requests, in order. They replace the earlier prediction.
-    mutating func expects(_ indices: [Int]) {
+    mutating func predicted(_ indices: [Int]) {
         ahead = indices.enumerated().map { ($0, $1) }
     }
 
@@ -96,7 +96,7 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
     }
 
     /// A frame was made. Returns its waiters and the evicted frames.
-    mutating func made(_ frame: Frame, cost: Int) -> (told: [Waiter], released: [Frame]) {
+    mutating func made(_ frame: Frame, cost: Int) -> (waiters: [Waiter], released: [Frame]) {
         guard let index = making?.index else { preconditionFailure("an unrequested frame was decoded") }
         making = nil
         knownCost = cost

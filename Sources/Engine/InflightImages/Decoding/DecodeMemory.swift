@@ -1,6 +1,6 @@
 /// Estimates of the memory that decoding takes, from headers.
 ///
-/// Images with more than ``ImageInfo/mostPixels`` pixels are always refused, so that no estimate overflows.
+/// Images with more than ``ImageInfo/maximumPixels`` pixels are always refused, so that no estimate overflows.
 package enum DecodeMemory {
     /// Returns an estimate in bytes: `perPixel` per source pixel, the row buffers, and four bytes per result pixel.
     ///
@@ -10,7 +10,7 @@ package enum DecodeMemory {
         let plan = options.resize?.plan(sourceWidth: info.width, sourceHeight: info.height)
         let result = plan.map { pixels($0.width, $0.height) } ?? source
         // A resize buffers at most about two hundred rows with two bytes per sample.
-        let rows = plan == nil ? 0 : 8 * min(info.storedWidth, ImageInfo.mostPixels) * min(info.storedHeight, 200)
+        let rows = plan == nil ? 0 : 8 * min(info.storedWidth, ImageInfo.maximumPixels) * min(info.storedHeight, 200)
         return source * perPixel + rows + result * 4 + least
     }
 
@@ -19,6 +19,6 @@ package enum DecodeMemory {
 
     private static func pixels(_ width: Int, _ height: Int) -> Int {
         let (product, overflow) = width.multipliedReportingOverflow(by: height)
-        return overflow ? ImageInfo.mostPixels : min(max(0, product), ImageInfo.mostPixels)
+        return overflow ? ImageInfo.maximumPixels : min(max(0, product), ImageInfo.maximumPixels)
     }
 }

@@ -9,7 +9,7 @@ extension DecodeOptions {
             scaledWidth: info.width, scaledHeight: info.height, width: info.width, height: info.height)
         let plan = resize?.plan(sourceWidth: info.width, sourceHeight: info.height) ?? whole
         let (product, overflow) = plan.width.multipliedReportingOverflow(by: plan.height)
-        let maximum = min(maximumPixels, ImageInfo.mostPixels)
+        let maximum = min(maximumPixels, ImageInfo.maximumPixels)
         guard !overflow, product <= maximum else {
             throw LoadError(
                 .tooManyPixels, stage: .decode,
@@ -33,7 +33,7 @@ extension ImageInfo {
         let format = options.pixelFormat(hasAlpha: hasAlpha)
         let memory = try PixelMemory(width: plan.width, height: plan.height)
         try unsafe fill(plan, memory.bytes)
-        unsafe PixelBuffer.bring(memory.bytes, from: hasAlpha ? .rgba : .rgbx, to: format)
+        unsafe PixelBuffer.convert(memory.bytes, from: hasAlpha ? .rgba : .rgbx, to: format)
         let pixels = PixelBuffer(
             width: plan.width, height: plan.height, bytesPerRow: plan.width * format.bytesPerPixel, format: format,
             bytes: memory.shared)

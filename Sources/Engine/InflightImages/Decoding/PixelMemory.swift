@@ -20,9 +20,9 @@
         let count = row.partialValue.multipliedReportingOverflow(by: height)
         allocator = PixelAllocation.current
         // Do not attempt larger allocations: no image within the limits needs them.
-        guard !row.overflow, !count.overflow, count.partialValue <= ImageInfo.mostPixels * 4,
+        guard !row.overflow, !count.overflow, count.partialValue <= ImageInfo.maximumPixels * 4,
             let memory = unsafe Self.allocate(count.partialValue, by: allocator)
-        else { throw PictureError.noMemory }
+        else { throw CodecError.outOfMemory }
         unsafe bytes = UnsafeMutableRawBufferPointer(start: memory, count: count.partialValue)
     }
 

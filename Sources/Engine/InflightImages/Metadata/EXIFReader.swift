@@ -4,8 +4,8 @@ struct EXIFReader {
     private let isLittle: Bool
     private var fields: [EXIF.Field] = []
 
-    private static let mostFields = 1000
-    private static let mostBytes = 4096
+    private static let maximumFields = 1000
+    private static let maximumBytes = 4096
     private static let photoDirectory = 0x8769
     private static let gpsDirectory = 0x8825
 
@@ -41,7 +41,7 @@ struct EXIFReader {
     private mutating func directory(at offset: Int, _ kind: EXIF.Directory) -> [Int: Int] {
         var others: [Int: Int] = [:]
         guard let count = number(offset, bytes: 2) else { return others }
-        for index in 0..<count where fields.count < Self.mostFields {
+        for index in 0..<count where fields.count < Self.maximumFields {
             let entry = offset + 2 + index * 12
             guard let tag = number(entry, bytes: 2), let type = number(entry + 2, bytes: 2),
                 let items = number(entry + 4, bytes: 4)
@@ -62,7 +62,7 @@ struct EXIFReader {
         guard let size = Self.sizes[type], items > 0, items <= bytes.count else { return nil }
         let place = items * size <= 4 ? entry + 8 : number(entry + 8, bytes: 4)
         guard let start = place, start <= bytes.count, items * size <= bytes.count - start else { return nil }
-        let read = min(items, Self.mostBytes / size)
+        let read = min(items, Self.maximumBytes / size)
         let offsets = (0..<read).map { start + $0 * size }
         switch type {
         case 2, 129: return text(start..<start + read).map { .text($0) }

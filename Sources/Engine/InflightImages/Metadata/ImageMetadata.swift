@@ -20,7 +20,7 @@ public struct ImageMetadata: Sendable, Hashable {
     }
 
     /// The maximum bytes read of each kind. A JPEG segment has at most 65,533; in other formats the writer decides.
-    package static let mostBytes = 4 << 20
+    package static let maximumBytes = 4 << 20
 
     package var byteCount: Int { (exifBytes?.count ?? 0) + (xmpBytes?.count ?? 0) }
 

@@ -66,7 +66,7 @@ struct ColorStep: ImageProcessing {
         let isPremultiplied = pixels.format.alpha == .premultiplied
         let width = pixels.width
         return try unsafe pixels.rows(to: pixels.format, cancellation: cancellation) { _, source, target in
-            unsafe changeFours(width, source, target) { matrix.applied(to: $0, isPremultiplied) }
+            unsafe transformRow(width, source, target) { matrix.applied(to: $0, isPremultiplied) }
         }
     }
 }

@@ -12,7 +12,7 @@ struct GreyStep: ImageProcessing {
         let inner = SIMD8<Int16>(green, 0, green, 0, green, 0, green, 0)
         let width = pixels.width
         return try unsafe pixels.rows(to: pixels.format, cancellation: cancellation) { _, source, target in
-            unsafe changeFours(width, source, target) { Self.grey($0, outer, inner) }
+            unsafe transformRow(width, source, target) { Self.grey($0, outer, inner) }
         }
     }
 

@@ -80,14 +80,14 @@ extension ImageProcessor {
     ///   - radius: the radius in pixels, at least 0, clamped to half the shorter side.
     ///   - border: the line to draw along the edges, inside the image; if nil, there is none.
     public static func roundCorners(radius: Double, border: Border? = nil) -> ImageProcessor {
-        Self(FrameStep(shape: .rounded(radius: radius), border: border))
+        Self(RoundedMaskStep(shape: .rounded(radius: radius), border: border))
     }
 
     /// Returns a processor that crops the image to the square in the middle, and makes it transparent outside a circle.
     ///
     /// - Parameter border: the line to draw along the circle, inside it; if nil, there is none.
     public static func circle(border: Border? = nil) -> ImageProcessor {
-        Self(FrameStep(shape: .circle, border: border))
+        Self(RoundedMaskStep(shape: .circle, border: border))
     }
 
     /// Returns a processor that draws a line along the edges, inside the image, whose size does not change.
@@ -96,7 +96,7 @@ extension ImageProcessor {
     ///   - width: the width of the line in pixels, at least 0, which may be fractional.
     ///   - color: the colour of the line, composited over the image by its alpha.
     public static func border(width: Double, color: PixelColor) -> ImageProcessor {
-        Self(FrameStep(shape: .rounded(radius: 0), border: Border(width: width, color: color)))
+        Self(RoundedMaskStep(shape: .rounded(radius: 0), border: Border(width: width, color: color)))
     }
 
     /// Returns a processor that applies a Gaussian blur, as in CSS. The time does not depend on the radius.

@@ -25,7 +25,7 @@
     /// Source rows at the target's width, each in the slot of its number.
     private let ring: UnsafeMutablePointer<Light>
     private let result: UnsafeMutablePointer<Light>
-    private let curve = LightCurve.sRGB
+    private let curve = TransferFunction.sRGB
 
     private var rowsLeft: Int
     private var rowsInBlock = 0
@@ -189,7 +189,7 @@
         // If a pixel's alpha rounds to zero, its colours become zero too.
         guard alpha >= 0.5 / 255 else { return .zero }
         let colors = (sum / alpha).clamped(lowerBound: .zero, upperBound: Light(repeating: 1))
-        let places = SIMD4<Int32>(colors * LightCurve.steps + 0.5)
+        let places = SIMD4<Int32>(colors * TransferFunction.steps + 0.5)
         var pixel = unsafe SIMD4(
             bytes[Int(places[0])], bytes[Int(places[1])], bytes[Int(places[2])], UInt8(alpha * 255 + 0.5))
         if self.alpha == .premultiplied {

@@ -39,7 +39,7 @@
     }
 
     /// Whether pushed samples are converted to light, and so must be sRGB by then.
-    package var addsLight: Bool { linear != nil }
+    package var usesLinearLight: Bool { linear != nil }
 
     /// Processes the next row: four bytes for each pixel of the source's width.
     package func push(_ row: UnsafePointer<UInt8>) {

@@ -51,12 +51,12 @@ package final class ResampleAxis: Sendable {
         let stretch = max(1, ratio)
         let fold = if case .subsampled(let ratio, _) = siting { ratio } else { 1 }
         // The maximum for one target sample, including the padding from aligning its start.
-        let mostPixels = Int(2 * LanczosKernel.lobes * stretch) + 2
-        let most = ((fold > 1 ? mostPixels / fold + 4 : mostPixels) + alignment + multiple) / multiple * multiple
+        let maximumPixels = Int(2 * LanczosKernel.lobes * stretch) + 2
+        let most = ((fold > 1 ? maximumPixels / fold + 4 : maximumPixels) + alignment + multiple) / multiple * multiple
         var starts = [Int](repeating: 0, count: kept.count)
         var wide = [Int16](repeating: 0, count: kept.count * most)
-        var exact = [Double](repeating: 0, count: mostPixels)
-        var folded = [Double](repeating: 0, count: mostPixels + 4)
+        var exact = [Double](repeating: 0, count: maximumPixels)
+        var folded = [Double](repeating: 0, count: maximumPixels + 4)
         var taps = 0
         let kernel = LanczosKernel()
         for (index, target) in kept.enumerated() {

@@ -14,7 +14,7 @@
 public final class SharedValue<Value: Sendable>: Sendable {
     /// One attempt to make the value, and its waiting callers.
     // Unchecked: its properties are accessed only with the value's lock held.
-    fileprivate final class Making: @unchecked Sendable {
+    fileprivate final class Creation: @unchecked Sendable {
         var task: Task<Void, Never>?
         var waiters: [Bridge] = []
         var waiting = 0
@@ -24,8 +24,8 @@ public final class SharedValue<Value: Sendable>: Sendable {
 
     fileprivate enum Phase {
         case empty
-        case making(Making)
-        case made(Value, by: Making)
+        case making(Creation)
+        case made(Value, by: Creation)
     }
 
     fileprivate let phase = Guarded(Phase.empty)
@@ -48,7 +48,7 @@ public final class SharedValue<Value: Sendable>: Sendable {
     /// - Throws: The error from making it, or `CancellationError` if the caller's task is cancelled first.
     public func value() async throws -> Value {
         let bridge = Bridge()
-        let (made, making, isFirst) = phase.withLock { phase -> (Value?, Making?, Bool) in
+        let (made, making, isFirst) = phase.withLock { phase -> (Value?, Creation?, Bool) in
             switch phase {
             case .made(let value, _): return (value, nil, false)
             case .making(let making):
@@ -56,7 +56,7 @@ public final class SharedValue<Value: Sendable>: Sendable {
                 making.waiting += 1
                 return (nil, making, false)
             case .empty:
-                let making = Making()
+                let making = Creation()
                 making.waiters.append(bridge)
                 making.waiting = 1
                 phase = .making(making)
@@ -108,7 +108,7 @@ extension SharedValue where Value: Equatable {
 }
 
 extension SharedValue {
-    private func begin(_ making: Making) {
+    private func begin(_ making: Creation) {
         let task = Task(executorPreference: executor) { [make] in
             let result: Result<Value, any Error>
             do {
@@ -125,7 +125,7 @@ extension SharedValue {
         if isAbandoned { task.cancel() }
     }
 
-    private func end(_ making: Making, with result: Result<Value, any Error>) {
+    private func end(_ making: Creation, with result: Result<Value, any Error>) {
         let waiters = phase.withLock { phase in
             making.result = result
             if case .making(let current) = phase, current === making {

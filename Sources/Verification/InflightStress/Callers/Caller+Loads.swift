@@ -8,7 +8,8 @@ import InflightTestSupport
 extension Caller {
     func loadWithCallbacks(_ generation: Generation, _ random: inout SeededGenerator) -> (Record, ImageTask?) {
         let record = Record(
-            .callback, Wish(using: &random), generation, place: anyPlace(&random), mood: random.next(), caller: self)
+            .callback, RequestSpec(using: &random), generation, place: anyPlace(&random), mood: random.next(),
+            caller: self)
         return (record, begin(record, wantsPicture: random.below(2) == 0, priority: random.priority()))
     }
 
@@ -25,7 +26,7 @@ extension Caller {
     private func ask(_ record: Record, wantsPicture: Bool, priority: ImageRequest.Priority) -> ImageTask {
         guard let place = record.place else { preconditionFailure("callbacks need a place") }
         let pipeline = record.generation.pipeline
-        let request = record.wish.request(record.generation.supply, priority: priority)
+        let request = record.spec.request(record.generation.itemServer, priority: priority)
         let ticket = Ticket(record)
         guard wantsPicture else {
             return pipeline.loadResponse(request, on: place.queue) { task, progress in
@@ -63,16 +64,16 @@ extension Caller {
             did(.priority)
         case 3 where record.place != nil && hasRoom && !world.isOver:
             // Subscribes to its own job, or starts a new one.
-            let next = Record(.callback, record.wish, world.generation, place: record.place, caller: self)
+            let next = Record(.callback, record.spec, world.generation, place: record.place, caller: self)
             _ = begin(next, wantsPicture: true, priority: .normal)
-        case 4: lookUp(record.generation, record.wish)
+        case 4: lookUp(record.generation, record.spec)
         default: break
         }
     }
 
     func loadAwaited(_ generation: Generation, _ random: inout SeededGenerator) -> (Record, ImageTask?) {
-        let record = Record(.awaited, Wish(using: &random), generation, mood: random.next(), caller: self)
-        let request = record.wish.request(generation.supply, priority: random.priority())
+        let record = Record(.awaited, RequestSpec(using: &random), generation, mood: random.next(), caller: self)
+        let request = record.spec.request(generation.itemServer, priority: random.priority())
         let goal = random.below(5)
         let ticket = Ticket(record)
         let handle = Task {
@@ -85,9 +86,9 @@ extension Caller {
     }
 
     func loadAsStream(_ generation: Generation, _ random: inout SeededGenerator) -> (Record, ImageTask?) {
-        let record = Record(.stream, Wish(using: &random), generation, mood: random.next(), caller: self)
+        let record = Record(.stream, RequestSpec(using: &random), generation, mood: random.next(), caller: self)
         let events = generation.pipeline.events(
-            for: record.wish.request(generation.supply, priority: random.priority()))
+            for: record.spec.request(generation.itemServer, priority: random.priority()))
         let task = events.task
         record.asked(task)
         let ticket = Ticket(record)
@@ -112,8 +113,8 @@ extension Caller {
     }
 
     func loadAsOperation(_ generation: Generation, _ random: inout SeededGenerator) -> (Record, ImageTask?) {
-        let record = Record(.operation, Wish(using: &random), generation, caller: self)
-        let request = record.wish.request(generation.supply)
+        let record = Record(.operation, RequestSpec(using: &random), generation, caller: self)
+        let request = record.spec.request(generation.itemServer)
         if random.below(2) == 0 {
             run(LoadOperation(image: request, pipeline: generation.pipeline), record, &random) { .init($0) }
         } else {

@@ -22,7 +22,7 @@ final class Caller: Sendable {
     private let waitsForRoom = Atomic<Bool>(false)
     private let gotRoom = DispatchSemaphore(value: 0)
 
-    var ledger: Ledger { world.ledger }
+    var log: ViolationLog { world.log }
 
     init(_ index: Int, _ world: World) {
         self.index = index
@@ -74,23 +74,23 @@ final class Caller: Sendable {
 
     /// Performs `count` operations, or continues until the run is over.
     func run(_ count: Int, seed: UInt64) {
-        var hands = Hands(seed: seed)
+        var state = CallerState(seed: seed)
         while operationCount < count, !world.isOver {
             if hasRoom {
-                act(&hands)
+                act(&state)
             } else {
-                makeRoom(&hands)
+                makeRoom(&state)
             }
         }
-        hands.letGo()
+        state.releaseAll()
     }
 
     /// Sometimes cancels a load or empties the queue, and then waits for a load to end. Never cancels because of
     /// elapsed time: on a slow machine that would cancel every load, and none would end by itself.
-    private func makeRoom(_ hands: inout Hands) {
-        switch hands.random.below(8) {
+    private func makeRoom(_ state: inout CallerState) {
+        switch state.random.below(8) {
         case 0, 1:
-            hands.anyRecord()?.cancel()
+            state.anyRecord()?.cancel()
             did(.cancel)
         case 2:
             // A caller that has reached its maximum has the most work pending on its queue.
@@ -107,37 +107,37 @@ final class Caller: Sendable {
         }
     }
 
-    private func act(_ hands: inout Hands) {
+    private func act(_ state: inout CallerState) {
         let generation = world.generation
-        switch hands.random.below(100) {
-        case 0..<15: hands.keep(loadWithCallbacks(generation, &hands.random))
-        case 15..<22: hands.keep(loadAwaited(generation, &hands.random))
-        case 22..<28: hands.keep(loadAsStream(generation, &hands.random))
-        case 28..<31: hands.keep(loadAsOperation(generation, &hands.random))
-        case 31..<37: useCell(generation, &hands)
-        case 37..<41: usePrefetcher(generation, &hands)
-        case 41..<55: cancel(&hands)
+        switch state.random.below(100) {
+        case 0..<15: state.keep(loadWithCallbacks(generation, &state.random))
+        case 15..<22: state.keep(loadAwaited(generation, &state.random))
+        case 22..<28: state.keep(loadAsStream(generation, &state.random))
+        case 28..<31: state.keep(loadAsOperation(generation, &state.random))
+        case 31..<37: useCell(generation, &state)
+        case 37..<41: usePrefetcher(generation, &state)
+        case 41..<55: cancel(&state)
         case 55..<70:
-            hands.anyRecord()?.setPriority(hands.random.priority())
+            state.anyRecord()?.setPriority(state.random.priority())
             did(.priority)
-        case 70..<89: lookUp(generation, Wish(using: &hands.random))
+        case 70..<89: lookUp(generation, RequestSpec(using: &state.random))
         case 89..<96:
             // Only its owner runs or empties this queue.
-            if hands.random.below(20) == 0 { manual.manual?.dropAll() } else { manual.manual?.runAll() }
+            if state.random.below(20) == 0 { manual.manual?.dropAll() } else { manual.manual?.runAll() }
             did(.queueChange)
         case 96..<98:
-            world.disturbQueue(&hands.random)
+            world.disturbQueue(&state.random)
             did(.queueChange)
         default:
-            hands.letGoOfSomething()
-            if hands.random.below(world.opsPerGeneration / 50) == 0 { world.replaceGeneration(&hands.random) }
+            state.releaseOne()
+            if state.random.below(world.opsPerGeneration / 50) == 0 { world.replaceGeneration(&state.random) }
             did(.release)
         }
     }
 
-    private func cancel(_ hands: inout Hands) {
-        guard let record = hands.anyRecord() else { return lookUp(world.generation, Wish(.fallback)) }
-        if let place = record.place, hands.random.below(2) == 0 {
+    private func cancel(_ state: inout CallerState) {
+        guard let record = state.anyRecord() else { return lookUp(world.generation, RequestSpec(.fallback)) }
+        if let place = record.place, state.random.below(2) == 0 {
             let slot = Slot(self)
             place.queue.submit {
                 slot.touch()
@@ -150,22 +150,22 @@ final class Caller: Sendable {
         }
     }
 
-    func lookUp(_ generation: Generation, _ wish: Wish) {
-        if let image = generation.pipeline.cache[wish.request(generation.supply)] {
+    func lookUp(_ generation: Generation, _ spec: RequestSpec) {
+        if let image = generation.pipeline.cache[spec.request(generation.itemServer)] {
             count(.fromMemory)
-            if let complaint = wish.complaint(about: image.pixels) {
-                ledger.violation(7, "the memory cache returned " + complaint)
+            if let complaint = spec.complaint(about: image.pixels) {
+                log.violation(7, "the memory cache returned " + complaint)
             }
         }
         _ = generation.pipeline.statistics
         did(.lookUp)
     }
 
-    private func useCell(_ generation: Generation, _ hands: inout Hands) {
-        if hands.cells.count < 2 { hands.cells.append(Cell(generation, anySerialPlace(&hands.random), caller: self)) }
-        let cell = hands.cells[hands.random.below(hands.cells.count)]
-        switch hands.random.below(10) {
-        case 0..<7: cell.bind(.withoutFallback(using: &hands.random), hands.random.priority())
+    private func useCell(_ generation: Generation, _ state: inout CallerState) {
+        if state.cells.count < 2 { state.cells.append(Cell(generation, anySerialPlace(&state.random), caller: self)) }
+        let cell = state.cells[state.random.below(state.cells.count)]
+        switch state.random.below(10) {
+        case 0..<7: cell.bind(.withoutFallback(using: &state.random), state.random.priority())
         case 7: cell.bind(nil, .normal)
         case 8: cell.cancel()
         default: cell.start()
@@ -173,13 +173,13 @@ final class Caller: Sendable {
         did(.bound)
     }
 
-    private func usePrefetcher(_ generation: Generation, _ hands: inout Hands) {
-        if hands.prefetchers.count < 2 {
+    private func usePrefetcher(_ generation: Generation, _ state: inout CallerState) {
+        if state.prefetchers.count < 2 {
             let turn: Prefetcher.Turn =
-                hands.random.below(2) == 0 ? .time(.milliseconds(1)) : .queue(anySerialPlace(&hands.random).queue)
-            hands.prefetchers.append(ListAhead(generation, turn, keepsBytes: hands.random.below(2) == 0))
+                state.random.below(2) == 0 ? .time(.milliseconds(1)) : .queue(anySerialPlace(&state.random).queue)
+            state.prefetchers.append(StressPrefetcher(generation, turn, keepsBytes: state.random.below(2) == 0))
         }
-        hands.prefetchers[hands.random.below(hands.prefetchers.count)].use(&hands.random, ledger)
+        state.prefetchers[state.random.below(state.prefetchers.count)].use(&state.random, log)
         did(.prefetched)
     }
 
@@ -214,10 +214,10 @@ final class Slot: Sendable {
 }
 
 /// The values that a caller's thread holds.
-struct Hands {
+struct CallerState {
     var random: SeededGenerator
     var cells: [Cell] = []
-    var prefetchers: [ListAhead] = []
+    var prefetchers: [StressPrefetcher] = []
     /// The last loads. For some of them the task is retained, although that is not required.
     private var records: [(Record, ImageTask?)] = []
     private var next = 0
@@ -240,12 +240,12 @@ struct Hands {
         records.isEmpty ? nil : records[random.below(records.count)].0
     }
 
-    mutating func letGoOfSomething() {
+    mutating func releaseOne() {
         if !cells.isEmpty, random.below(2) == 0 { cells.remove(at: random.below(cells.count)) }
         if !prefetchers.isEmpty, random.below(2) == 0 { prefetchers.remove(at: random.below(prefetchers.count)) }
     }
 
-    mutating func letGo() {
+    mutating func releaseAll() {
         cells = []
         prefetchers = []
         records = []

@@ -6,7 +6,7 @@ import InflightCore
 /// Everything happens on the loader's queue.
 final class Cell: Sendable {
     private struct State: Sendable {
-        var wish: Wish?
+        var spec: RequestSpec?
         /// Whether the cell is stopped. Then nothing may be delivered until it is bound or started again.
         var isSilent = true
         var lastBytes: Int64 = -1
@@ -28,10 +28,10 @@ final class Cell: Sendable {
         }
     }
 
-    func bind(_ wish: Wish?, _ priority: ImageRequest.Priority) {
+    func bind(_ spec: RequestSpec?, _ priority: ImageRequest.Priority) {
         submit { cell, loader in
-            cell.state.withLock { $0 = State(wish: wish, isSilent: wish == nil) }
-            loader.request = wish?.request(cell.generation.supply, priority: priority)
+            cell.state.withLock { $0 = State(spec: spec, isSilent: spec == nil) }
+            loader.request = spec?.request(cell.generation.itemServer, priority: priority)
             cell.look(at: loader)
         }
     }
@@ -45,7 +45,7 @@ final class Cell: Sendable {
 
     func start() {
         submit { cell, loader in
-            cell.state.withLock { $0 = State(wish: $0.wish, isSilent: $0.wish == nil) }
+            cell.state.withLock { $0 = State(spec: $0.spec, isSilent: $0.spec == nil) }
             loader.start()
             cell.look(at: loader)
         }
@@ -72,21 +72,21 @@ final class Cell: Sendable {
     }
 
     private func look(at loader: ImageLoader) {
-        let wish = state.withLock { $0.wish }
+        let spec = state.withLock { $0.spec }
         switch loader.state {
         case .idle, .loading: break
         case .loaded(let image):
-            guard let wish else { return violation(4, "a loader without a request shows an image") }
-            if let complaint = wish.complaint(about: image.pixels) { violation(7, "a loader shows " + complaint) }
+            guard let spec else { return violation(4, "a loader without a request shows an image") }
+            if let complaint = spec.complaint(about: image.pixels) { violation(7, "a loader shows " + complaint) }
             caller.count(.success)
         case .failed(let error):
-            if wish?.mayFail(with: error.code) == true { return caller.count(.expectedFailure) }
+            if spec?.mayFail(with: error.code) == true { return caller.count(.expectedFailure) }
             if error.code == .shutDown, generation.isEnding { return caller.count(.shutDown) }
             violation(3, "a loader failed without a reason: \(error)")
         }
     }
 
     private func violation(_ rule: Int, _ text: String) {
-        caller.ledger.violation(rule, "\(text) [loader on \(place.kind.rawValue), caller \(caller.index)]")
+        caller.log.violation(rule, "\(text) [loader on \(place.kind.rawValue), caller \(caller.index)]")
     }
 }

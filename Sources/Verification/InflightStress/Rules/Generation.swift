@@ -5,19 +5,19 @@ import InflightTestSupport
 /// One pipeline, from its creation until its shutdown and the check for leftovers.
 final class Generation: Sendable {
     let pipeline: ImagePipeline
-    let supply: Supply
+    let itemServer: ItemServer
     private let transports: [ScriptedTransport]
     private let meter = WorkMeter()
-    private let ledger: Ledger
+    private let log: ViolationLog
     private let mode = Guarded<ImagePipeline.ShutdownMode?>(nil)
 
     private static let maximumConcurrentFetches = 12
     private static let decodeConcurrency = 2
 
-    init(_ supply: Supply, _ ledger: Ledger) throws(LoadError) {
-        self.supply = supply
-        self.ledger = ledger
-        let (sources, transports) = supply.makeTransports()
+    init(_ itemServer: ItemServer, _ log: ViolationLog) throws(LoadError) {
+        self.itemServer = itemServer
+        self.log = log
+        let (sources, transports) = itemServer.makeTransports()
         self.transports = transports
         var configuration = ImagePipeline.Configuration(
             transports: sources, codecs: CodecRegistry([StampCodec(meter: meter)]))
@@ -46,19 +46,19 @@ final class Generation: Sendable {
         await pipeline.shutdown(mode)
         let statistics = pipeline.statistics
         if statistics.jobsInFlight != 0 || statistics.tasksInFlight != 0 {
-            ledger.violation(10, "after its shutdown (\(mode)) a pipeline has work in flight: \(statistics)")
+            log.violation(10, "after its shutdown (\(mode)) a pipeline has work in flight: \(statistics)")
         }
         if meter.maximum > Self.decodeConcurrency {
-            ledger.violation(11, "\(meter.maximum) concurrent decodes; the limit is \(Self.decodeConcurrency)")
+            log.violation(11, "\(meter.maximum) concurrent decodes; the limit is \(Self.decodeConcurrency)")
         }
         for transport in transports {
-            if transport.liveCount != 0 { ledger.violation(10, "an exchange is live after the shutdown") }
+            if transport.liveCount != 0 { log.violation(10, "an exchange is live after the shutdown") }
             if transport.maximumLiveCount > Self.maximumConcurrentFetches {
-                ledger.violation(
+                log.violation(
                     11, "\(transport.maximumLiveCount) concurrent exchanges; limit \(Self.maximumConcurrentFetches)"
                 )
             }
-            for text in transport.violations { ledger.violation(7, "violation of the transport's contract: \(text)") }
+            for text in transport.violations { log.violation(7, "violation of the transport's contract: \(text)") }
         }
     }
 }

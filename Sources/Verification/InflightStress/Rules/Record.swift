@@ -24,18 +24,18 @@ final class Record: Sendable {
         var cancelling: [pthread_t] = []
         /// Whether the load was taken before the shutdown of its pipeline began.
         var wasTaken = false
-        var wasToldToCancel = false
+        var wasCancelRequested = false
         /// Whether `isCancelled` was seen to be true.
         var isCancelled = false
         /// Whether the load was cancelled on its own serial queue.
         var isSilent = false
-        var callbacksUnderWay = 0
+        var runningCallbacks = 0
         var lastBytes: Int64 = -1
         var endings = 0
     }
 
     let form: Form
-    let wish: Wish
+    let spec: RequestSpec
     let generation: Generation
     /// The queue of the load's callbacks; nil for forms without callbacks.
     let place: Place?
@@ -46,14 +46,17 @@ final class Record: Sendable {
     private let id: Int
     private let state = Guarded(State())
 
-    init(_ form: Form, _ wish: Wish, _ generation: Generation, place: Place? = nil, mood: UInt64 = 0, caller: Caller) {
+    init(
+        _ form: Form, _ spec: RequestSpec, _ generation: Generation, place: Place? = nil, mood: UInt64 = 0,
+        caller: Caller
+    ) {
         self.form = form
-        self.wish = wish
+        self.spec = spec
         self.generation = generation
         self.place = place
         self.mood = mood
         self.caller = caller
-        url = generation.supply.url(wish.item)
+        url = generation.itemServer.url(spec.item)
         id = caller.nextID()
         caller.opened(self, id)
     }
@@ -84,7 +87,7 @@ final class Record: Sendable {
     /// - Parameter handed: the task that a callback received, possibly before the call that requested it has returned.
     func cancel(_ handed: ImageTask? = nil) {
         let (task, other) = state.withLock { state in
-            state.wasToldToCancel = true
+            state.wasCancelRequested = true
             state.cancelling.append(pthread_self())
             return (handed ?? state.task, state.cancelOther)
         }
@@ -102,7 +105,7 @@ final class Record: Sendable {
         }
     }
 
-    func wasCancelledByOthers() { state.withLock { $0.wasToldToCancel = true } }
+    func wasCancelledByOthers() { state.withLock { $0.wasCancelRequested = true } }
 
     /// Cancels the load on its own queue. If that queue is serial, no callback may follow.
     func cancelOnOwnQueue(_ handed: ImageTask? = nil) {
@@ -130,21 +133,21 @@ final class Record: Sendable {
         let endings = state.withLock { $0.endings }
         if endings > 0 { violation(5, "a stale image was delivered after the completion") }
         if !image.isStale { violation(7, "an image delivered as stale is fresh") }
-        if let complaint = wish.complaint(about: image.pixels) { violation(7, complaint) }
+        if let complaint = spec.complaint(about: image.pixels) { violation(7, complaint) }
         caller.count(.stale)
         leaves()
     }
 
     func ended(_ task: ImageTask?, _ outcome: Outcome) {
         enters(task)
-        let (wasToldToCancel, wasTaken, endings) = state.withLock { state in
+        let (wasCancelRequested, wasTaken, endings) = state.withLock { state in
             state.endings += 1
             if form == .callback, state.isCancelled { violation(3, "it completed after isCancelled was true") }
-            return (state.wasToldToCancel, state.wasTaken, state.endings)
+            return (state.wasCancelRequested, state.wasTaken, state.endings)
         }
         if endings > 1 { violation(3, "it completed twice") }
         if form == .callback, task?.isCancelled == true { violation(3, "isCancelled is true inside the completion") }
-        judge(outcome, wasToldToCancel: wasToldToCancel, wasTaken: wasTaken)
+        judge(outcome, wasCancelRequested: wasCancelRequested, wasTaken: wasTaken)
         caller.react(to: self, task, isEnding: true)
         leaves()
     }
@@ -161,25 +164,25 @@ final class Record: Sendable {
                 violation(2, "a callback ran inside the call that requested the load")
             }
             if state.isSilent { violation(4, "a callback started after a cancel on its own serial queue") }
-            state.callbacksUnderWay += 1
-            if state.callbacksUnderWay > 1 { violation(5, "two callbacks of one load ran at once") }
+            state.runningCallbacks += 1
+            if state.runningCallbacks > 1 { violation(5, "two callbacks of one load ran at once") }
         }
     }
 
-    private func leaves() { state.withLock { $0.callbacksUnderWay -= 1 } }
+    private func leaves() { state.withLock { $0.runningCallbacks -= 1 } }
 
-    private func judge(_ outcome: Outcome, wasToldToCancel: Bool, wasTaken: Bool) {
+    private func judge(_ outcome: Outcome, wasCancelRequested: Bool, wasTaken: Bool) {
         switch outcome {
         case .right: caller.count(.success)
         case .picture(let pixels):
-            if let complaint = wish.complaint(about: pixels) { violation(7, complaint) }
+            if let complaint = spec.complaint(about: pixels) { violation(7, complaint) }
             caller.count(.success)
         case .bytes(let bytes):
-            if let complaint = wish.complaint(about: bytes) { violation(7, complaint) }
+            if let complaint = spec.complaint(about: bytes) { violation(7, complaint) }
             caller.count(.success)
         case .failure(let error):
             if error.code == .cancelled {
-                if form == .callback || !wasToldToCancel { violation(3, "it ended as cancelled, without a cancel") }
+                if form == .callback || !wasCancelRequested { violation(3, "it ended as cancelled, without a cancel") }
                 caller.count(.cancelled)
             } else if error.code == .shutDown {
                 if !generation.mayShutDown(takenBefore: wasTaken) {
@@ -187,7 +190,7 @@ final class Record: Sendable {
                 }
                 caller.count(.shutDown)
             } else {
-                if !wish.mayFail(with: error.code) { violation(3, "it failed without a reason: \(error)") }
+                if !spec.mayFail(with: error.code) { violation(3, "it failed without a reason: \(error)") }
                 caller.count(.expectedFailure)
             }
         }
@@ -196,22 +199,22 @@ final class Record: Sendable {
     /// No event follows. The closures, or their substitute, were released.
     func closed() {
         // The caller holds the closures itself until its call has returned.
-        let (endings, isCancelled, wasToldToCancel, isInside) = state.withLock { state in
+        let (endings, isCancelled, wasCancelRequested, isInside) = state.withLock { state in
             let threads = state.cancelling + (state.asking.map { [$0] } ?? [])
             let isInside = threads.contains { pthread_equal($0, pthread_self()) != 0 }
-            return (state.endings, state.isCancelled, state.wasToldToCancel, isInside)
+            return (state.endings, state.isCancelled, state.wasCancelRequested, isInside)
         }
         if form == .callback, endings > 0, isCancelled { violation(3, "isCancelled is true after the completion") }
         if endings == 0 {
             if form != .callback, form != .stream { violation(3, "it never ended") }
-            if form == .callback, !wasToldToCancel {
+            if form == .callback, !wasCancelRequested {
                 if place?.drops == true {
                     caller.count(.dropped)
                 } else if !isCancelled {
                     violation(3, "it was not cancelled, and its closures were released without a completion")
                 }
             }
-            if wasToldToCancel { caller.count(.cancelled) }
+            if wasCancelRequested { caller.count(.cancelled) }
         }
         if let place, form == .callback, !place.drops, !isInside, !place.queue.isCurrent {
             violation(10, "its closures were released on \(CallbackQueue.currentName)")
@@ -220,13 +223,13 @@ final class Record: Sendable {
     }
 
     func violation(_ rule: Int, _ text: String) {
-        caller.ledger.violation(rule, "\(text) [\(self)]")
+        caller.log.violation(rule, "\(text) [\(self)]")
     }
 }
 
 extension Record: CustomStringConvertible {
     var description: String {
-        "\(form.rawValue) load of \(wish) on \(place?.kind.rawValue ?? "no queue"), caller \(caller.index)"
+        "\(form.rawValue) load of \(spec) on \(place?.kind.rawValue ?? "no queue"), caller \(caller.index)"
     }
 }
 

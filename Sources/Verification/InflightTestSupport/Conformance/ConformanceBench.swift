@@ -23,7 +23,7 @@ final class ConformanceBench: Sendable {
     }
 
     /// The server's latest events, for messages.
-    var serversView: String {
+    var serverSummary: String {
         let last = server.events.suffix(6).map(\.description).joined(separator: "; ")
         return "The server saw \(server.requestCount) requests on \(server.openedConnections) connections, of which "
             + "\(server.openConnections) are open; last: \(last); now: \(SystemClock().now().nanoseconds / 1000) µs"

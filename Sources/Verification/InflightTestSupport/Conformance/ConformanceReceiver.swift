@@ -20,12 +20,12 @@ final class ConformanceReceiver: TransportReceiver {
 
     let state = Guarded(State())
     let waiting = WaitList()
-    private let answerToHead: TransportDisposition
-    private let answerToBytes: TransportDisposition
+    private let headDisposition: TransportDisposition
+    private let bytesDisposition: TransportDisposition
 
     init(head: TransportDisposition = .proceed, bytes: TransportDisposition = .proceed) {
-        answerToHead = head
-        answerToBytes = bytes
+        headDisposition = head
+        bytesDisposition = bytes
     }
 
     /// Performs a call of the transport during which the receiver may not be called.
@@ -45,7 +45,7 @@ final class ConformanceReceiver: TransportReceiver {
     }
 
     func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition {
-        hear("the head", answer: answerToHead) { state in
+        hear("the head", answer: headDisposition) { state in
             if !state.heads.isEmpty { state.breaches.append("a second head came") }
             state.heads.append(head)
             state.expectedBytes = expectedBytes
@@ -54,7 +54,7 @@ final class ConformanceReceiver: TransportReceiver {
 
     func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition {
         let copy = unsafe [UInt8](bytes)
-        return hear("bytes", answer: answerToBytes) { state in
+        return hear("bytes", answer: bytesDisposition) { state in
             if state.heads.isEmpty { state.breaches.append("bytes came before the head") }
             if state.trailers != nil { state.breaches.append("bytes came behind the trailers") }
             if copy.isEmpty { state.breaches.append("a piece of no bytes came") }

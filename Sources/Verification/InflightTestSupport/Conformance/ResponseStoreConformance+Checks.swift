@@ -36,7 +36,7 @@ extension ResponseStoreConformance {
                 var response = StoredResponse.example(
                     "http://a/", bytes: 0..<1, fields: [("A", "1"), ("a", "2"), ("A", "")])
                 response.head.fields.append(name: [0x58], value: [0xFF, 0x00, 0x80])
-                response.selectingFields = HTTPFields()
+                response.varyFields = HTTPFields()
                 response.totalLength = nil
                 response.head.version = .http2
                 response.head.status = 599

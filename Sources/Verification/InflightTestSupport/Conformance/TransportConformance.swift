@@ -70,7 +70,7 @@ public struct TransportConformance: Sendable {
             do {
                 try await body(bench)
             } catch {
-                bench.fail("\(error) \(bench.serversView)")
+                bench.fail("\(error) \(bench.serverSummary)")
             }
             return await bench.end()
         } catch {

@@ -40,7 +40,7 @@ final class Channel {
             awaitAcknowledgement()
             Socket.resetOnClose(descriptor)
         } else {
-            if farewell { session?.sayGoodbye() }
+            if farewell { session?.sendCloseNotify() }
             // Unread bytes would turn the orderly close into a reset.
             var rest = [UInt8](repeating: 0, count: 4096)
             while unsafe recv(descriptor, &rest, rest.count, 0) > 0 {}

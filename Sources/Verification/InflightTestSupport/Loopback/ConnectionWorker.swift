@@ -64,7 +64,7 @@ final class ConnectionWorker: @unchecked Sendable {
         case .ask(let script): response = script(request)
         }
         let keepsAlive = message.keepsAlive && !response.closesConnection
-        var writer = AnswerWriter(response, isHead: message.method == "HEAD", keepsAlive: keepsAlive)
+        var writer = ResponseWriter(response, isHead: message.method == "HEAD", keepsAlive: keepsAlive)
         try writer.send(to: channel) { (action) throws(Interruption) in try act(action) }
         core.change { [connection] state, time in state.answered(connection, at: time) }
         guard writer.keepsAlive else { throw .close }

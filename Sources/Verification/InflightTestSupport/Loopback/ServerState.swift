@@ -123,7 +123,7 @@ struct ServerState {
     /// Lets all waiting and later responses pass. Returns the descriptors to wake.
     mutating func released(_ name: String, at time: MonotonicTime) -> [Int32] {
         openHolds.insert(name)
-        return (queues.removeValue(forKey: name) ?? []).compactMap { letGo($0, name, at: time) }
+        return (queues.removeValue(forKey: name) ?? []).compactMap { resumeHeld($0, name, at: time) }
     }
 
     /// Lets one response pass, the first that waits or the next to arrive. Returns the descriptor to wake.
@@ -133,10 +133,10 @@ struct ServerState {
             return nil
         }
         queues[name]?.removeFirst()
-        return letGo(first, name, at: time)
+        return resumeHeld(first, name, at: time)
     }
 
-    private mutating func letGo(_ connection: Int, _ name: String, at time: MonotonicTime) -> Int32? {
+    private mutating func resumeHeld(_ connection: Int, _ name: String, at time: MonotonicTime) -> Int32? {
         guard connections[connection] != nil else { return nil }
         connections[connection]?.hold = nil
         connections[connection]?.isReleased = true

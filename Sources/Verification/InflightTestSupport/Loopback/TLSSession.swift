@@ -64,7 +64,7 @@ internal import CInflightTLS
         return unsafe Self.outcome(inflight_tls_write(session, start, Int32(clamping: bytes.count)))
     }
 
-    func sayGoodbye() {
+    func sendCloseNotify() {
         unsafe inflight_tls_say_goodbye(session)
     }
 

@@ -62,13 +62,13 @@ enum Resources {
     /// The fallbacks by resource.
     static let fallbacks: [UInt8: [UInt8]] = [9: [3, 13], 10: [3], 12: [7, 3]]
 
-    static func fallbackWishes(_ setup: Setup) -> [UInt8: [Wish]] {
-        fallbacks.mapValues { $0.map { wish($0, kind: $0 == refused ? .refused : .picture, setup: setup) } }
+    static func fallbackSpecs(_ setup: Setup) -> [UInt8: [RequestSpec]] {
+        fallbacks.mapValues { $0.map { spec($0, kind: $0 == refused ? .refused : .picture, setup: setup) } }
     }
 
     /// A request as sent: its kind, resource, properties and target.
     struct Sent {
-        var kind: Wish.Kind
+        var kind: RequestSpec.Kind
         var resource: UInt8
         var origin: UInt8
         var language: UInt8
@@ -90,37 +90,37 @@ enum Resources {
             // Requests for images and bytes have the engine's `Accept` field.
             let hasAccept = fields.isEmpty ? false : fields.contains("accept")
             kind = resource == Resources.header ? .header : hasAccept ? .picture : .answer
-            language = setup.hasHarmless && fields["accept-language"] == "2" ? 2 : 1
+            language = setup.hasExcludedFields && fields["accept-language"] == "2" ? 2 : 1
         }
     }
 
-    static func wish(_ resource: UInt8, kind: Wish.Kind, setup: Setup) -> Wish {
-        var wish = Wish(kind: kind, resource: resource, origin: origins[Int(resource)])
+    static func spec(_ resource: UInt8, kind: RequestSpec.Kind, setup: Setup) -> RequestSpec {
+        var spec = RequestSpec(kind: kind, resource: resource, origin: origins[Int(resource)])
         switch resource {
-        case 1: wish.redirects = 2
-        case 4: wish.isOfCaller = true
-        case 5: wish.isUnsafe = true
-        case 2: wish.totalTime = setup.totalTime
-        case 8, 9, 13: wish.hasCredentials = true
-        case bytesSource: wish.source = .bytes
-        case pictureSource: wish.source = .picture
+        case 1: spec.redirects = 2
+        case 4: spec.isOfCaller = true
+        case 5: spec.isUnsafe = true
+        case 2: spec.totalTime = setup.totalTime
+        case 8, 9, 13: spec.hasCredentials = true
+        case bytesSource: spec.source = .bytes
+        case pictureSource: spec.source = .picture
         default: break
         }
-        return wish
+        return spec
     }
 
     /// Returns the pipeline's request for a request of the model, without its priority.
-    static func request(_ wish: Wish, setup: Setup, world: World) -> ImageRequest {
+    static func request(_ spec: RequestSpec, setup: Setup, world: World) -> ImageRequest {
         var request: ImageRequest
-        switch wish.source {
-        case .none: request = ImageRequest(wish.resource == identified && wish.origin == 1 ? otherURL : url(wish))
-        case .bytes, .picture: request = ImageRequest(source: world.source(wish.resource))
+        switch spec.source {
+        case .none: request = ImageRequest(spec.resource == identified && spec.origin == 1 ? otherURL : url(spec))
+        case .bytes, .picture: request = ImageRequest(source: world.source(spec.resource))
         }
-        if wish.size > 0 { request.resize = Resize(width: Int(wish.size)) }
+        if spec.size > 0 { request.resize = Resize(width: Int(spec.size)) }
         // Seconds may pass between two bytes.
         if setup.isSlow || setup.hasStore { request.limits.minimumBytesPerSecond = 0 }
-        if wish.hasCredentials { request.fields.append("Authorization", "secret") }
-        switch wish.resource {
+        if spec.hasCredentials { request.fields.append("Authorization", "secret") }
+        switch spec.resource {
         case 1: request.limits.maximumRedirects = 2
         case 2 where setup.totalTime > 0: request.limits.totalTimeout = .nanoseconds(setup.totalTime)
         case 4: request.fields.append("X-Caller", "4")
@@ -130,23 +130,23 @@ enum Resources {
         case identified: request.identity = "the eighth"
         default: break
         }
-        if wish.policy != .obey {
-            request.cachePolicy = wish.policy
+        if spec.policy != .obey {
+            request.cachePolicy = spec.policy
             // Makes the job of an exchange visible in the transport.
-            request.fields.append("X-Policy", wish.policy.rawValue)
+            request.fields.append("X-Policy", spec.policy.rawValue)
         }
-        if setup.hasFallbacks, let others = fallbacks[wish.resource] {
+        if setup.hasFallbacks, let others = fallbacks[spec.resource] {
             request.fallbacks = others.map { urls[Int($0)] }
         }
-        if setup.hasHarmless { request.fields.append("Accept-Language", wish.language == 2 ? "2" : "1") }
-        if wish.first > 0 {
-            request.processors = [wish.first, wish.second].filter { $0 > 0 }
-                .map { ImageProcessor(SimulatedProcessor(world: world, number: $0, policy: wish.policy)) }
+        if setup.hasExcludedFields { request.fields.append("Accept-Language", spec.language == 2 ? "2" : "1") }
+        if spec.first > 0 {
+            request.processors = [spec.first, spec.second].filter { $0 > 0 }
+                .map { ImageProcessor(SimulatedProcessor(world: world, number: $0, policy: spec.policy)) }
         }
         return request
     }
 
-    private static func url(_ wish: Wish) -> String { urls[Int(wish.resource)] }
+    private static func url(_ spec: RequestSpec) -> String { urls[Int(spec.resource)] }
 
     /// Returns the resource that a fallback URL of a log entry stands for.
     static func fallback(_ url: String?, of model: ContractModel) -> UInt8 {

@@ -4,16 +4,16 @@ internal import InflightCore
 
 /// An exchange with a server whose responses may be stored, for worlds with a store.
 // Unchecked: everything in a simulation happens on one thread.
-final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
+final class ServedExchange: Transfer, SteppedExchange, @unchecked Sendable {
     private enum Fate { case whole, failEarly, failLate, status(Int), redirect, hang }
 
     let serial: Int
-    private let question: SimulatedServer.Question
+    private let question: SimulatedServer.ReceivedRequest
     private var fate: Fate
     private unowned let world: World
     private let receiver: any TransportReceiver
     private let chunks: Int
-    private var answer: SimulatedServer.Answer?
+    private var answer: SimulatedServer.ServedResponse?
     private var sentBytes = 0
     private var isCancelled = false
     private var isRefused = false
@@ -24,9 +24,9 @@ final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
     init(_ world: World, _ request: TransportRequest, _ receiver: any TransportReceiver) {
         self.world = world
         self.receiver = receiver
-        serial = world.answersVary.count
-        world.answersVary.append(false)
-        question = SimulatedServer.Question(request, setup: world.setup)
+        serial = world.responsesVary.count
+        world.responsesVary.append(false)
+        question = SimulatedServer.ReceivedRequest(request, setup: world.setup)
         switch world.draws.below(40) {
         case 0..<26: fate = .whole
         case 26, 27: fate = .failEarly
@@ -106,17 +106,17 @@ final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
             9, UInt64(serial),
             "exchange \(serial) has its head: \(head.status), version \(made.head.version), \(made.head.control)")
         let total = head.status == 206 || head.status == 416 ? made.total : length
-        world.model.headComes(serial, made.head, start: made.start, total: total)
-        world.model.answers(serial, status: head.status)
+        world.model.headArrives(serial, made.head, start: made.start, total: total)
+        world.model.responseBegins(serial, status: head.status)
         let disposition = receiver.didReceive(head, expectedBytes: length.map { Int64($0) })
         if disposition == .cancel { isRefused = true }
-        world.model.heardHead(exchange: serial, waits: disposition == .pause, isToWait: false)
+        world.model.headWasReceived(exchange: serial, waits: disposition == .pause, isToWait: false)
     }
 
-    private func makeAnswer() -> SimulatedServer.Answer {
+    private func makeAnswer() -> SimulatedServer.ServedResponse {
         switch fate {
         case .status(let status): return world.server.failure(status, question, number: serial)
-        case .redirect: return SimulatedServer.Answer(head: AnswerHead(status: 302, version: serial))
+        case .redirect: return SimulatedServer.ServedResponse(head: ServerHead(status: 302, version: serial))
         default: return world.server.answer(question, number: serial)
         }
     }
@@ -126,7 +126,7 @@ final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         // The first piece is always long enough to contain the number of its delivery.
         let end = min(body.count, sentBytes + max(SimulatedBody.count, (body.count + chunks - 1) / chunks))
         world.note(10, UInt64(serial), "exchange \(serial) has \(end) bytes")
-        world.model.bodyComes(serial, end - sentBytes)
+        world.model.bodyArrives(serial, end - sentBytes)
         let piece = sentBytes..<end
         sentBytes = end
         isResumed = false
@@ -154,7 +154,7 @@ final class ServedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
     }
 }
 
-extension SimulatedServer.Question {
+extension SimulatedServer.ReceivedRequest {
     init(_ request: TransportRequest, setup: Setup) {
         sent = Resources.Sent(request.url, method: request.method, fields: request.fields, setup: setup)
         conditions = Conditions()

@@ -6,7 +6,7 @@ struct Setup {
     var bounds = Bounds()
     /// Whether other threads run while the caller's code runs.
     var nests = false
-    var hasHarmless = false
+    var hasExcludedFields = false
     var hasHuge = false
     var isMultiplexed = false
     /// Whether time passes in seconds instead of milliseconds.
@@ -24,7 +24,7 @@ struct Setup {
     var loaderQueues: [Int] = []
     var prefetch: Prefetch?
     /// Whether the pipeline has an observer.
-    var listens = false
+    var hasObserver = false
     /// Whether some callers request previews.
     var hasPreviews = false
 
@@ -47,30 +47,30 @@ struct Setup {
     init(seed: UInt64) {
         var draws = Draws(seed ^ 0x1F15_47BE_9B4C_3D27)
         // Derived from the seed without a draw, so that other worlds stay the same.
-        listens = seed % 8 == 3
+        hasObserver = seed % 8 == 3
         bounds.fetches = 1 + draws.below(5)
         bounds.fetchesPerOrigin = 1 + draws.below(3)
         bounds.streamsPerOrigin = bounds.fetchesPerOrigin + draws.below(3)
         bounds.decodes = 1 + draws.below(2)
         bounds.reserved = bounds.fetches / 4
         bounds.isLastInFirstOut = draws.once(in: 4)
-        bounds.keepsPictures = !draws.once(in: 3)
+        bounds.storesImages = !draws.once(in: 3)
         nests = draws.once(in: 2)
-        hasHarmless = draws.once(in: 4)
+        hasExcludedFields = draws.once(in: 4)
         // Tasks that leave a varying response join again one after the other, with no events reported in between.
-        if hasHarmless { nests = false }
+        if hasExcludedFields { nests = false }
         hasHuge = draws.once(in: 6)
         isMultiplexed = draws.once(in: 6)
         // If responses vary, the model has to know which job is next.
-        isSlow = !hasHarmless && draws.once(in: 6)
+        isSlow = !hasExcludedFields && draws.once(in: 6)
         if isSlow { totalTime = 8_000_000_000 }
         ownsTransport = draws.once(in: 2)
         hasDidReceive = draws.once(in: 3)
         hasLog = draws.once(in: 3)
         hasFallbacks = hasLog && !draws.once(in: 4)
         // If responses vary, the model has to see for which job an exchange was started.
-        hasWillSend = !hasHarmless && draws.once(in: 3)
-        let hasSources = !hasHarmless && draws.once(in: 3)
+        hasWillSend = !hasExcludedFields && draws.once(in: 3)
+        let hasSources = !hasExcludedFields && draws.once(in: 3)
         choose(hasSources: hasSources, &draws)
         for queue in [0, 2, 3] where draws.once(in: 3) { loaderQueues.append(queue) }
         // The order in which endings are delivered is predictable only if nothing is nested.
@@ -88,11 +88,11 @@ struct Setup {
         if hasPreviews { bounds.decodesInMemory = 1 }
         bounds.isFlat = !nests
         // Tasks that leave a varying response join the next job one after the other.
-        bounds.isPriorityKnown = !nests && !hasHarmless
-        bounds.asksBefore = hasWillSend
+        bounds.isPriorityKnown = !nests && !hasExcludedFields
+        bounds.callsWillSend = hasWillSend
         bounds.startsAreHidden = hasWillSend || hasSources
         bounds.isLogged = hasLog
-        bounds.isOrderKnown = !nests && !isSlow && !hasHarmless && !isMultiplexed && !bounds.startsAreHidden
+        bounds.isOrderKnown = !nests && !isSlow && !hasExcludedFields && !isMultiplexed && !bounds.startsAreHidden
         // Loads that start at the end of a turn are all reported at once.
         if prefetch != nil, bounds.isLastInFirstOut { bounds.isOrderKnown = false }
         // Lookups take any time, and time passes in seconds, so the order is unpredictable.
@@ -105,7 +105,7 @@ struct Setup {
         hasRetries = draws.once(in: 2)
         bounds.hasStore = true
         bounds.retries = hasRetries ? 2 : 0
-        (nests, hasHarmless, hasWillSend, hasDidReceive, isSlow) = (false, false, false, false, false)
+        (nests, hasExcludedFields, hasWillSend, hasDidReceive, isSlow) = (false, false, false, false, false)
         bounds.isLastInFirstOut = false
         totalTime = 0
         prefetch = nil
@@ -121,7 +121,7 @@ struct Setup {
         bounds.failuresToOpen = 2
         (bounds.firstBackoff, bounds.maximumBackoff) = (8_000_000, 40_000_000)
         bounds.waitsWhileOpen = seed & 8 != 0
-        (nests, hasHarmless, hasWillSend, isSlow, hasFallbacks) = (false, false, false, false, false)
+        (nests, hasExcludedFields, hasWillSend, isSlow, hasFallbacks) = (false, false, false, false, false)
         totalTime = 8_000_000
         prefetch = nil
         resources = [0, 1, 2, 3, 4, 5, 6]
@@ -159,7 +159,7 @@ struct Setup {
             codecs: CodecRegistry([codec]))
         configuration.clock = world.clock
         configuration.memoryCache = MemoryCacheConfiguration(
-            limit: bounds.keepsPictures ? 1 << 20 : 0, reactsToMemoryPressure: false)
+            limit: bounds.storesImages ? 1 << 20 : 0, reactsToMemoryPressure: false)
         configuration.maximumConcurrentFetches = bounds.fetches
         configuration.maximumConcurrentFetchesPerOrigin = bounds.fetchesPerOrigin
         configuration.maximumStreamsPerOrigin = bounds.streamsPerOrigin
@@ -171,7 +171,7 @@ struct Setup {
         configuration.decodeExecutor = world.threads
         if let limit = bounds.bodyBytes { configuration.maximumBodyBytesInFlight = limit }
         configuration.order = bounds.isLastInFirstOut ? .lastInFirstOut : .firstInFirstOut
-        if hasHarmless { configuration.fieldsExcludedFromKey = ["Accept-Language"] }
+        if hasExcludedFields { configuration.fieldsExcludedFromKey = ["Accept-Language"] }
         configuration.taskExecutor = world.executor
         if hasStore { configuration.fieldsExcludedFromKey = ["X-Policy"] }
         if let store = world.store { configuration.store = ownsTransport ? .owned { _ in store } : .shared(store) }
@@ -196,7 +196,7 @@ struct Setup {
         if hasWillSend { configuration.willSend = { [unowned world] in try await world.willSend(&$0) } }
         if hasDidReceive { configuration.didReceive = { [unowned world] in try await world.didReceive($0) } }
         if hasLog { configuration.log = { [unowned world] in world.log($0) } }
-        if let listener = world.listener { configuration.observer = listener.observer }
+        if let observer = world.observer { configuration.observer = observer.observer }
         return configuration
     }
 }

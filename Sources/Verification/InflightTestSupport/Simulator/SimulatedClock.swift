@@ -38,7 +38,7 @@ final class SimulatedClock: EngineClock, @unchecked Sendable {
 
     func schedule(at deadline: MonotonicTime, _ body: @escaping @Sendable () -> Void) -> any ScheduledWork {
         world.poke()
-        let timer = Timer(deadline.nanoseconds, endsTurn: world.place.isInTurn, body)
+        let timer = Timer(deadline.nanoseconds, endsTurn: world.context.isInTurn, body)
         timers.append(timer)
         if timer.deadline <= time { hasDue = true }
         return timer
@@ -54,7 +54,7 @@ final class SimulatedClock: EngineClock, @unchecked Sendable {
     func advance(to target: Int64) {
         time = max(time, target)
         world.note(1, UInt64(time), "clock: \(Double(time) / 1e6) ms")
-        world.model.timeComes(time)
+        world.model.clockAdvances(time)
         fireDue()
     }
 
@@ -67,10 +67,10 @@ final class SimulatedClock: EngineClock, @unchecked Sendable {
         timers.removeAll { $0.deadline <= time || $0.body == nil }
         for timer in due {
             let body = timer.body.take()
-            let before = world.place.isInTurn
-            world.place.isInTurn = timer.endsTurn
+            let before = world.context.isInTurn
+            world.context.isInTurn = timer.endsTurn
             body?()
-            world.place.isInTurn = before
+            world.context.isInTurn = before
         }
     }
 

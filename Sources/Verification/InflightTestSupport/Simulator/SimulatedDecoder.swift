@@ -91,13 +91,13 @@ final class SimulatedCodec: ImageCodec, @unchecked Sendable {
     func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
         // The engine probes before every decode to estimate its cost. The probe draws nothing, since draws are for
         // choices.
-        if isComplete || !world.place.isWorking { world.poke() }
+        if isComplete || !world.context.isWorking { world.poke() }
         guard bytes.count >= SimulatedBody.count else { return .needsMoreBytes(SimulatedBody.count) }
         let body = SimulatedBody(bytes)
         let isHuge = body.flags & SimulatedBody.huge != 0
         // The engine also probes a body before it stores it.
-        if isHuge, isComplete, world.place.isWorking {
-            world.model.pictureIsRefused(exchange: body.content.exchange, .tooManyPixels)
+        if isHuge, isComplete, world.context.isWorking {
+            world.model.imageIsRefused(exchange: body.content.exchange, .tooManyPixels)
         }
         // The width identifies the exchange to a caller that requests only the header.
         return .info(
@@ -123,7 +123,7 @@ final class SimulatedCodec: ImageCodec, @unchecked Sendable {
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
     ) throws(LoadError) -> PartialImage? {
-        world.place.isPreviewing = true
+        world.context.isPreviewing = true
         world.model.previewBegins()
         defer { world.model.previewEnds() }
         world.poke()
@@ -155,7 +155,7 @@ struct SimulatedProcessor: ImageProcessing {
             let id = world.joining
             world.joining = -1
             world.interleave(in: 2)
-            world.model.joins(id)
+            world.model.subscribes(id)
         }
         return number == 1 ? "p1" : "p2"
     }
@@ -170,7 +170,7 @@ struct SimulatedProcessor: ImageProcessing {
 
 /// The decode lane's threads. The simulator decides when each closure runs.
 // Unchecked: everything in a simulation happens on one thread.
-final class SimulatedThreads: WorkExecutor, @unchecked Sendable {
+final class SimulatedWorkExecutor: WorkExecutor, @unchecked Sendable {
     private unowned let world: World
     private var work: [@Sendable () -> Void] = []
 
@@ -181,7 +181,7 @@ final class SimulatedThreads: WorkExecutor, @unchecked Sendable {
     var isReady: Bool { !work.isEmpty }
 
     func run(_ work: @escaping @Sendable () -> Void) {
-        world.model.workIsHanded()
+        world.model.workIsDispatched()
         world.poke()
         self.work.append(work)
         world.interleave(in: 6)
@@ -189,13 +189,13 @@ final class SimulatedThreads: WorkExecutor, @unchecked Sendable {
 
     func runOne() {
         var body: (@Sendable () -> Void)? = work.remove(at: world.draws.below(work.count))
-        let before = world.place
-        world.place = .init()
-        world.place.isWorking = true
+        let before = world.context
+        world.context = .init()
+        world.context.isWorking = true
         world.model.workBegins()
         body?()
         body = nil
-        world.place = before
+        world.context = before
     }
 }
 
@@ -204,7 +204,7 @@ extension World {
     func work(
         on content: Content, of policy: ImageRequest.CachePolicy?, isDamaged: Bool, _ cancellation: CancellationFlag
     ) throws(LoadError) {
-        if place.isPreviewing { return interleave(in: 4) }
+        if context.isPreviewing { return interleave(in: 4) }
         note(5, UInt64(content.exchange), "work on the pixels of exchange \(content.exchange) begins")
         // Whether nothing else is running is known only here.
         let isOutermost = depth == 0
@@ -220,7 +220,7 @@ extension World {
         }
         if failure == .damaged || cancellation.isCancelled { fault(\.pixels) }
         note(6, UInt64(content.exchange), "work on the pixels of exchange \(content.exchange) ends")
-        model.pixelsEnd(job, failure, varies: answersVary[content.exchange])
+        model.pixelsEnd(job, failure, varies: responsesVary[content.exchange])
         if let failure { throw LoadError(failure, stage: .decode, message: "The simulator wants it so.") }
     }
 }

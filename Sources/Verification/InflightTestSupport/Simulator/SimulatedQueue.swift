@@ -33,11 +33,11 @@ final class SimulatedQueue: CallbackExecutor, @unchecked Sendable {
 
     func submit(_ work: @escaping @Sendable () -> Void) {
         world.poke()
-        self.work.append(Work(body: work, endsTurn: world.place.isInTurn))
+        self.work.append(Work(body: work, endsTurn: world.context.isInTurn))
         world.interleave(in: 8)
     }
 
-    var isCurrent: Bool { world.place.queue == index }
+    var isCurrent: Bool { world.context.queue == index }
 
     var isReady: Bool { !work.isEmpty && !isSuspended && (kind == .concurrent || running == 0) }
 
@@ -47,40 +47,40 @@ final class SimulatedQueue: CallbackExecutor, @unchecked Sendable {
         let endsTurn = work[next].endsTurn
         var body: (@Sendable () -> Void)? = work.remove(at: next).body
         world.note(2, UInt64(index), "queue \(index) (\(kind)) runs")
-        let before = world.place
-        world.place = .init()
-        world.place.queue = index
+        let before = world.context
+        world.context = .init()
+        world.context.queue = index
         running += 1
         announce(endsTurn)
         body?()
         body = nil
         running -= 1
-        world.place = before
+        world.context = before
     }
 
     /// Drops all pending work.
     func drop() {
         world.note(3, UInt64(index), "queue \(index) lets go of \(work.count)")
         world.model.drops(queue: index)
-        let before = world.place
-        world.place.dropping = index
+        let before = world.context
+        world.context.dropping = index
         var dropped = work
         work.removeAll(keepingCapacity: true)
         while !dropped.isEmpty {
             // If a queue drops the end of a turn, the turn ends as well.
             announce(dropped[0].endsTurn)
             dropped.removeFirst()
-            world.place.isAtomic = false
+            world.context.isAtomic = false
         }
-        world.place = before
+        world.context = before
     }
 
     private func announce(_ endsTurn: Bool) {
         if endsTurn {
-            world.place.isAtomic = true
+            world.context.isAtomic = true
             world.model.turnEnds()
         } else if index == World.prefetchQueue {
-            world.place.isAtomic = true
+            world.context.isAtomic = true
             world.model.endingIsDelivered()
         }
     }

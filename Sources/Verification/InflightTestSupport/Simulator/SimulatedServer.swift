@@ -7,21 +7,21 @@ internal import InflightCore
 final class SimulatedServer: @unchecked Sendable {
     /// One version of one resource.
     struct Page {
-        var head: AnswerHead
+        var head: ServerHead
         var flags: UInt8
         var byteCount: Int
     }
 
     /// A request to a server.
-    struct Question {
+    struct ReceivedRequest {
         var sent: Resources.Sent
         var conditions: Conditions
         var ifRange: String?
         var since: String?
     }
 
-    struct Answer {
-        var head: AnswerHead
+    struct ServedResponse {
+        var head: ServerHead
         /// The first byte of a partial response.
         var start: Int?
         var total: Int?
@@ -38,7 +38,7 @@ final class SimulatedServer: @unchecked Sendable {
     private var seconds: Int64 { Int64(world.clock.secondsSince1970()) }
 
     /// Returns the response to a request, with a number that no other response has.
-    func answer(_ question: Question, number: Int) -> Answer {
+    func answer(_ question: ReceivedRequest, number: Int) -> ServedResponse {
         let page = page(question.sent, number: number)
         var head = page.head
         // Sometimes the server has no clock, its clock is behind, or the response has passed a cache.
@@ -53,14 +53,14 @@ final class SimulatedServer: @unchecked Sendable {
         if let offset = question.conditions.offset { return part(from: offset, question, head, bytes) }
         if isUnchanged(question, page) {
             head.status = 304
-            return Answer(head: head)
+            return ServedResponse(head: head)
         }
-        return Answer(head: head, total: bytes.count, body: bytes)
+        return ServedResponse(head: head, total: bytes.count, body: bytes)
     }
 
     /// Returns a response that is not a page's.
-    func failure(_ status: Int, _ question: Question, number: Int) -> Answer {
-        var head = AnswerHead(status: status, version: number)
+    func failure(_ status: Int, _ question: ReceivedRequest, number: Int) -> ServedResponse {
+        var head = ServerHead(status: status, version: number)
         head.date = seconds
         head.variesByCaller = Resources.isVaried(question.sent.resource) && !question.sent.isRedirected
         if world.draws.once(in: 4) { head.maxAge = Int64(world.draws.below(12)) }
@@ -68,7 +68,7 @@ final class SimulatedServer: @unchecked Sendable {
         if status == 429 || status == 503 { head.retryAfter = [nil, 1, 2, 100][world.draws.below(4)] }
         let page = Page(head: head, flags: 0, byteCount: SimulatedBody.servedCount)
         let bytes = body(page, question.sent, number: number)
-        return Answer(head: head, total: bytes.count, body: bytes)
+        return ServedResponse(head: head, total: bytes.count, body: bytes)
     }
 
     private func body(_ page: Page, _ sent: Resources.Sent, number: Int) -> [UInt8] {
@@ -77,7 +77,7 @@ final class SimulatedServer: @unchecked Sendable {
         return SimulatedBody(content: content, flags: page.flags).filled(to: page.byteCount)
     }
 
-    private func isUnchanged(_ question: Question, _ page: Page) -> Bool {
+    private func isUnchanged(_ question: ReceivedRequest, _ page: Page) -> Bool {
         if let tag = page.head.tag, !question.conditions.tags.isEmpty { return question.conditions.tags.contains(tag) }
         guard question.conditions.tags.isEmpty, let since = question.since, let date = page.head.lastModified else {
             return false
@@ -86,19 +86,21 @@ final class SimulatedServer: @unchecked Sendable {
     }
 
     /// Returns a partial response (RFC 9110 sections 13.1.5 and 14.2), or that of a server that violates these rules.
-    private func part(from offset: Int, _ question: Question, _ head: AnswerHead, _ bytes: [UInt8]) -> Answer {
+    private func part(from offset: Int, _ question: ReceivedRequest, _ head: ServerHead, _ bytes: [UInt8])
+        -> ServedResponse
+    {
         var head = head
         let validator = head.isWeak ? nil : head.tag ?? head.lastModified.map { Self.text($0) }
         let isSame = validator != nil && question.ifRange == validator
         let isBroken = world.draws.once(in: isSame ? 12 : 3)
-        if !isSame, !isBroken { return Answer(head: head, total: bytes.count, body: bytes) }
+        if !isSame, !isBroken { return ServedResponse(head: head, total: bytes.count, body: bytes) }
         if offset >= bytes.count {
             head.status = 416
-            return Answer(head: head, total: bytes.count)
+            return ServedResponse(head: head, total: bytes.count)
         }
         head.status = 206
         let start = isSame && isBroken ? offset / 2 : offset
-        return Answer(head: head, start: start, total: bytes.count, body: Array(bytes[start...]))
+        return ServedResponse(head: head, start: start, total: bytes.count, body: Array(bytes[start...]))
     }
 
     // MARK: Pages
@@ -119,7 +121,7 @@ final class SimulatedServer: @unchecked Sendable {
     }
 
     private func makePage(_ sent: Resources.Sent, number: Int) -> Page {
-        var head = AnswerHead(status: 200, version: number)
+        var head = ServerHead(status: 200, version: number)
         switch world.draws.below(8) {
         case 0: break
         case 1: head.lastModified = Self.modified(number)
@@ -142,9 +144,9 @@ final class SimulatedServer: @unchecked Sendable {
     }
 
     /// Sets the directives for storing and reuse.
-    private func direct(_ head: inout AnswerHead) {
+    private func direct(_ head: inout ServerHead) {
         let old = head
-        head = AnswerHead(status: old.status, version: old.version)
+        head = ServerHead(status: old.status, version: old.version)
         (head.hasTag, head.isWeak, head.lastModified) = (old.hasTag, old.isWeak, old.lastModified)
         head.variesByCaller = old.variesByCaller
         func draw(_ count: Int) -> Int64 { Int64(world.draws.below(count)) }
@@ -165,7 +167,7 @@ final class SimulatedServer: @unchecked Sendable {
     static func text(_ date: Int64) -> String { HTTPDate.text(WallTime(milliseconds: date * 1000)) }
 }
 
-extension AnswerHead {
+extension ServerHead {
     /// Returns the header fields as sent.
     ///
     /// - Parameter length: the value of `Content-Length`; nil if it is not sent.

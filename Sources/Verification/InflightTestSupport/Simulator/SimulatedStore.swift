@@ -29,8 +29,8 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
     /// Performs one piece of work, or completes one.
     func runOne() {
         let index = world.draws.below(work.count)
-        let before = world.place
-        world.place = .init()
+        let before = world.context
+        world.context = .init()
         if let tell = work[index].tell {
             work.remove(at: index)
             tell()
@@ -42,7 +42,7 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
                 tell?()
             }
         }
-        world.place = before
+        world.context = before
     }
 
     /// Evicts an entry, or another process finds it damaged.
@@ -85,7 +85,7 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
             world.fault(\.store)
             world.note(71, UInt64(number), "look-up \(number) fails")
             return { [unowned self] in
-                world.model.lookUpEnds(number, delivery: -1)
+                world.model.lookupEnds(number, delivery: -1)
                 completion([], nil)
             }
         }
@@ -97,7 +97,7 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
         world.note(71, UInt64(number), "look-up \(number) finds \(found.map(\.id.rawValue)), reads \(chosen ?? -1)")
         guard let chosen else {
             return { [unowned self] in
-                world.model.lookUpEnds(number, delivery: -1)
+                world.model.lookupEnds(number, delivery: -1)
                 completion(found, nil)
             }
         }
@@ -108,18 +108,18 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
             items.removeAll { $0.entry.id == id }
             world.model.isGone(id.rawValue)
             return { [unowned self] in
-                world.model.lookUpEnds(number, delivery: -1)
+                world.model.lookupEnds(number, delivery: -1)
                 completion(found, nil)
             }
         }
         // Each read has its own number, which shows the task that receives it.
-        let delivery = world.answersVary.count
-        world.answersVary.append(false)
+        let delivery = world.responsesVary.count
+        world.responsesVary.append(false)
         var body = items[positions[chosen]].body
         SimulatedBody.mark(&body, delivery: delivery)
         let read = StoredBody(position: chosen, bytes: Bytes(body))
         return { [unowned self] in
-            world.model.lookUpEnds(number, delivery: delivery)
+            world.model.lookupEnds(number, delivery: delivery)
             completion(found, read)
         }
     }
@@ -139,7 +139,7 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
         completion: @escaping @Sendable (StoredEntry.ID?) -> Void
     ) {
         let content = SimulatedBody(body).content
-        let number = world.model.keeps(
+        let number = world.model.stores(
             response, delivery: content.exchange, version: content.version, byteCount: body.count, under: key.text,
             replacing: replaced.map(\.rawValue))
         world.note(74, UInt64(number), "write \(number): \(body.count) bytes under \(key.text)")
@@ -153,7 +153,7 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
                     Item(
                         entry: StoredEntry(id: StoredEntry.ID(rawValue: lastID), response: response), key: key,
                         body: body.array))
-                world.model.isKept(number, as: lastID)
+                world.model.bodyIsStored(number, as: lastID)
             }
             return told(number, "kept as \(id?.rawValue ?? -1)") { completion(id) }
         }

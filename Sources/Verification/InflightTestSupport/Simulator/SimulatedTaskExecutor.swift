@@ -6,7 +6,7 @@ final class SimulatedTaskExecutor: TaskExecutor, @unchecked Sendable {
     private unowned let world: World
     private var jobs: [(job: UnownedJob, time: Int64, count: Int)] = []
     /// The time at which the running job was enqueued, and the number of jobs that the model knew then.
-    private(set) var handedAt: Int64 = 0
+    private(set) var enqueuedAt: Int64 = 0
     private(set) var jobsThen = 0
 
     init(_ world: World) {
@@ -22,11 +22,11 @@ final class SimulatedTaskExecutor: TaskExecutor, @unchecked Sendable {
     func runOne() {
         let (job, time, count) = jobs.remove(at: world.draws.below(jobs.count))
         world.note(4, 0, "an asynchronous caller goes on")
-        let before = world.place
-        world.place = .init()
-        handedAt = time
+        let before = world.context
+        world.context = .init()
+        enqueuedAt = time
         jobsThen = count
         unsafe job.runSynchronously(on: asUnownedTaskExecutor())
-        world.place = before
+        world.context = before
     }
 }

@@ -3,7 +3,7 @@ internal import InflightContract
 internal import InflightCore
 
 /// An exchange in flight.
-protocol ExchangeSteps: AnyObject {
+protocol SteppedExchange: AnyObject {
     /// Whether the exchange can make a step.
     var isReady: Bool { get }
     /// Whether the next step is the exchange's last.
@@ -37,7 +37,7 @@ extension TransportReceiver {
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedTransport: Transport, @unchecked Sendable {
     private unowned let world: World
-    private var live: [any ExchangeSteps] = []
+    private var live: [any SteppedExchange] = []
 
     init(_ world: World) {
         self.world = world
@@ -59,8 +59,8 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
         world.model.exchangeStarts(
             exchange.serial, kind: sent.kind, resource: sent.resource, language: sent.language, origin: sent.origin,
             isRedirected: sent.isRedirected, hasCredentials: sent.hasCredentials, priority: request.priority,
-            receiver: ObjectIdentifier(receiver), after: world.place.returning)
-        world.place.returning = -1
+            receiver: ObjectIdentifier(receiver), after: world.context.returning)
+        world.context.returning = -1
         if world.setup.hasWillSend, request.fields.values("X-For") != [request.url.string] {
             world.model.wasSentUnchanged(exchange.serial)
         }
@@ -83,16 +83,16 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
         for offset in live.indices {
             let exchange = live[(start + offset) % live.count]
             guard exchange.isReady else { continue }
-            let before = world.place
-            world.place = .init()
+            let before = world.context
+            world.context = .init()
             if exchange.isAtEnd { end(exchange) } else { exchange.move() }
-            world.place = before
+            world.context = before
             return
         }
     }
 
     /// Ends an exchange, and sometimes others with it. A transport delivers together the ends that it detects together.
-    private func end(_ first: any ExchangeSteps) {
+    private func end(_ first: any SteppedExchange) {
         var ending = [first]
         if !world.setup.bounds.isOrderKnown, !world.setup.hasStore, world.draws.once(in: 3) {
             ending += live.filter { $0 !== first && $0.isReady && $0.isAtEnd }
@@ -116,7 +116,7 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
 }
 
 // Unchecked: everything in a simulation happens on one thread.
-final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
+final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
     enum Fate: CaseIterable {
         case whole, failEarly, failLate, status, unauthorized, redirect, damaged, huge, hang
     }
@@ -154,7 +154,7 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
     init(_ world: World, _ request: TransportRequest, _ receiver: any TransportReceiver) {
         self.world = world
         self.receiver = receiver
-        serial = world.answersVary.count
+        serial = world.responsesVary.count
         let setup = world.setup
         sent = Resources.Sent(request.url, method: request.method, fields: request.fields, setup: setup)
         let draw = world.draws.below(40)
@@ -172,8 +172,8 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         case 38: fate = setup.hasHuge ? .huge : .whole
         default: fate = .hang
         }
-        isVaried = setup.hasHarmless && !fate.isStatus && world.draws.once(in: 2)
-        world.answersVary.append(isVaried)
+        isVaried = setup.hasExcludedFields && !fate.isStatus && world.draws.once(in: 2)
+        world.responsesVary.append(isVaried)
         let content = Content(resource: sent.resource, language: isVaried ? sent.language : 0, exchange: serial)
         let flags = fate == .damaged ? SimulatedBody.damaged : fate == .huge ? SimulatedBody.huge : 0
         body = SimulatedBody(content: content, flags: flags).bytes
@@ -222,7 +222,7 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
     }
 
     private func sendHead() {
-        world.model.answers(serial)
+        world.model.responseBegins(serial)
         if world.draws.once(in: 8) { receiver.didReceive(interim: Resources.interim) }
         hasHead = true
         world.note(9, UInt64(serial), "exchange \(serial) has its head")
@@ -240,9 +240,9 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         var expected: Int64? = fate == .redirect ? 0 : world.draws.once(in: 4) ? nil : Int64(body.count)
         // A body that the receiver does not need, and that is too long to drain.
         if fate == .status || fate == .unauthorized, world.draws.once(in: 3) { expected = 1 << 20 }
-        isRefusedProof = fate == .unauthorized && world.model.asksAgain(exchange: serial)
+        isRefusedProof = fate == .unauthorized && world.model.callsWillSendAgain(exchange: serial)
         // Images in memory that this response invalidates must not serve the tasks for which it varies.
-        world.model.answers(serial, status: head.status)
+        world.model.responseBegins(serial, status: head.status)
         let isToBeJudged = world.setup.hasDidReceive && fate != .redirect && !isRefusedProof
         if isToBeJudged {
             head.fields.append("X-Serial", "\(serial)")
@@ -254,7 +254,7 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         if disposition == .cancel { isRefused = true }
         // A job that was cancelled meanwhile ends without a decision of `didReceive`.
         if isToBeJudged, disposition == .pause { isPaused = true }
-        world.model.heardHead(exchange: serial, waits: disposition == .pause, isToWait: isToBeJudged)
+        world.model.headWasReceived(exchange: serial, waits: disposition == .pause, isToWait: isToBeJudged)
     }
 
     // MARK: Verdict
@@ -268,8 +268,8 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
         self.verdict = verdict
         if case .content(let status) = verdict {
             if status != 200 || world.setup.hasDidReceive { world.statuses[serial] = status }
-            if isVaried { world.model.answerVaries(serial) }
-            world.model.answerCounts(serial, as: status)
+            if isVaried { world.model.responseVaries(serial) }
+            world.model.statusIsRewritten(serial, as: status)
         }
         if isHeld { world.model.exchangeEnds(serial, meaning) }
     }
@@ -297,7 +297,7 @@ final class SimulatedExchange: Transfer, ExchangeSteps, @unchecked Sendable {
     private func sendBytes() {
         let end = min(body.count, sentBytes + chunk)
         world.note(10, UInt64(serial), "exchange \(serial) has \(end) bytes")
-        if case .content = verdict { world.model.bytesCome(serial, received: Int64(end)) }
+        if case .content = verdict { world.model.bytesArrive(serial, received: Int64(end)) }
         let piece = sentBytes..<end
         sentBytes = end
         isResumed = false

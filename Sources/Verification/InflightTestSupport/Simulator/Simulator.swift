@@ -119,8 +119,8 @@ public enum Simulator {
             keys: world.model.keyCount, queueKinds: world.usedQueueKinds, faults: world.faults, hash: world.hash,
             lines: world.lines, kept: steps)
         // Objects that a broken engine never releases must find their world for as long as the process runs.
-        if world.model.violation == nil, world.found != nil { world.goOnToTheEnd(seed: ~seed) }
-        if world.model.violation != nil { World.keepForEver(world) }
+        if world.model.violation == nil, world.found != nil { world.drainToEnd(seed: ~seed) }
+        if world.model.violation != nil { World.retainForever(world) }
         return report
     }
 }

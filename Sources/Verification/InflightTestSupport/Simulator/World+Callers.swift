@@ -26,7 +26,7 @@ private final class Captured: @unchecked Sendable {
     func touch() {}
 
     deinit {
-        world.model.released(id, at: world.place)
+        world.model.released(id, at: world.context)
         world.poke()
     }
 }
@@ -81,38 +81,38 @@ extension World {
 
     // MARK: Requesting
 
-    func wish() -> Wish {
-        if draws.once(in: 24) { return Resources.wish(Resources.refused, kind: .refused, setup: setup) }
+    func spec() -> RequestSpec {
+        if draws.once(in: 24) { return Resources.spec(Resources.refused, kind: .refused, setup: setup) }
         let resource = setup.resources[draws.below(setup.resources.count)]
-        if resource == Resources.header { return Resources.wish(resource, kind: .header, setup: setup) }
-        if resource == Resources.refusedAtFirst { return Resources.wish(resource, kind: .refused, setup: setup) }
+        if resource == Resources.header { return Resources.spec(resource, kind: .header, setup: setup) }
+        if resource == Resources.refusedAtFirst { return Resources.spec(resource, kind: .refused, setup: setup) }
         let policy = setup.hasStore ? Setup.policy(&draws) : .obey
-        let kind: Wish.Kind = draws.once(in: 4) ? (draws.once(in: 2) ? .answer : .bytes) : .picture
-        var wish = Resources.wish(resource, kind: kind, setup: setup)
+        let kind: RequestSpec.Kind = draws.once(in: 4) ? (draws.once(in: 2) ? .answer : .bytes) : .picture
+        var spec = Resources.spec(resource, kind: kind, setup: setup)
         // Responses to a POST are never coalesced; bytes and images are.
-        if wish.source != .none || resource == 5, kind == .answer { wish.kind = .bytes }
-        if wish.source == .none { wish.policy = policy }
+        if spec.source != .none || resource == 5, kind == .answer { spec.kind = .bytes }
+        if spec.source == .none { spec.policy = policy }
         // A response without a body cannot be identified.
-        if wish.kind == .answer, policy == .onlyCached { wish.policy = .obey }
-        if resource == Resources.identified { wish.origin = UInt8(draws.below(2)) }
-        if setup.hasHarmless { wish.language = UInt8(1 + draws.below(2)) }
-        guard kind == .picture else { return wish }
+        if spec.kind == .answer, policy == .onlyCached { spec.policy = .obey }
+        if resource == Resources.identified { spec.origin = UInt8(draws.below(2)) }
+        if setup.hasExcludedFields { spec.language = UInt8(1 + draws.below(2)) }
+        guard kind == .picture else { return spec }
         // An image that needs no decoder would really be resized.
-        wish.size = setup.hasHuge || wish.source == .picture ? 0 : UInt8(draws.below(2))
+        spec.size = setup.hasHuge || spec.source == .picture ? 0 : UInt8(draws.below(2))
         if draws.once(in: 3) {
-            wish.first = UInt8(1 + draws.below(2))
-            if draws.once(in: 2) { wish.second = 1 }
+            spec.first = UInt8(1 + draws.below(2))
+            if draws.once(in: 2) { spec.second = 1 }
         }
-        return wish
+        return spec
     }
 
-    func request(_ wish: Wish, _ priority: ImageRequest.Priority) -> ImageRequest {
+    func request(_ spec: RequestSpec, _ priority: ImageRequest.Priority) -> ImageRequest {
         var request: ImageRequest
-        if let made = requests[wish] {
+        if let made = requests[spec] {
             request = made
         } else {
-            request = Resources.request(wish, setup: setup, world: self)
-            requests[wish] = request
+            request = Resources.request(spec, setup: setup, world: self)
+            requests[spec] = request
         }
         request.priority = priority
         return request
@@ -120,24 +120,24 @@ extension World {
 
     func ask() {
         guard let pipeline, callers.count < setup.tasks + 8 else { return }
-        let wish = wish()
+        let spec = spec()
         let priority = Self.priorities[draws.below(Self.priorities.count)]
-        let request = request(wish, priority)
+        let request = request(spec, priority)
         let form = draws.below(8)
         let caller = Caller()
-        if wish.kind == .header || wish.kind == .answer || form == 0 {
-            expect(caller, pipeline, wish, request)
-        } else if form == 1, wish.kind == .picture || wish.kind == .refused {
-            follow(caller, pipeline, wish, request)
+        if spec.kind == .header || spec.kind == .answer || form == 0 {
+            expect(caller, pipeline, spec, request)
+        } else if form == 1, spec.kind == .picture || spec.kind == .refused {
+            follow(caller, pipeline, spec, request)
         } else {
-            load(caller, pipeline, wish, request)
+            load(caller, pipeline, spec, request)
         }
         callers.append(caller)
     }
 
     /// To prepare a request, the engine reads the identities of its processors. Other threads may run before that.
-    private func join(_ id: Int, _ wish: Wish) {
-        if wish.first > 0 { joining = id } else { model.joins(id) }
+    private func join(_ id: Int, _ spec: RequestSpec) {
+        if spec.first > 0 { joining = id } else { model.subscribes(id) }
     }
 
     /// Returns the request, with previews for some callers.
@@ -149,41 +149,41 @@ extension World {
         return request
     }
 
-    private func load(_ caller: Caller, _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest) {
+    private func load(_ caller: Caller, _ pipeline: ImagePipeline, _ spec: RequestSpec, _ request: ImageRequest) {
         // Each kind of queue is used once before any is chosen at random.
         let queue = usedQueues & 7 == 7 ? draws.below(Self.callerQueues) : (~usedQueues).trailingZeroBitCount
         usedQueues |= 1 << queue
-        let id = model.asked(wish, priority: request.priority, queue: queue)
+        let id = model.requested(spec, priority: request.priority, queue: queue)
         caller.id = id
-        join(id, wish)
-        note(15, UInt64(id), "task \(id) on queue \(queue): \(wish.text), \(request.priority)")
-        let before = place.loading
-        place.loading = id
-        caller.task = start(pipeline, wish, request, id: id, queue: queue)
-        place.loading = before
+        join(id, spec)
+        note(15, UInt64(id), "task \(id) on queue \(queue): \(spec.text), \(request.priority)")
+        let before = context.loading
+        context.loading = id
+        caller.task = start(pipeline, spec, request, id: id, queue: queue)
+        context.loading = before
     }
 
     /// A separate function, which releases its references to the closures before it returns.
     private func start(
-        _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest, id: Int, queue: Int
+        _ pipeline: ImagePipeline, _ spec: RequestSpec, _ request: ImageRequest, id: Int, queue: Int
     ) -> ImageTask {
         let captured = Captured(self, id)
         var progress: (@Sendable (ImageTask, ImageTask.Progress) -> Void)?
         if draws.once(in: 2) {
             progress = { [unowned self] task, progress in
                 captured.touch()
-                model.progressBegins(id, received: progress.receivedBytes, at: place)
+                model.progressBegins(id, received: progress.receivedBytes, at: context)
                 note(16, UInt64(id), "task \(id) hears of \(progress.receivedBytes) bytes")
                 called(id, task)
             }
         }
-        if wish.kind == .picture || wish.kind == .refused {
+        if spec.kind == .picture || spec.kind == .refused {
             let request = showing(request)
             var preview: (@Sendable (ImageTask, ImagePreview) -> Void)?
             if request.previews != nil {
                 preview = { [unowned self] task, preview in
                     captured.touch()
-                    model.previewBegins(id, Content(preview.pixels), detail: preview.detail, at: place)
+                    model.previewBegins(id, Content(preview.pixels), detail: preview.detail, at: context)
                     note(81, UInt64(id), "task \(id) is shown \(preview.detail) of its picture")
                     called(id, task)
                 }
@@ -204,7 +204,7 @@ extension World {
     }
 
     private func ended(_ id: Int, _ ending: Ending, _ task: ImageTask) {
-        model.endingBegins(id, ending, at: place)
+        model.endingBegins(id, ending, at: context)
         note(17, UInt64(id), "task \(id) ends: \(ending)")
         model.saw(isCancelled: task.isCancelled, of: id)
         called(id, task)
@@ -224,16 +224,16 @@ extension World {
 
     // MARK: Awaiting
 
-    private func expect(_ caller: Caller, _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest) {
-        note(18, 0, "somebody is to await \(wish.text)")
+    private func expect(_ caller: Caller, _ pipeline: ImagePipeline, _ spec: RequestSpec, _ request: ImageRequest) {
+        note(18, 0, "somebody is to await \(spec.text)")
         caller.awaiting = Task(executorPreference: executor) { [unowned self] in
-            let id = model.asked(wish, priority: request.priority, queue: -1, isCancelled: Task.isCancelled)
+            let id = model.requested(spec, priority: request.priority, queue: -1, isCancelled: Task.isCancelled)
             caller.id = id
-            join(id, wish)
-            note(19, UInt64(id), "task \(id), awaited: \(wish.text)")
+            join(id, spec)
+            note(19, UInt64(id), "task \(id), awaited: \(spec.text)")
             let ending: Ending
             do throws(LoadError) {
-                switch wish.kind {
+                switch spec.kind {
                 case .picture, .refused: ending = .content(Content(try await pipeline.image(for: request).pixels), nil)
                 case .bytes: ending = .content(Content(data: [UInt8](try await pipeline.data(for: request))), nil)
                 case .answer:
@@ -243,14 +243,14 @@ extension World {
                     ending = .content(SimulatedBody(response.body).content, response.source)
                 case .header:
                     let info = try await pipeline.info(for: request).info
-                    let content = Content(resource: wish.resource, language: 0, exchange: info.storedWidth - 1)
+                    let content = Content(resource: spec.resource, language: 0, exchange: info.storedWidth - 1)
                     ending = .content(content, nil)
                 }
             } catch {
                 ending = .failure(error.code)
             }
             note(20, UInt64(id), "task \(id) got \(ending)")
-            model.heard(id, ending)
+            model.delivered(id, ending)
         }
     }
 
@@ -260,8 +260,8 @@ extension World {
         model.gotStatus(response.head.status, not: expected, exchange: exchange)
     }
 
-    private func follow(_ caller: Caller, _ pipeline: ImagePipeline, _ wish: Wish, _ request: ImageRequest) {
-        note(21, 0, "somebody is to follow the events of \(wish.text)")
+    private func follow(_ caller: Caller, _ pipeline: ImagePipeline, _ spec: RequestSpec, _ request: ImageRequest) {
+        note(21, 0, "somebody is to follow the events of \(spec.text)")
         var events: LoadEvents? = pipeline.events(for: showing(request))
         caller.task = events?.task
         let patience = draws.below(6)
@@ -269,30 +269,30 @@ extension World {
             var iterator = taken?.makeAsyncIterator()
             let isCancelled = Task.isCancelled || (caller.task?.isCancelled ?? false)
             let priority = caller.task?.priority ?? request.priority
-            let id = model.asked(wish, priority: priority, queue: -1, isCancelled: isCancelled, hearsStale: true)
+            let id = model.requested(spec, priority: priority, queue: -1, isCancelled: isCancelled, receivesStale: true)
             caller.id = id
-            model.joins(id)
-            note(22, UInt64(id), "task \(id), followed: \(wish.text)")
+            model.subscribes(id)
+            note(22, UInt64(id), "task \(id), followed: \(spec.text)")
             var count = 0
             while let event = await iterator?.next(isolation: nil) {
                 switch event {
                 case .progress(let progress):
                     note(23, UInt64(id), "task \(id) hears of \(progress.receivedBytes) bytes")
-                    model.heard(id, progress: progress.receivedBytes)
+                    model.delivered(id, progress: progress.receivedBytes)
                 case .preview(let preview):
                     note(82, UInt64(id), "task \(id) is shown \(preview.detail) of its picture")
-                    model.heard(id, preview: Content(preview.pixels), detail: preview.detail)
+                    model.delivered(id, preview: Content(preview.pixels), detail: preview.detail)
                 case .stale(let image):
                     let content = Content(image.pixels)
                     note(80, UInt64(id), "task \(id) is shown what is stale, of \(content.exchange)")
-                    model.hearsStale(id, content)
+                    model.receivesStale(id, content)
                 case .success(let image):
                     model.hears(id, isStale: image.isStale)
                     note(24, UInt64(id), "task \(id) got its picture")
-                    model.heard(id, .content(Content(image.pixels), image.source))
+                    model.delivered(id, .content(Content(image.pixels), image.source))
                 case .failure(let error):
                     note(25, UInt64(id), "task \(id) got \(error.code)")
-                    model.heard(id, .failure(error.code))
+                    model.delivered(id, .failure(error.code))
                 }
                 count += 1
                 if count == patience { break }
@@ -318,10 +318,10 @@ extension World {
     private func cancel(_ id: Int, _ task: ImageTask) {
         note(27, UInt64(id), "task \(id) is cancelled")
         model.cancels(id)
-        let before = place.cancelling
-        place.cancelling = id
+        let before = context.cancelling
+        context.cancelling = id
         task.cancel()
-        place.cancelling = before
+        context.cancelling = before
         model.saw(isCancelled: task.isCancelled, of: id)
     }
 
@@ -335,13 +335,13 @@ extension World {
 
     private func look() {
         guard let pipeline else { return }
-        var wish = wish()
-        wish.kind = .picture
-        wish.policy = .obey
-        if wish.resource == Resources.header { return }
-        let cached = pipeline.cache[request(wish, .normal)]
+        var spec = spec()
+        spec.kind = .picture
+        spec.policy = .obey
+        if spec.resource == Resources.header { return }
+        let cached = pipeline.cache[request(spec, .normal)]
         model.saw(
-            cached: cached.map { Content($0.pixels).exchange }, isStale: cached?.isStale ?? false, for: wish)
+            cached: cached.map { Content($0.pixels).exchange }, isStale: cached?.isStale ?? false, for: spec)
     }
 
     private func shutDown() {
@@ -357,7 +357,7 @@ extension World {
     }
 }
 
-extension Wish {
+extension RequestSpec {
     var text: String {
         "\(kind) of \(resource)" + (size > 0 ? " at \(size)" : "") + (first > 0 ? " by \(first)" : "")
             + (second > 0 ? ", \(second)" : "") + (policy == .obey ? "" : ", \(policy.rawValue)")

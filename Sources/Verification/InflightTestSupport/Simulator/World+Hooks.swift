@@ -27,7 +27,7 @@ struct SimulatedFailure: Error {}
 
 extension World {
     /// Suspends the call up to twice. A cancelled call that honours its cancellation resumes at once and throws.
-    private func dawdle() async throws {
+    private func suspendRandomly() async throws {
         let heeds = !draws.once(in: 3)
         let times = draws.below(3)
         let pauses = (0..<times).map { _ in Pause(self) }
@@ -74,17 +74,17 @@ extension World {
                 token.forget(stale)
             }
         }
-        let call = model.asksBefore(
-            ContractModel.Question(
+        let call = model.callsWillSend(
+            ContractModel.WillSendArguments(
                 kind: sent.kind, resource: sent.resource, language: sent.language, origin: sent.origin,
                 isRedirected: sent.isRedirected, hasCredentials: sent.hasCredentials, isAgain: isAgain),
-            isCancelled: Task.isCancelled, askedAt: executor.handedAt, jobsThen: executor.jobsThen,
+            isCancelled: Task.isCancelled, askedAt: executor.enqueuedAt, jobsThen: executor.jobsThen,
             isOutermost: depth == 0)
         note(33, UInt64(call), "willSend is asked about \(request.url)\(isAgain ? " again" : ""), call \(call)")
         do {
             let token = try await withTaskCancellationHandler {
                 callBack()
-                try await dawdle()
+                try await suspendRandomly()
                 try mayFail(in: 16)
                 return try await self.token.value()
             } onCancel: {
@@ -94,37 +94,37 @@ extension World {
             request.fields.append("X-For", request.url.string)
         } catch {
             note(34, UInt64(call), "call \(call) of willSend throws \(code(error))")
-            model.answersBefore(call, code(error))
+            model.willSendEnds(call, code(error))
             throw error
         }
         note(35, UInt64(call), "call \(call) of willSend returns")
-        model.answersBefore(call, nil)
-        place.returning = call
+        model.willSendEnds(call, nil)
+        context.returning = call
     }
 
     func makeToken() async throws -> Int {
-        let making = model.tokenIsMade(isCancelled: Task.isCancelled)
-        note(36, UInt64(making), "token \(making) is made\(Task.isCancelled ? ", for nobody any more" : "")")
+        let creation = model.tokenCreationBegins(isCancelled: Task.isCancelled)
+        note(36, UInt64(creation), "token \(creation) is made\(Task.isCancelled ? ", for nobody any more" : "")")
         do {
             try await withTaskCancellationHandler {
-                try await dawdle()
+                try await suspendRandomly()
                 try mayFail(in: 8)
             } onCancel: {
-                note(44, UInt64(making), "nobody waits for token \(making) any more")
-                model.tokenIsGivenUp(making)
+                note(44, UInt64(creation), "nobody waits for token \(creation) any more")
+                model.tokenCreationIsCancelled(creation)
             }
         } catch {
-            model.tokenMakingEnds(making, isGood: false)
+            model.tokenCreationEnds(creation, isGood: false)
             throw error
         }
-        model.tokenMakingEnds(making, isGood: true)
-        return making
+        model.tokenCreationEnds(creation, isGood: true)
+        return creation
     }
 
     /// The caller's code may do anything.
     private func callBack() {
         poke()
-        if !place.isAtomic, draws.once(in: 8) { act() }
+        if !context.isAtomic, draws.once(in: 8) { act() }
         interleave(in: 4)
     }
 
@@ -138,10 +138,10 @@ extension World {
         do {
             try await withTaskCancellationHandler {
                 callBack()
-                try await dawdle()
+                try await suspendRandomly()
                 try mayFail(in: 16)
             } onCancel: {
-                model.questionIsCancelled(exchange: serial)
+                model.didReceiveIsCancelled(exchange: serial)
             }
         } catch {
             note(38, UInt64(serial), "didReceive throws about exchange \(serial)")
@@ -193,7 +193,7 @@ extension World {
         do {
             try await withTaskCancellationHandler {
                 callBack()
-                try await dawdle()
+                try await suspendRandomly()
                 try mayFail(in: 6)
             } onCancel: {
                 model.callIsCancelled(call)
@@ -203,8 +203,8 @@ extension World {
             model.sourceEnds(call, exchange: -1, code(error))
             throw error
         }
-        let serial = answersVary.count
-        answersVary.append(false)
+        let serial = responsesVary.count
+        responsesVary.append(false)
         let content = Content(resource: resource, language: 0, exchange: serial)
         note(42, UInt64(call), "source \(resource) gives what is numbered \(serial), call \(call)")
         model.sourceEnds(call, exchange: serial, nil)
@@ -222,16 +222,16 @@ extension World {
             poke()
             // Without a call of `willSend` that has just returned, the job of the exchange is visible only once it has
             // started.
-            if place.returning >= 0 { interleave(in: 3) }
+            if context.returning >= 0 { interleave(in: 3) }
         case "loading a fallback":
-            let task = model.asksElsewhere(for: Resources.fallback(entry["url"], of: model))
+            let task = model.requestsFallback(for: Resources.fallback(entry["url"], of: model))
             note(43, UInt64(max(0, task)), "task \(task) asks elsewhere: \(entry["url"] ?? "")")
             interleave(in: 2)
-            if task >= 0 { model.joins(task) }
+            if task >= 0 { model.subscribes(task) }
         case "job succeeded":
             poke()
             if entry["job"] == "decode", entry["url"] == "source:\(Resources.pictureSource)" {
-                model.pictureIsFitted(Resources.pictureSource)
+                model.imageIsConverted(Resources.pictureSource)
             }
         case "job failed", "redirected", "retrying with new credentials": poke()
         default:

@@ -19,7 +19,7 @@ private final class CapturedByHandler: @unchecked Sendable {
     func touch() {}
 
     deinit {
-        world.model.handlerIsReleased(loader, at: world.place)
+        world.model.handlerIsReleased(loader, at: world.context)
         world.poke()
     }
 }
@@ -31,13 +31,13 @@ extension World {
     func makeViews(_ pipeline: ImagePipeline) {
         for queue in setup.loaderQueues {
             let loader = ImageLoader(pipeline: pipeline, callbackQueue: callbackQueues[queue])
-            let number = model.loaderIsMade(queue: queue)
-            let before = place.queue
-            place.queue = queue
+            let number = model.loaderIsCreated(queue: queue)
+            let before = context.queue
+            context.queue = queue
             loader.placeholder = Self.placeholder
             if number == 0 { loader.failurePicture = Self.failurePicture }
             setHandler(of: loader, number)
-            place.queue = before
+            context.queue = before
             loaders.append(loader)
         }
         guard let prefetch = setup.prefetch else { return }
@@ -48,7 +48,7 @@ extension World {
             destination: prefetch.isIntoMemory
                 ? .memory : .bytes(limit: Int64(prefetch.room * SimulatedBody.count + SimulatedBody.count / 2)),
             turn: turn, limit: prefetch.limit, endings: callbackQueues[Self.prefetchQueue])
-        model.prefetcherIsMade(
+        model.prefetcherIsCreated(
             queue: Self.prefetchQueue, limit: prefetch.limit, room: prefetch.isIntoMemory ? nil : prefetch.room)
     }
 
@@ -58,12 +58,12 @@ extension World {
     func closeViews() {
         for number in loaders.indices { release(loader: number) }
         if prefetcher != nil, setup.prefetch?.isIntoMemory == false {
-            let before = place.isAtomic
-            place.isAtomic = true
+            let before = context.isAtomic
+            context.isAtomic = true
             for resource in setup.resources where resource != Resources.header {
-                take(Resources.wish(resource, kind: .bytes, setup: setup))
+                take(Resources.spec(resource, kind: .bytes, setup: setup))
             }
-            place.isAtomic = before
+            context.isAtomic = before
         }
         releasePrefetcher()
     }
@@ -76,7 +76,7 @@ extension World {
         // The loader is released on any thread, but used only on its queue.
         let queue = setup.loaderQueues[number]
         if draws.once(in: 24), handling & (1 << number) == 0 { return release(loader: number) }
-        if place.queue == queue, !place.isAtomic, depth == 0 { return use(loader: number) }
+        if context.queue == queue, !context.isAtomic, depth == 0 { return use(loader: number) }
         queues[queue].submit { [unowned self] in
             use(loader: number)
             poke()
@@ -88,25 +88,25 @@ extension World {
     private func use(loader number: Int) {
         guard let loader = loaders[number] else { return }
         if model.mayHaveLostAnswer(number) { look(at: loader, number) }
-        let before = (using: place.using, isAtomic: place.isAtomic)
-        place.using = number
-        place.isAtomic = true
+        let before = (using: context.using, isAtomic: context.isAtomic)
+        context.using = number
+        context.isAtomic = true
         change(loader, number)
-        (place.using, place.isAtomic) = before
+        (context.using, context.isAtomic) = before
         look(at: loader, number)
     }
 
     private func change(_ loader: ImageLoader, _ number: Int) {
         switch draws.below(16) {
         case 0..<8:
-            var wish = wish()
-            while wish.kind != .picture && wish.kind != .refused { wish = self.wish() }
-            wish.second = 0
-            wish.policy = .obey
+            var spec = spec()
+            while spec.kind != .picture && spec.kind != .refused { spec = self.spec() }
+            spec.second = 0
+            spec.policy = .obey
             let priority = Self.priorities[draws.below(Self.priorities.count)]
-            note(50, UInt64(number), "loader \(number) is to show \(wish.text), \(priority)")
-            let request = request(wish, priority)
-            model.loader(number, sets: wish, priority: priority)
+            note(50, UInt64(number), "loader \(number) is to show \(spec.text), \(priority)")
+            let request = request(spec, priority)
+            model.loader(number, sets: spec, priority: priority)
             loader.request = request
         case 8:
             note(51, UInt64(number), "loader \(number) is to show nothing")
@@ -144,34 +144,34 @@ extension World {
             case .failed: number == 0 ? Self.failurePicture : Self.placeholder
             case .idle, .loading: Self.placeholder
             }
-        model.loader(number, hasRightPicture: loader.picture.map { Content($0) } == expected.map { Content($0) })
+        model.loader(number, hasRightImage: loader.picture.map { Content($0) } == expected.map { Content($0) })
     }
 
     private func setHandler(of loader: ImageLoader, _ number: Int) {
         note(56, UInt64(number), "loader \(number) has a new handler")
-        let before = place.using
-        place.using = number
+        let before = context.using
+        context.using = number
         let captured = CapturedByHandler(self, number)
         loader.onChange = { [unowned self] loader in
             captured.touch()
             heard(by: loader, number)
         }
-        place.using = before
+        context.using = before
     }
 
     private func heard(by loader: ImageLoader, _ number: Int) {
-        guard let task = model.handlerBegins(number, at: place) else { return }
+        guard let task = model.handlerBegins(number, at: context) else { return }
         switch loader.state {
         case .idle: model.loader(number, shows: .idle) { Content($0) }
         case .loading(let progress):
             note(57, UInt64(number), "loader \(number) hears of \(progress?.receivedBytes ?? -1) bytes")
-            model.progressBegins(task, received: progress?.receivedBytes ?? -1, at: place)
+            model.progressBegins(task, received: progress?.receivedBytes ?? -1, at: context)
         case .loaded(let image):
             note(58, UInt64(number), "loader \(number) shows the picture of task \(task)")
-            model.loader(number, endsWith: .content(Content(image.pixels), image.source), of: task, at: place)
+            model.loader(number, endsWith: .content(Content(image.pixels), image.source), of: task, at: context)
         case .failed(let error):
             note(59, UInt64(number), "loader \(number) failed with \(error.code), task \(task)")
-            model.loader(number, endsWith: .failure(error.code), of: task, at: place)
+            model.loader(number, endsWith: .failure(error.code), of: task, at: context)
         }
         handling |= 1 << number
         poke()
@@ -188,55 +188,55 @@ extension World {
         guard loaders[number] != nil else { return }
         note(60, UInt64(number), "loader \(number) is let go of")
         model.loaderIsReleased(number)
-        let before = place.isAtomic
-        place.isAtomic = true
+        let before = context.isAtomic
+        context.isAtomic = true
         // Take the loader out of the table first, because its release inspects the whole world.
         _ = loaders[number].take()
-        place.isAtomic = before
+        context.isAtomic = before
     }
 
     // MARK: Prefetcher
 
-    private func prefetchWishes() -> [Wish] {
+    private func prefetchSpecs() -> [RequestSpec] {
         (0...draws.below(3)).map { _ in
-            var wish = wish()
+            var spec = spec()
             // A load that fails at once is delivered before the loads that were requested with it.
-            while wish.kind == .answer || wish.kind == .header || wish.resource == Resources.refusedAtFirst {
-                wish = self.wish()
+            while spec.kind == .answer || spec.kind == .header || spec.resource == Resources.refusedAtFirst {
+                spec = self.spec()
             }
-            guard wish.kind != .refused else { return wish }
-            wish.kind = setup.prefetch?.isIntoMemory == true ? .picture : .bytes
-            if wish.kind == .bytes { (wish.size, wish.first, wish.second) = (0, 0, 0) }
-            return wish
+            guard spec.kind != .refused else { return spec }
+            spec.kind = setup.prefetch?.isIntoMemory == true ? .picture : .bytes
+            if spec.kind == .bytes { (spec.size, spec.first, spec.second) = (0, 0, 0) }
+            return spec
         }
     }
 
     private func usePrefetcher() {
         guard let prefetcher else { return }
-        let before = (isAtomic: place.isAtomic, isInTurn: place.isInTurn)
-        place.isAtomic = true
+        let before = (isAtomic: context.isAtomic, isInTurn: context.isInTurn)
+        context.isAtomic = true
         change(prefetcher)
-        (place.isAtomic, place.isInTurn) = before
+        (context.isAtomic, context.isInTurn) = before
     }
 
     private func change(_ prefetcher: Prefetcher) {
         switch draws.below(20) {
         case 0..<8:
-            let wishes = prefetchWishes()
-            note(61, UInt64(wishes.count), "wanted soon: \(wishes.map(\.text).joined(separator: "; "))")
-            model.prefetcherStarts(wishes)
-            place.isInTurn = true
-            prefetcher.start(wishes.map { request($0, .high) })
+            let specs = prefetchSpecs()
+            note(61, UInt64(specs.count), "wanted soon: \(specs.map(\.text).joined(separator: "; "))")
+            model.prefetcherStarts(specs)
+            context.isInTurn = true
+            prefetcher.start(specs.map { request($0, .high) })
         case 8..<12:
-            let wishes = prefetchWishes()
-            note(62, UInt64(wishes.count), "not wanted soon: \(wishes.map(\.text).joined(separator: "; "))")
-            model.prefetcherStops(wishes)
-            place.isInTurn = true
-            prefetcher.stop(wishes.map { request($0, .high) })
+            let specs = prefetchSpecs()
+            note(62, UInt64(specs.count), "not wanted soon: \(specs.map(\.text).joined(separator: "; "))")
+            model.prefetcherStops(specs)
+            context.isInTurn = true
+            prefetcher.stop(specs.map { request($0, .high) })
         case 12:
             note(63, 0, "nothing is wanted soon")
             model.prefetcherStopsAll()
-            place.isInTurn = true
+            context.isInTurn = true
             prefetcher.stopAll()
         case 13:
             note(64, 0, "the prefetcher pauses")
@@ -244,7 +244,7 @@ extension World {
             prefetcher.pause()
         case 14, 15:
             note(65, 0, "the prefetcher goes on")
-            model.prefetcherGoesOn()
+            model.prefetcherResumes()
             prefetcher.resume()
         case 16:
             let limit = 1 + draws.below(3)
@@ -252,25 +252,25 @@ extension World {
             model.prefetcherMaySend(limit)
             prefetcher.limit = limit
         case 17:
-            if let wish = prefetchWishes().first { take(wish) }
+            if let spec = prefetchSpecs().first { take(spec) }
         case 18 where draws.once(in: 3): releasePrefetcher()
-        default: model.prefetcherSays(prefetcher.statistics, bodySize: Int64(SimulatedBody.count))
+        default: model.prefetcherReports(prefetcher.statistics, bodySize: Int64(SimulatedBody.count))
         }
     }
 
-    private func take(_ wish: Wish) {
-        let taken = prefetcher?.takeResponse(for: request(wish, .normal))
-        note(67, UInt64(wish.resource), "the bytes of \(wish.text) are \(taken == nil ? "not there" : "taken")")
-        model.prefetcherGave(taken.map { SimulatedBody($0.body).content.exchange }, for: wish) { answersVary[$0] }
+    private func take(_ spec: RequestSpec) {
+        let taken = prefetcher?.takeResponse(for: request(spec, .normal))
+        note(67, UInt64(spec.resource), "the bytes of \(spec.text) are \(taken == nil ? "not there" : "taken")")
+        model.prefetcherReturned(taken.map { SimulatedBody($0.body).content.exchange }, for: spec) { responsesVary[$0] }
     }
 
     private func releasePrefetcher() {
         guard prefetcher != nil else { return }
         note(68, 0, "the prefetcher is let go of")
         model.prefetcherIsReleased()
-        let before = place.isAtomic
-        place.isAtomic = true
+        let before = context.isAtomic
+        context.isAtomic = true
         _ = prefetcher.take()
-        place.isAtomic = before
+        context.isAtomic = before
     }
 }

@@ -8,7 +8,7 @@ final class World: @unchecked Sendable {
     let setup: Setup
     var draws: Draws
     let model: ContractModel
-    var place = Place()
+    var context = CallContext()
     /// The number of threads that are suspended while another one runs above them.
     var depth = 0
     private var threadCount = 0
@@ -27,10 +27,10 @@ final class World: @unchecked Sendable {
 
     private(set) var clock: SimulatedClock! = nil
     private(set) var transport: SimulatedTransport! = nil
-    private(set) var threads: SimulatedThreads! = nil
+    private(set) var threads: SimulatedWorkExecutor! = nil
     private(set) var server: SimulatedServer! = nil
     private(set) var store: SimulatedStore?
-    private(set) var listener: SimulatedListener?
+    private(set) var observer: SimulatedObserver?
     private(set) var executor: SimulatedTaskExecutor! = nil
     private(set) var queues: [SimulatedQueue] = []
     private(set) var callbackQueues: [CallbackQueue] = []
@@ -45,9 +45,9 @@ final class World: @unchecked Sendable {
     private weak var codec: SimulatedCodec?
 
     var callers: [Caller] = []
-    var requests: [Wish: ImageRequest] = [:]
+    var requests: [RequestSpec: ImageRequest] = [:]
     /// Whether the response varies, by exchange.
-    var answersVary: [Bool] = []
+    var responsesVary: [Bool] = []
     /// Exchanges whose responses `didReceive` is judging.
     var asked: [Int: SimulatedExchange] = [:]
     /// The status that the caller must see, by exchange; without an entry, the original one.
@@ -68,15 +68,15 @@ final class World: @unchecked Sendable {
         self.records = records
         draws = Draws(0)
         model = ContractModel(bounds: setup.bounds)
-        if setup.hasFallbacks { model.fallbacks = Resources.fallbackWishes(setup) }
+        if setup.hasFallbacks { model.fallbacks = Resources.fallbackSpecs(setup) }
         callers.reserveCapacity(32)
         clock = SimulatedClock(self)
         executor = SimulatedTaskExecutor(self)
         token = SharedValue(on: executor) { [unowned self] in try await makeToken() }
         transport = SimulatedTransport(self)
-        threads = SimulatedThreads(self)
+        threads = SimulatedWorkExecutor(self)
         server = SimulatedServer(self)
-        if setup.listens { listener = SimulatedListener() }
+        if setup.hasObserver { observer = SimulatedObserver() }
         if setup.hasStore { store = SimulatedStore(self) }
         model.cacheKey = { Resources.cacheKey($0, origin: $1, isRedirected: $2) }
         queues = [SimulatedQueue.Kind.serial, .concurrent, .emptied, .serial, .serial].enumerated()
@@ -129,24 +129,24 @@ final class World: @unchecked Sendable {
     /// Fires overdue timers, runs the observer, and checks the model, while nothing else is running.
     private func rest() {
         if clock.hasDue { clock.fireDue() }
-        if let listener {
-            listener.runAll()
-            if let problem = listener.problem { model.breaks(problem) }
+        if let observer {
+            observer.runAll()
+            if let problem = observer.problem { model.report(problem) }
         }
-        if let pipeline { model.rests(pipeline.statistics) }
+        if let pipeline { model.checkIdle(pipeline.statistics) }
     }
 
     /// Runs other threads while this one is in the caller's code, once in `count` times.
     func interleave(in count: Int) {
-        guard setup.nests, !place.isAtomic, depth < 3, draws.once(in: count) else { return }
-        let before = (place, model.thread)
-        place = Place()
+        guard setup.nests, !context.isAtomic, depth < 3, draws.once(in: count) else { return }
+        let before = (context, model.thread)
+        context = CallContext()
         threadCount += 1
         model.thread = threadCount
         depth += 1
         for _ in 0...draws.below(2) { advance() }
         depth -= 1
-        (place, model.thread) = before
+        (context, model.thread) = before
     }
 
     /// Performs the event that the draw selects, or if it is not possible now, the next possible one. Removing a choice
@@ -244,7 +244,7 @@ final class World: @unchecked Sendable {
     }
 
     /// Ends a world in which only the additional rule was broken, so that all of it is released.
-    func goOnToTheEnd(seed: UInt64) {
+    func drainToEnd(seed: UInt64) {
         continues = true
         drain(seed: seed)
     }
@@ -252,18 +252,18 @@ final class World: @unchecked Sendable {
     private func finish() {
         model.finishes()
         let statistics = pipeline?.statistics
-        if let problem = listener?.atEnd { model.breaks(problem) }
+        if let problem = observer?.atEnd { model.report(problem) }
         if let statistics, statistics.tasksInFlight + statistics.jobsInFlight > 0 { model.neverEnds() }
         asked = [:]
-        letGo()
-        listener?.close()
+        releaseAll()
+        observer?.close()
         store?.removeAll()
         if codec != nil { model.leaks() }
     }
 
     /// Takes the pipeline and the callers out of the world before their release, because a release inspects the whole
     /// world.
-    private func letGo() {
+    private func releaseAll() {
         let pipeline = pipeline.take()
         let callers = callers
         self.callers = []
@@ -275,7 +275,7 @@ final class World: @unchecked Sendable {
 extension World {
     private static let broken = Guarded([World]())
 
-    static func keepForEver(_ world: World) {
+    static func retainForever(_ world: World) {
         broken.withLock { $0.append(world) }
     }
 }

@@ -7,7 +7,7 @@ extension StoredResponse {
         status: Int = 200
     ) -> StoredResponse {
         StoredResponse(
-            method: "GET", url: url, selectingFields: HTTPFields([(name: "Accept", value: "image/*")]),
+            method: "GET", url: url, varyFields: HTTPFields([(name: "Accept", value: "image/*")]),
             head: ResponseHead(
                 status: status,
                 fields: HTTPFields(

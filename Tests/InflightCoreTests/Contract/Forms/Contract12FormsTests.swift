@@ -9,7 +9,7 @@ import Testing
 
 /// A folder with a disk cache, and the processes that use it in turn. None closes the cache before the next one starts,
 /// as if it had been killed with its data on the disk. `make crash` kills real processes.
-private final class Shelf: Sendable {
+private final class CacheFolder: Sendable {
     let folder: URL
     private let processes = Guarded([(stage: Stage, store: DiskStore)]())
 
@@ -63,7 +63,7 @@ extension Stage {
     /// Loads in a form, and returns its ending once the store has acknowledged all writes.
     fileprivate func load(_ form: Form) async -> String {
         let load = form.begin(ImageRequest(Stage.url), pipeline)
-        let ending = await load.heard.ending
+        let ending = await load.deliveries.ending
         await load.settle()
         await pipeline.storage.wait()
         return ending
@@ -74,19 +74,19 @@ extension Stage {
 struct Contract12FormsTests {
     @Test("An acknowledged response is complete in the next process", arguments: Form.allCases)
     func acknowledged(form: Form) async throws {
-        let shelf = Shelf()
-        #expect(try await shelf.process(Shelf.answer()).load(form) == "4 wide")
-        let second = try shelf.process(Shelf.answer(width: 9))
+        let cacheFolder = CacheFolder()
+        #expect(try await cacheFolder.process(CacheFolder.answer()).load(form) == "4 wide")
+        let second = try cacheFolder.process(CacheFolder.answer(width: 9))
         #expect(await second.load(form) == "4 wide")
         #expect(second.transport.startCount == 0)
-        await shelf.end()
+        await cacheFolder.end()
     }
 
     @Test("A damaged entry is fetched again instead of served, and replaced", arguments: Form.allCases, [0, 1, 2])
     func damaged(form: Form, damage: Int) async throws {
-        let shelf = Shelf()
-        #expect(try await shelf.process(Shelf.answer(padding: 100)).load(form) == "4 wide")
-        try shelf.damage { bytes in
+        let cacheFolder = CacheFolder()
+        #expect(try await cacheFolder.process(CacheFolder.answer(padding: 100)).load(form) == "4 wide")
+        try cacheFolder.damage { bytes in
             switch damage {
             // The result is still an image, but of another width.
             case 0: bytes[8] = 7
@@ -94,50 +94,50 @@ struct Contract12FormsTests {
             default: bytes.removeAll()
             }
         }
-        let second = try shelf.process(Shelf.answer(width: 9))
+        let second = try cacheFolder.process(CacheFolder.answer(width: 9))
         #expect(await second.load(form) == "9 wide")
         #expect(second.transport.startCount == 1)
-        let third = try shelf.process(Shelf.answer(width: 5))
+        let third = try cacheFolder.process(CacheFolder.answer(width: 5))
         #expect(await third.load(form) == "9 wide")
         #expect(third.transport.startCount == 0)
-        await shelf.end()
+        await cacheFolder.end()
     }
 
     @Test("A response invalidated by DELETE does not return in the next process", arguments: Form.allCases)
     func removed(form: Form) async throws {
-        let shelf = Shelf()
-        let first = try shelf.process(Shelf.answer())
+        let cacheFolder = CacheFolder()
+        let first = try cacheFolder.process(CacheFolder.answer())
         #expect(await first.load(form) == "4 wide")
         var request = ImageRequest(Stage.url)
         request.method = "DELETE"
         _ = try await first.pipeline.response(for: request)
         await first.pipeline.storage.wait()
-        let second = try shelf.process(Shelf.answer(width: 9))
+        let second = try cacheFolder.process(CacheFolder.answer(width: 9))
         #expect(await second.load(form) == "9 wide")
         #expect(second.transport.startCount == 1)
-        await shelf.end()
+        await cacheFolder.end()
     }
 
     @Test(
         "The next process resumes a partial body and never serves it as complete",
         arguments: Form.allCases)
     func part(form: Form) async throws {
-        let shelf = Shelf()
+        let cacheFolder = CacheFolder()
         let body = FakeCodec.picture(padding: 2 << 20)
-        let broken = Shelf.answer(padding: 2 << 20).failing(.truncated, after: 1 << 20)
-        #expect(try await shelf.process(broken).load(form) == "truncated")
-        let second = try shelf.process(Shelf.answer(width: 9))
+        let broken = CacheFolder.answer(padding: 2 << 20).failing(.truncated, after: 1 << 20)
+        #expect(try await cacheFolder.process(broken).load(form) == "truncated")
+        let second = try cacheFolder.process(CacheFolder.answer(width: 9))
         let asked = Guarded<String?>(nil)
         second.transport.serve(Stage.url) { request in
             asked.withLock { $0 = request.fields["range"] }
             guard let range = request.fields["range"], let start = Int(range.dropFirst(6).dropLast()) else {
-                return Shelf.answer(width: 9)
+                return CacheFolder.answer(width: 9)
             }
             return .partial(
                 body.part(start..<body.count), from: start, of: body.count, fields: HTTPFields([("ETag", "\"a\"")]))
         }
         #expect(await second.load(form) == "4 wide")
         #expect(asked.withLock { $0 } != nil, "all of it was asked for again")
-        await shelf.end()
+        await cacheFolder.end()
     }
 }

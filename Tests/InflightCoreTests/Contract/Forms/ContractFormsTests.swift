@@ -28,7 +28,7 @@ struct Contract1FormsTests {
         let here = CallbackQueue.queue(DispatchQueue(label: "named"))
         let loader = ConfinedReference(ImageLoader(pipeline: stage.pipeline, callbackQueue: here))
         let places = Guarded([Bool]())
-        let end = Once<Bool>()
+        let end = Promise<Bool>()
         loader.submit { loader in
             loader.onChange = { loader in
                 places.withLock { $0.append(here.isCurrent) }
@@ -43,7 +43,7 @@ struct Contract1FormsTests {
     @Test("A loader for the main queue calls back on the main queue")
     @MainActor func mainLoader() async throws {
         let stage = try makeStage()
-        let end = Once<Bool>()
+        let end = Promise<Bool>()
         let loader = ImageLoader(pipeline: stage.pipeline, callbackQueue: .main)
         loader.onChange = { loader in
             dispatchPrecondition(condition: .onQueue(.main))
@@ -72,9 +72,9 @@ struct Contract2FormsTests {
         _ = try await stage.pipeline.image(for: ImageRequest(Stage.url))
         for (url, expected) in [(Stage.url, "4 wide"), ("no URL", "invalidURL"), ("gopher://a/", "unsupportedScheme")] {
             let load = form.begin(ImageRequest(url), stage.pipeline)
-            #expect(await load.heard.ending == expected)
+            #expect(await load.deliveries.ending == expected)
             await load.settle()
-            #expect(load.heard.lines == [expected])
+            #expect(load.deliveries.lines == [expected])
         }
         #expect(stage.transport.startCount == 1)
     }
@@ -90,11 +90,11 @@ struct Contract3FormsTests {
         ] {
             let stage = try makeStage(script)
             let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
-            #expect(await load.heard.ending == expected)
+            #expect(await load.deliveries.ending == expected)
             load.cancel()
             await stage.pipeline.shutdown(.finish)
             await load.settle()
-            #expect(load.heard.lines.filter { Int64($0) == nil } == [expected])
+            #expect(load.deliveries.lines.filter { Int64($0) == nil } == [expected])
         }
     }
 
@@ -107,7 +107,7 @@ struct Contract3FormsTests {
         load.cancel()
         await stage.pipeline.shutdown(.finish)
         await load.settle()
-        #expect(load.heard.lines == form.toldOfCancel.map { [$0] } ?? [])
+        #expect(load.deliveries.lines == form.toldOfCancel.map { [$0] } ?? [])
         #expect(stage.transport.cancelledURLs == [Stage.url])
     }
 }
@@ -120,11 +120,11 @@ struct Contract4FormsTests {
         let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
         try await stage.transport.waitForStarts(1, within: .seconds(50))
         load.cancel()
-        let before = load.heard.lines.filter { Int64($0) != nil }
+        let before = load.deliveries.lines.filter { Int64($0) != nil }
         stage.transport.release("body")
         await stage.pipeline.shutdown(.finish)
         await load.settle()
-        let told = load.heard.lines
+        let told = load.deliveries.lines
         #expect(told.filter { Int64($0) == nil } == form.toldOfCancel.map { [$0] } ?? [])
         // No progress follows, except that the reader of a stream may lag behind.
         if form != .stream { #expect(told.filter { Int64($0) != nil } == before) }
@@ -143,7 +143,7 @@ struct Contract4FormsTests {
         first.cancel()
         await stage.pipeline.shutdown(.finish)
         await load.settle()
-        #expect(load.heard.lines == form.toldOfCancel.map { [$0] } ?? [])
+        #expect(load.deliveries.lines == form.toldOfCancel.map { [$0] } ?? [])
         #expect(stage.transport.startedURLs == ["http://a.example/busy"])
     }
 }
@@ -154,11 +154,11 @@ struct Contract5FormsTests {
     func order(form: Form) async throws {
         let stage = try makeStage(.ok(FakeCodec.picture(padding: 190), chunks: [1]))
         let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
-        #expect(await load.heard.ending == "4 wide")
+        #expect(await load.deliveries.ending == "4 wide")
         await load.settle()
-        let progress = load.heard.lines.compactMap { Int64($0) }
+        let progress = load.deliveries.lines.compactMap { Int64($0) }
         #expect(progress.count >= 1 && progress == Array(Set(progress)).sorted())
-        #expect(load.heard.lines.count == progress.count + 1 && load.heard.lines.last == "4 wide")
+        #expect(load.deliveries.lines.count == progress.count + 1 && load.deliveries.lines.last == "4 wide")
     }
 }
 
@@ -185,7 +185,7 @@ struct Contract6FormsTests {
                 })
         ].map { ImageProcessor($0) }
         let load = form.begin(request, pipeline)
-        #expect(await load.heard.ending == "4 wide")
+        #expect(await load.deliveries.ending == "4 wide")
         await load.settle()
     }
 }

@@ -32,7 +32,7 @@ struct Contract7FormsTests {
         let loads = Form.allCases.map { $0.begin(ImageRequest(Stage.url), stage.pipeline) }
         try await stage.tasks(loads.count)
         stage.transport.release("all")
-        for load in loads { #expect(await load.heard.ending == "4 wide") }
+        for load in loads { #expect(await load.deliveries.ending == "4 wide") }
         #expect(stage.transport.startCount == 1)
         #expect(stage.codec.decodes.count == 1)
     }
@@ -63,7 +63,7 @@ struct Contract7FormsTests {
         // A task is counted before its exchange starts, which the awaited form does on another thread.
         try await stage.transport.waitForStarts(2, within: .seconds(50))
         stage.transport.finishAll()
-        #expect(await load.heard.ending == "9 wide")
+        #expect(await load.deliveries.ending == "9 wide")
     }
 
     @Test("A high-priority request overtakes a queued one of normal priority", arguments: Form.allCases)
@@ -77,7 +77,7 @@ struct Contract7FormsTests {
         try await stage.tasks(3)
         if isRaisedLater { load.setPriority(.high) }
         stage.transport.release("busy")
-        for load in [load, plain] { #expect(await load.heard.ending == "4 wide") }
+        for load in [load, plain] { #expect(await load.deliveries.ending == "4 wide") }
         #expect(stage.transport.startedURLs == ["http://a.example/busy", Stage.url, "http://a.example/plain"])
         #expect(stage.transport.events.contains(.started(Stage.url, .high)))
     }
@@ -102,8 +102,8 @@ struct Contract8FormsTests {
         try await stage.tasks(2)
         #expect(stage.transport.startCount == 1)
         stage.transport.release("head")
-        #expect(await first.heard.ending == "7 wide")
-        #expect(await load.heard.ending == "9 wide")
+        #expect(await first.deliveries.ending == "7 wide")
+        #expect(await load.deliveries.ending == "9 wide")
         #expect(stage.transport.startCount == 2)
     }
 
@@ -120,7 +120,7 @@ struct Contract8FormsTests {
         try await stage.transport.waitForStarts(2, within: .seconds(50))
         #expect(stage.transport.startCount == 2)
         stage.transport.release("all")
-        for load in loads { #expect(await load.heard.ending == "4 wide") }
+        for load in loads { #expect(await load.deliveries.ending == "4 wide") }
     }
 }
 
@@ -148,7 +148,7 @@ struct Contract9FormsTests {
         await Bridge.wait { done in queue.addBarrierBlock { done.open() } }
         #expect(operations.allSatisfy { $0.isFinished && $0.result?.code == .cancelled })
         stage.transport.release("all")
-        for other in others { #expect(await other.heard.ending == "4 wide") }
+        for other in others { #expect(await other.deliveries.ending == "4 wide") }
         #expect(stage.transport.startCount == 1)
     }
 
@@ -157,15 +157,15 @@ struct Contract9FormsTests {
         let stage = try makeStage(.ok(FakeCodec.picture())) { $0.maximumConcurrentFetches = 1 }
         let still = serialQueue()
         still.isSuspended = true
-        let heard = Heard()
-        stage.pipeline.load(ImageRequest(Stage.url), on: .queue(still)) { _, result in heard.end(result) }
+        let deliveries = DeliveryLog()
+        stage.pipeline.load(ImageRequest(Stage.url), on: .queue(still)) { _, result in deliveries.end(result) }
         for url in [Stage.url, "http://a.example/2"] {
             let load = form.begin(ImageRequest(url), stage.pipeline)
-            #expect(await load.heard.ending == "4 wide")
+            #expect(await load.deliveries.ending == "4 wide")
         }
-        #expect(heard.lines == [])
+        #expect(deliveries.lines == [])
         still.isSuspended = false
-        #expect(await heard.ending == "4 wide")
+        #expect(await deliveries.ending == "4 wide")
     }
 }
 
@@ -177,32 +177,32 @@ struct Contract10FormsTests {
         let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
         try await stage.transport.waitForStarts(1, within: .seconds(50))
         await stage.pipeline.shutdown(.cancel)
-        #expect(await load.heard.ending == "shutDown")
+        #expect(await load.deliveries.ending == "shutDown")
         let late = form.begin(ImageRequest(Stage.url), stage.pipeline)
-        #expect(await late.heard.ending == "shutDown")
+        #expect(await late.deliveries.ending == "shutDown")
         for load in [load, late] { await load.settle() }
-        #expect(load.heard.lines == ["shutDown"] && late.heard.lines == ["shutDown"])
+        #expect(load.deliveries.lines == ["shutDown"] && late.deliveries.lines == ["shutDown"])
         #expect(stage.transport.liveCount == 0)
     }
 
     @Test("shutdown(.finish) lets an unretained running load complete", arguments: Form.allCases)
     func finishes(form: Form) async throws {
         let stage = try makeStage()
-        let heard: Heard
+        let deliveries: DeliveryLog
         do {
             let load = form.begin(ImageRequest(Stage.url), stage.pipeline)
-            heard = load.heard
+            deliveries = load.deliveries
             try await stage.tasks(1)
             // Releasing a loader cancels its load, so it is retained until the end.
             if form == .loader {
                 stage.transport.release("all")
-                _ = await heard.ending
+                _ = await deliveries.ending
                 await load.settle()
             }
         }
         stage.transport.release("all")
         await stage.pipeline.shutdown(.finish)
-        #expect(await heard.ending == "4 wide")
+        #expect(await deliveries.ending == "4 wide")
     }
 
     @Test("Cancelling a stream's reader or releasing a loader cancels its load", arguments: [Form.stream, .loader])
@@ -235,7 +235,7 @@ struct Contract11FormsTests {
         var request = ImageRequest(Stage.url)
         request.limits.maximumPixels = 99
         let load = form.begin(request, stage.pipeline)
-        #expect(await load.heard.ending == "tooManyPixels")
+        #expect(await load.deliveries.ending == "tooManyPixels")
         #expect(stage.codec.decodes.count == 0)
     }
 
@@ -245,7 +245,7 @@ struct Contract11FormsTests {
         var request = ImageRequest(Stage.url)
         request.limits.maximumRedirects = 3
         let load = form.begin(request, stage.pipeline)
-        #expect(await load.heard.ending == "badRedirect")
+        #expect(await load.deliveries.ending == "badRedirect")
         #expect(stage.transport.startCount == 4)
     }
 
@@ -260,7 +260,7 @@ struct Contract11FormsTests {
         try await stage.transport.waitForStarts(3, within: .seconds(50))
         #expect(stage.transport.startCount == 3)
         stage.transport.release("all")
-        for load in loads { #expect(await load.heard.ending == "4 wide") }
+        for load in loads { #expect(await load.deliveries.ending == "4 wide") }
         #expect(stage.transport.startCount == 20)
         #expect(stage.transport.maximumLiveCount == 3)
     }

@@ -45,14 +45,14 @@ enum Form: String, CaseIterable, Sendable, CustomTestStringConvertible {
             case .operation: OperationDriver(pipeline)
             case .loader: LoaderDriver(pipeline, queue)
             }
-        driver.heard.during { driver.begin(request) }
+        driver.deliveries.during { driver.begin(request) }
         return driver
     }
 }
 
 /// One load in one form.
 protocol FormDriver: AnyObject, Sendable {
-    var heard: Heard { get }
+    var deliveries: DeliveryLog { get }
     func begin(_ request: ImageRequest)
     /// Cancels the load by the means of this form.
     func cancel()
@@ -63,7 +63,7 @@ protocol FormDriver: AnyObject, Sendable {
 }
 
 /// The events delivered to a caller, in order.
-final class Heard: Sendable {
+final class DeliveryLog: Sendable {
     private struct State: Sendable {
         var lines: [String] = []
         var beginning: pthread_t?
@@ -107,7 +107,7 @@ final class Heard: Sendable {
 }
 
 private final class CallbackDriver: FormDriver {
-    let heard = Heard()
+    let deliveries = DeliveryLog()
     private let pipeline: ImagePipeline
     private let queue: DispatchQueue
     private let task = Guarded<ImageTask?>(nil)
@@ -118,11 +118,11 @@ private final class CallbackDriver: FormDriver {
     }
 
     func begin(_ request: ImageRequest) {
-        let heard = heard
+        let deliveries = deliveries
         let made = pipeline.load(request, on: .queue(queue)) { _, progress in
-            heard.progress(progress)
+            deliveries.progress(progress)
         } completion: { _, result in
-            heard.end(result)
+            deliveries.end(result)
         }
         task.withLock { $0 = made }
     }
@@ -133,7 +133,7 @@ private final class CallbackDriver: FormDriver {
 }
 
 private final class AwaitedDriver: FormDriver {
-    let heard = Heard()
+    let deliveries = DeliveryLog()
     private let pipeline: ImagePipeline
     private let task = Guarded<Task<Void, Never>?>(nil)
 
@@ -142,12 +142,12 @@ private final class AwaitedDriver: FormDriver {
     }
 
     func begin(_ request: ImageRequest) {
-        let (heard, pipeline) = (heard, pipeline)
+        let (deliveries, pipeline) = (deliveries, pipeline)
         let made = Task {
             do throws(LoadError) {
-                heard.end(.success(try await pipeline.image(for: request)))
+                deliveries.end(.success(try await pipeline.image(for: request)))
             } catch {
-                heard.end(.failure(error))
+                deliveries.end(.failure(error))
             }
         }
         task.withLock { $0 = made }
@@ -159,7 +159,7 @@ private final class AwaitedDriver: FormDriver {
 }
 
 private final class StreamDriver: FormDriver {
-    let heard = Heard()
+    let deliveries = DeliveryLog()
     private let pipeline: ImagePipeline
     private let handles = Guarded<(ImageTask, Task<Void, Never>)?>(nil)
 
@@ -168,17 +168,17 @@ private final class StreamDriver: FormDriver {
     }
 
     func begin(_ request: ImageRequest) {
-        let heard = heard
+        let deliveries = deliveries
         let events = pipeline.events(for: request)
         let task = events.task
         let reading = Task {
             for await event in events {
                 switch event {
-                case .progress(let progress): heard.progress(progress)
+                case .progress(let progress): deliveries.progress(progress)
                 case .preview: break
                 case .stale: Issue.record("something is stale, and there is no store")
-                case .success(let image): heard.end(.success(image))
-                case .failure(let error): heard.end(.failure(error))
+                case .success(let image): deliveries.end(.success(image))
+                case .failure(let error): deliveries.end(.failure(error))
                 }
             }
         }
@@ -191,7 +191,7 @@ private final class StreamDriver: FormDriver {
 }
 
 private final class OperationDriver: FormDriver {
-    let heard = Heard()
+    let deliveries = DeliveryLog()
     private let pipeline: ImagePipeline
     private let operation = Guarded<LoadOperation<LoadedImage>?>(nil)
 
@@ -200,20 +200,20 @@ private final class OperationDriver: FormDriver {
     }
 
     func begin(_ request: ImageRequest) {
-        let heard = heard
+        let deliveries = deliveries
         let made = LoadOperation(image: request, pipeline: pipeline)
-        made.completionBlock = { if let result = made.result { heard.end(result) } }
+        made.completionBlock = { if let result = made.result { deliveries.end(result) } }
         operation.withLock { $0 = made }
         made.start()
     }
 
     func cancel() { operation.withLock { $0 }?.cancel() }
     func setPriority(_ priority: ImageRequest.Priority) { operation.withLock { $0 }?.priority = priority }
-    func settle() async { _ = await heard.ending }
+    func settle() async { _ = await deliveries.ending }
 }
 
 private final class LoaderDriver: FormDriver {
-    let heard = Heard()
+    let deliveries = DeliveryLog()
     private let queue: DispatchQueue
     private let loader: ConfinedReference<ImageLoader>
 
@@ -223,19 +223,19 @@ private final class LoaderDriver: FormDriver {
     }
 
     func begin(_ request: ImageRequest) {
-        let heard = heard
+        let deliveries = deliveries
         queue.sync {
             loader.object.onChange = { loader in
                 switch loader.state {
                 case .idle: break
-                case .loading(let progress): progress.map(heard.progress)
-                case .loaded(let image): heard.end(.success(image))
-                case .failed(let error): heard.end(.failure(error))
+                case .loading(let progress): progress.map(deliveries.progress)
+                case .loaded(let image): deliveries.end(.success(image))
+                case .failed(let error): deliveries.end(.failure(error))
                 }
             }
             loader.object.request = request
             // A memory hit sets the state at once, without a callback.
-            if case .loaded(let image) = loader.object.state { queue.async { heard.end(.success(image)) } }
+            if case .loaded(let image) = loader.object.state { queue.async { deliveries.end(.success(image)) } }
         }
     }
 

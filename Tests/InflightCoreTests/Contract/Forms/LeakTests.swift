@@ -10,26 +10,26 @@ import Testing
 
 /// Counts the live requests. Every task, job, loader and operation retains its request: if no request is alive, none of
 /// them is.
-private final class Census: Sendable {
+private final class LiveRequests: Sendable {
     private let alive = Atomic<Int>(0)
 
     var count: Int { alive.load(ordering: .acquiring) }
 
     final class Token: Sendable {
-        private let census: Census
+        private let liveRequests: LiveRequests
 
-        init(_ census: Census) {
-            self.census = census
-            census.alive.add(1, ordering: .relaxed)
+        init(_ liveRequests: LiveRequests) {
+            self.liveRequests = liveRequests
+            liveRequests.alive.add(1, ordering: .relaxed)
         }
 
         deinit {
-            census.alive.subtract(1, ordering: .releasing)
+            liveRequests.alive.subtract(1, ordering: .releasing)
         }
     }
 
     /// A processor that lives as long as its request and changes nothing.
-    struct Rider: ImageProcessing {
+    struct TokenProcessor: ImageProcessing {
         let token: Token
         var identity: String { "rider" }
 
@@ -38,7 +38,7 @@ private final class Census: Sendable {
 
     func request(_ url: String) -> ImageRequest {
         var request = ImageRequest(url)
-        request.processors = [ImageProcessor(Rider(token: Token(self)))]
+        request.processors = [ImageProcessor(TokenProcessor(token: Token(self)))]
         return request
     }
 
@@ -52,7 +52,7 @@ private final class Census: Sendable {
 struct LeakTests {
     /// Loads in all forms, cancels a third of the loads, and shuts the pipeline down.
     private static func round(_ count: Int) async throws {
-        let census = Census()
+        let liveRequests = LiveRequests()
         weak var driver: TaskDriver?
         do {
             let stage = try Stage(.automatic) { $0.maximumConcurrentFetchesPerOrigin = 64 }
@@ -64,10 +64,11 @@ struct LeakTests {
             for first in stride(from: 0, to: count, by: batch) {
                 let loads = (first..<min(count, first + batch)).map { number in
                     Form.allCases[number % Form.allCases.count].begin(
-                        census.request("http://a.example/\(number % 50)"), stage.pipeline, queue: queues[number % 4])
+                        liveRequests.request("http://a.example/\(number % 50)"), stage.pipeline,
+                        queue: queues[number % 4])
                 }
                 for (index, load) in loads.enumerated() where index % 3 == 0 { load.cancel() }
-                for (index, load) in loads.enumerated() where index % 3 != 0 { _ = await load.heard.ending }
+                for (index, load) in loads.enumerated() where index % 3 != 0 { _ = await load.deliveries.ending }
                 for load in loads { await load.settle() }
                 stage.pipeline.cache.removeAll()
             }
@@ -75,7 +76,7 @@ struct LeakTests {
             await stage.transport.shutdown()
             #expect(stage.pipeline.statistics.tasks > count / 2)
         }
-        try await census.settle()
+        try await liveRequests.settle()
         try await eventually("the engine to go") { driver == nil }
     }
 

@@ -134,7 +134,7 @@ struct CacheDecisionTests {
         let decision = Stage.decide([entry], request)
         #expect(decision.answer?.head.status == 206)
         let exchange = try #require(decision.exchange)
-        #expect(exchange.isBehind)
+        #expect(exchange.isBackground)
         let sent = exchange.fields(from: request.fields)
         #expect(!sent.contains("range") && !sent.contains("if-range") && sent["x"] == "y")
         #expect(sent["if-none-match"] == "\"a\"")

@@ -7,7 +7,7 @@ struct CacheWriteTests {
     /// A response with a strong validator and the bytes of `range`.
     private static func response(_ range: Range<Int64> = 0..<0, of length: Int64? = 100) -> StoredResponse {
         StoredResponse(
-            method: "GET", url: "http://a.example/1", selectingFields: HTTPFields(),
+            method: "GET", url: "http://a.example/1", varyFields: HTTPFields(),
             head: CachingStage.head(200, [("ETag", "\"a\"")]), requestTime: at(0), responseTime: at(0),
             bodyRange: range, totalLength: length)
     }
@@ -17,16 +17,16 @@ struct CacheWriteTests {
     private static let new = IncomingResponse(response: response(), end: 100)
     private static let whole = response(0..<100)
 
-    private static func changes(_ keeping: StoreChanges.Keeping) -> StoreChanges {
+    private static func changes(_ bodyStorage: StoreChanges.BodyStorage) -> StoreChanges {
         var changes = StoreChanges()
-        changes.keeping = keeping
+        changes.bodyStorage = bodyStorage
         return changes
     }
 
     private static func writes(
-        _ changes: StoreChanges, _ body: EndedBody, part: StoredEntry.ID? = nil, isWorthKeeping: Bool = true
+        _ changes: StoreChanges, _ body: EndedBody, part: StoredEntry.ID? = nil, isWorthStoring: Bool = true
     ) -> [CacheWrite] {
-        changes.writes(of: body, part: part) { _ in isWorthKeeping }
+        changes.writes(of: body, part: part) { _ in isWorthStoring }
     }
 
     @Test("Updates come first, invalidation covers both keys, and removals come last")
@@ -38,7 +38,7 @@ struct CacheWriteTests {
         let key = StoreKey("http://a.example/2")
         #expect(
             Self.writes(changes, EndedBody(count: 100, receivedBytes: 100, isWhole: true)) == [
-                .update(Self.id(1), Self.whole), .invalidate(key), .invalidate(ProcessedPictures.key(key)),
+                .update(Self.id(1), Self.whole), .invalidate(key), .invalidate(ProcessedImages.key(key)),
                 .keep(Self.whole, replacing: [Self.id(3)], part: nil), .remove([Self.id(4)]),
             ])
         #expect(Self.writes(StoreChanges(), EndedBody(count: 9, receivedBytes: 9, isWhole: true)).isEmpty)
@@ -57,13 +57,13 @@ struct CacheWriteTests {
     func unworthy() {
         let changes = Self.changes(.new(Self.new, replacing: []))
         let broken = EndedBody(count: 60, receivedBytes: 60, isWhole: false)
-        #expect(Self.writes(changes, broken, part: Self.id(7), isWorthKeeping: false).isEmpty)
+        #expect(Self.writes(changes, broken, part: Self.id(7), isWorthStoring: false).isEmpty)
         #expect(
             Self.writes(changes, broken, part: Self.id(7)) == [
                 .keep(Self.response(0..<60), replacing: [Self.id(7)], part: Self.id(7))
             ])
         let whole = EndedBody(count: 100, receivedBytes: 100, isWhole: true)
-        #expect(Self.writes(changes, whole, part: Self.id(7), isWorthKeeping: false) == [.remove([Self.id(7)])])
+        #expect(Self.writes(changes, whole, part: Self.id(7), isWorthStoring: false) == [.remove([Self.id(7)])])
         // The body is longer than its head declares.
         let long = EndedBody(count: 101, receivedBytes: 101, isWhole: true)
         #expect(Self.writes(changes, long, part: Self.id(7)) == [.remove([Self.id(7)])])

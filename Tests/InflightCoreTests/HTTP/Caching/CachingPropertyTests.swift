@@ -79,7 +79,7 @@ struct CachingPropertyTests {
             let own = stored.cacheControl
             #expect(!own.noStore && !own.noCache && !control.noCache && !control.noStore)
             #expect(request.method != "POST" && request.policy != .noStore)
-            #expect(SelectingFields.match(stored, request.fields))
+            #expect(VaryFields.match(stored, request.fields))
             if request.policy == .refresh { #expect(own.isImmutable && !answer.isStale) }
             let isAllowedStale =
                 request.policy == .preferCached || control.maxStale != nil || own.staleWhileRevalidate != nil
@@ -108,7 +108,7 @@ struct CachingPropertyTests {
             let changes = outcome.changes
             let ids = Set(found.map(\.id))
             var touched = changes.updates.map(\.id) + changes.removed
-            switch changes.keeping {
+            switch changes.bodyStorage {
             case .nothing: break
             case .new(_, let replaced): touched += replaced
             case .extending(let id, let incoming, let leftOut):

@@ -24,11 +24,11 @@ struct CachingStage {
     ) -> StoredEntry {
         var head = ResponseHead(status: status, fields: InflightCoreTests.fields(answer))
         if dated, !head.fields.contains("date") { head.fields.append("Date", date(came)) }
-        let selecting = SelectingFields.of(InflightCoreTests.fields(requestFields), for: head) ?? HTTPFields()
+        let selecting = VaryFields.of(InflightCoreTests.fields(requestFields), for: head) ?? HTTPFields()
         return StoredEntry(
             id: StoredEntry.ID(rawValue: id),
             response: StoredResponse(
-                method: "GET", url: url, selectingFields: selecting, head: head, requestTime: at(sent ?? came),
+                method: "GET", url: url, varyFields: selecting, head: head, requestTime: at(sent ?? came),
                 responseTime: at(came), bodyRange: bytes, totalLength: total))
     }
 
@@ -68,13 +68,13 @@ struct CachingStage {
     /// The outcome of a response that arrives at `now`, after the decision made at that time.
     static func outcome(
         _ answer: ResponseHead, _ entries: [StoredEntry] = [], _ request: CachingRequest = request(), now: Double = 100
-    ) -> CacheOutcome {
+    ) -> ResponseCacheDecision {
         var exchange = CacheExchange()
         switch decide(entries, request, now: now) {
         case .exchange(let decided), .serveStale(_, let decided): exchange = decided
         case .serve, .resume, .fail: break
         }
-        return CacheOutcome.decide(
+        return ResponseCacheDecision.decide(
             head: answer, exchange: exchange, found: entries, request: request, requestTime: at(now),
             responseTime: at(now))
     }
@@ -85,7 +85,7 @@ struct CachingStage {
 }
 
 extension CacheDecision {
-    var answer: StoredAnswer? {
+    var answer: ServedResponse? {
         switch self {
         case .serve(let answer), .serveStale(let answer, _): answer
         case .exchange, .resume, .fail: nil
@@ -100,14 +100,14 @@ extension CacheDecision {
     }
 }
 
-extension CacheOutcome {
-    var answer: StoredAnswer? {
+extension ResponseCacheDecision {
+    var answer: ServedResponse? {
         guard case .serve(let answer, _) = self else { return nil }
         return answer
     }
 
     var kept: IncomingResponse? {
-        switch changes.keeping {
+        switch changes.bodyStorage {
         case .new(let incoming, _), .extending(_, let incoming, _): incoming
         case .nothing: nil
         }

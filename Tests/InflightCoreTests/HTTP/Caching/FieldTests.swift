@@ -142,7 +142,7 @@ struct FieldTests {
                 method: ["GET", "HEAD", "POST"][random.below(3)], url: CachingStage.url, fields: request,
                 policy: ImageRequest.CachePolicy.allCases[random.below(5)])
             let stored = StoredResponse(
-                method: "GET", url: asked.url, selectingFields: SelectingFields.of(request, for: head) ?? HTTPFields(),
+                method: "GET", url: asked.url, varyFields: VaryFields.of(request, for: head) ?? HTTPFields(),
                 head: head, requestTime: WallTime(milliseconds: Int64(bitPattern: random.next())),
                 responseTime: WallTime(milliseconds: Int64(bitPattern: random.next())), bodyRange: 0..<10,
                 totalLength: random.below(2) == 0 ? 10 : nil)
@@ -155,7 +155,7 @@ struct FieldTests {
                 #expect(!stored.cacheControl.noCache && asked.policy != .noStore)
                 if let bytes = answer.bytes { #expect(bytes.lowerBound >= 0 && bytes.upperBound <= 10) }
             }
-            _ = CacheOutcome.decide(
+            _ = ResponseCacheDecision.decide(
                 head: head, exchange: decision.exchange ?? CacheExchange(), found: found, request: asked,
                 requestTime: now,
                 responseTime: now)

@@ -10,7 +10,7 @@ struct RangeTests {
 
     private func served(
         _ request: [(String, String)], bytes: Range<Int64> = 0..<10, total: Int64? = 10, status: Int = 200
-    ) -> StoredAnswer? {
+    ) -> ServedResponse? {
         Stage.decide([Stage.entry(fresh, status: status, bytes: bytes, total: total)], Stage.request(request)).answer
     }
 
@@ -101,7 +101,7 @@ struct RangeTests {
 
     private func outcome(
         _ range: String, _ answer: [(String, String)], _ entries: [StoredEntry]
-    ) -> CacheOutcome {
+    ) -> ResponseCacheDecision {
         Stage.outcome(
             Stage.head(206, [("Content-Range", range)] + answer), entries, Stage.request([("Range", "bytes=0-")]))
     }
@@ -110,7 +110,7 @@ struct RangeTests {
     func combined() throws {
         let entry = Stage.entry([("ETag", "\"a\""), ("X", "1"), ("Content-Length", "10")], bytes: 0..<5)
         let outcome = outcome("bytes 3-9/10", [("ETag", "\"a\""), ("X", "2")], [entry])
-        guard case .extending(let id, let incoming, let leftOut) = outcome.changes.keeping else {
+        guard case .extending(let id, let incoming, let leftOut) = outcome.changes.bodyStorage else {
             Issue.record("it was not added")
             return
         }
@@ -131,8 +131,8 @@ struct RangeTests {
             ([("Last-Modified", date(0))], [("Last-Modified", date(0))], "bytes 5-9/10"),
         ]
         for (old, new, range) in table {
-            let keeping = outcome(range, new, [Stage.entry(old, bytes: 0..<5)]).changes.keeping
-            if case .extending = keeping { Issue.record("\(old) and \(new) were combined") }
+            let bodyStorage = outcome(range, new, [Stage.entry(old, bytes: 0..<5)]).changes.bodyStorage
+            if case .extending = bodyStorage { Issue.record("\(old) and \(new) were combined") }
         }
     }
 
@@ -140,7 +140,7 @@ struct RangeTests {
     func known() {
         let entry = Stage.entry([("ETag", "\"a\""), ("X", "1")])
         let outcome = outcome("bytes 3-5/10", [("ETag", "\"a\""), ("X", "2")], [entry])
-        #expect(outcome.changes.keeping == .nothing)
+        #expect(outcome.changes.bodyStorage == .nothing)
         #expect(outcome.changes.updates.first?.response.head.fields["x"] == "2")
         #expect(outcome.changes.updates.first?.response.bodyRange == 0..<10)
     }
@@ -148,7 +148,8 @@ struct RangeTests {
     @Test("A partial response of a newer version replaces the stored part of the older one")
     func newerVersion() {
         let entry = Stage.entry([("ETag", "\"a\"")], bytes: 0..<5)
-        guard case .new(_, let replaced) = outcome("bytes 5-9/10", [("ETag", "\"b\"")], [entry]).changes.keeping else {
+        guard case .new(_, let replaced) = outcome("bytes 5-9/10", [("ETag", "\"b\"")], [entry]).changes.bodyStorage
+        else {
             Issue.record("it was not kept")
             return
         }

@@ -98,7 +98,7 @@ struct ResumptionTests {
             [("ETag", "\"a\""), ("Content-Type", "multipart/byteranges; boundary=x")],
         ])
     func misfit(answer: [(String, String)]) {
-        #expect(verdict(206, answer) == .askForWhole)
+        #expect(verdict(206, answer) == .requestWhole)
     }
 
     @Test("A transfer identified by date resumes only with the same date and no unknown tag")
@@ -106,15 +106,15 @@ struct ResumptionTests {
         let stored = [("Last-Modified", date(-50))]
         let range = ("Content-Range", "bytes 4-9/10")
         if case .proceed? = verdict(206, stored + [range], stored: stored) {} else { Issue.record("it does not go on") }
-        #expect(verdict(206, [range], stored: stored) == .askForWhole)
-        #expect(verdict(206, [("Last-Modified", date(-49)), range], stored: stored) == .askForWhole)
-        #expect(verdict(206, stored + [range] + Self.tag, stored: stored) == .askForWhole)
+        #expect(verdict(206, [range], stored: stored) == .requestWhole)
+        #expect(verdict(206, [("Last-Modified", date(-49)), range], stored: stored) == .requestWhole)
+        #expect(verdict(206, stored + [range] + Self.tag, stored: stored) == .requestWhole)
     }
 
     @Test("A 200 restarts the body, a 304 requests the whole, and an error ends the resumption")
     func others() {
-        #expect(verdict(200, []) == .startAfresh)
-        #expect(verdict(304, []) == .askForWhole)
+        #expect(verdict(200, []) == .restart)
+        #expect(verdict(304, []) == .requestWhole)
         for status in [301, 403, 404, 412, 429, 500, 503] { #expect(verdict(status, []) == .answered) }
     }
 
@@ -125,13 +125,13 @@ struct ResumptionTests {
             return
         }
         #expect(whole.isComplete && whole.totalLength == 4)
-        #expect(verdict(416, [("Content-Range", "bytes */4")]) == .askForWhole)
-        #expect(verdict(416, [("Content-Range", "bytes */3")], total: nil) == .askForWhole)
-        #expect(verdict(416, [("Content-Range", "bytes */4"), ("ETag", "\"b\"")], total: nil) == .askForWhole)
-        #expect(verdict(416, []) == .askForWhole)
+        #expect(verdict(416, [("Content-Range", "bytes */4")]) == .requestWhole)
+        #expect(verdict(416, [("Content-Range", "bytes */3")], total: nil) == .requestWhole)
+        #expect(verdict(416, [("Content-Range", "bytes */4"), ("ETag", "\"b\"")], total: nil) == .requestWhole)
+        #expect(verdict(416, []) == .requestWhole)
         let dated = [("Last-Modified", date(-1))]
         let other = [("Content-Range", "bytes */4"), ("ETag", "\"b\"")]
-        #expect(verdict(416, other, stored: dated, total: nil) == .askForWhole)
+        #expect(verdict(416, other, stored: dated, total: nil) == .requestWhole)
     }
 
     @Test(

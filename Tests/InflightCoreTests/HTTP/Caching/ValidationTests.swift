@@ -131,7 +131,7 @@ struct ValidationTests {
         #expect(answer.head.fields.values("cache-control") == ["max-age=60"])
         let updated = try #require(outcome.changes.updates.first?.response)
         #expect(updated.responseTime == at(100) && Freshness(of: updated, at: at(150)).isFresh)
-        #expect(outcome.changes.keeping == .nothing)
+        #expect(outcome.changes.bodyStorage == .nothing)
     }
 
     @Test("RFC 9111 4.3.3: A 304 reaches the caller only if the caller sent the matching tag")
@@ -235,7 +235,7 @@ struct ValidationTests {
         let request = Stage.request([("Foo", "1")])
         let outcome = Stage.outcome(Stage.head(304, [("Vary", "Foo")]), [entry], request)
         let updated = try #require(outcome.changes.updates.first?.response)
-        #expect(SelectingFields.match(updated, request.fields) && !SelectingFields.match(updated, HTTPFields()))
+        #expect(VaryFields.match(updated, request.fields) && !VaryFields.match(updated, HTTPFields()))
         #expect(Stage.outcome(Stage.head(304, [("Vary", "*")]), [entry]).changes.removed.map(\.rawValue) == [1])
     }
 
@@ -251,7 +251,7 @@ struct ValidationTests {
     func fullAnswer() {
         let entry = Stage.entry([("ETag", "\"a\"")], id: 7)
         let outcome = Stage.outcome(Stage.head(200, [("ETag", "\"b\"")]), [entry])
-        guard case .pass(let changes) = outcome, case .new(let incoming, let replaced) = changes.keeping else {
+        guard case .pass(let changes) = outcome, case .new(let incoming, let replaced) = changes.bodyStorage else {
             Issue.record("the new answer was not kept")
             return
         }

@@ -66,7 +66,7 @@ struct VaryTests {
         #expect(Stage.decide([second, first], Stage.request([("Foo", "1")])).answer?.id.rawValue == 1)
         #expect(Stage.decide([second, first], Stage.request([("Foo", "2")])).answer?.id.rawValue == 2)
         let outcome = Stage.outcome(Stage.head(200, answer), [second, first], Stage.request([("Foo", "3")]))
-        guard case .new(_, let replaced) = outcome.changes.keeping else {
+        guard case .new(_, let replaced) = outcome.changes.bodyStorage else {
             Issue.record("the third variant was not kept")
             return
         }
@@ -82,7 +82,7 @@ struct VaryTests {
         let exchange = try #require(Stage.decide([first, second], request).exchange)
         #expect(exchange.setting["if-none-match"] == "W/\"2\", \"1\"" && exchange.offered == [1, 0])
         // The origin selects the first variant for the third request.
-        let outcome = CacheOutcome.decide(
+        let outcome = ResponseCacheDecision.decide(
             head: Stage.head(304, [("ETag", "\"1\""), ("X", "new")]), exchange: exchange, found: [first, second],
             request: request, requestTime: at(9), responseTime: at(9))
         #expect(outcome.answer?.id.rawValue == 1 && outcome.answer?.head.fields["x"] == "new")
@@ -102,7 +102,7 @@ struct VaryTests {
         arguments: ["Authorization", "Cookie", "Proxy-Authorization", "X-Key"])
     func credentials(name: String) {
         func request(_ value: String?) -> [(String, String)] {
-            let names = (SelectingFields.credentialNames, "authorization, cookie, proxy-authorization, x-key")
+            let names = (VaryFields.credentialNames, "authorization, cookie, proxy-authorization, x-key")
             return (value.map { [(name, $0)] } ?? []) + (name == "X-Key" ? [names] : [])
         }
         for control in ["max-age=60", "max-age=0"] {
@@ -123,13 +123,13 @@ struct VaryTests {
         let head = Stage.head(200, [("Vary", "Cookie, Proxy-Authorization, Accept, X-Key")])
         let request = fields([
             ("Cookie", "s3cret"), ("Authorization", "s3cret"), ("Proxy-Authorization", "s3cret"), ("X-Key", "s3cret"),
-            ("Accept", "image/*"), (SelectingFields.credentialNames, "cookie, x-key"),
+            ("Accept", "image/*"), (VaryFields.credentialNames, "cookie, x-key"),
         ])
-        let kept = try #require(SelectingFields.of(request, for: head))
+        let kept = try #require(VaryFields.of(request, for: head))
         #expect(kept.count == 5 && kept["accept"] == "image/*" && !kept.description.contains("s3cret"))
         let digests = (0..<kept.count).map { kept.values(kept.name($0))[0] }.filter { $0.hasPrefix("hmac-sha256:") }
         #expect(Set(digests).count == 4)
-        #expect(SelectingFields.of(request, for: head)?["cookie"] != kept["cookie"])
+        #expect(VaryFields.of(request, for: head)?["cookie"] != kept["cookie"])
     }
 
     @Test("RFC 4231 4.2: A stored digest is HMAC-SHA-256 under the key stored beside it")

@@ -9,12 +9,13 @@ struct RetryPolicyTests {
 
     private func decide(
         _ failure: RetryPolicy.Failure, policy: RetryPolicy = RetryPolicy(), method: String = "GET",
-        failedTries: Int = 1,
+        failedAttempts: Int = 1,
         random: Double = 1
     ) -> RetryPolicy.Decision {
         var budget = RetryBudget()
         return policy.decide(
-            after: failure, method: method, failedTries: failedTries, now: Self.now, random: random, budget: &budget)
+            after: failure, method: method, failedAttempts: failedAttempts, now: Self.now, random: random,
+            budget: &budget)
     }
 
     private func answer(_ status: Int, retryAfter: String? = nil) -> RetryPolicy.Failure {
@@ -27,8 +28,8 @@ struct RetryPolicyTests {
         "Statuses 408, 425, 429 and 5xx other than 501 are retried",
         arguments: [200, 301, 304, 400, 401, 404, 408, 410, 416, 425, 429, 451, 500, 501, 502, 503, 504, 505, 599, 600])
     func statuses(status: Int) {
-        let mayPass = [408, 425, 429, 500, 502, 503, 504, 505, 599].contains(status)
-        #expect((decide(answer(status)) != .fail) == mayPass)
+        let isTransient = [408, 425, 429, 500, 502, 503, 504, 505, 599].contains(status)
+        #expect((decide(answer(status)) != .fail) == isTransient)
     }
 
     @Test("Transient transport errors are retried and permanent errors are not")
@@ -48,18 +49,19 @@ struct RetryPolicyTests {
         var policy = RetryPolicy()
         policy.maximumRetries = 100
         #expect(decide(.error(.timedOut), policy: policy) == .retry(after: .milliseconds(500)))
-        #expect(decide(.error(.timedOut), policy: policy, failedTries: 2) == .retry(after: .seconds(1)))
+        #expect(decide(.error(.timedOut), policy: policy, failedAttempts: 2) == .retry(after: .seconds(1)))
         #expect(
-            decide(.error(.timedOut), policy: policy, failedTries: 3, random: 0.25) == .retry(after: .milliseconds(500))
+            decide(.error(.timedOut), policy: policy, failedAttempts: 3, random: 0.25)
+                == .retry(after: .milliseconds(500))
         )
-        #expect(decide(.error(.timedOut), policy: policy, failedTries: 90) == .retry(after: .seconds(30)))
+        #expect(decide(.error(.timedOut), policy: policy, failedAttempts: 90) == .retry(after: .seconds(30)))
         #expect(decide(.error(.timedOut), policy: policy, random: 0) == .retry(after: .zero))
     }
 
     @Test("A fetch is retried twice by default and never if maximumRetries is 0")
     func tries() {
-        #expect(decide(.error(.timedOut), failedTries: 2) != .fail)
-        #expect(decide(.error(.timedOut), failedTries: 3) == .fail)
+        #expect(decide(.error(.timedOut), failedAttempts: 2) != .fail)
+        #expect(decide(.error(.timedOut), failedAttempts: 3) == .fail)
         var policy = RetryPolicy()
         policy.maximumRetries = 0
         #expect(decide(.error(.timedOut), policy: policy) == .fail)
@@ -80,16 +82,16 @@ struct RetryPolicyTests {
     @Test("A Retry-After beyond the limit fails at once and reports its delay")
     func longWait() {
         #expect(decide(answer(503, retryAfter: "60")) == .retry(after: .seconds(60)))
-        #expect(decide(answer(503, retryAfter: "61")) == .comeBack(after: .seconds(61)))
-        #expect(decide(answer(503, retryAfter: "99999999999999999999")) == .comeBack(after: .seconds(1 << 31)))
+        #expect(decide(answer(503, retryAfter: "61")) == .retryAfterTooLong(after: .seconds(61)))
+        #expect(decide(answer(503, retryAfter: "99999999999999999999")) == .retryAfterTooLong(after: .seconds(1 << 31)))
         #expect(decide(answer(404, retryAfter: "61")) == .fail)
     }
 
     @Test("A failure is remembered for at most 60 s, and only if the server named a time")
     func memory() {
         let policy = RetryPolicy()
-        #expect(policy.memory(of: .comeBack(after: .seconds(86_400))) == .seconds(60))
-        #expect(policy.memory(of: .comeBack(after: .seconds(5))) == .seconds(5))
+        #expect(policy.memory(of: .retryAfterTooLong(after: .seconds(86_400))) == .seconds(60))
+        #expect(policy.memory(of: .retryAfterTooLong(after: .seconds(5))) == .seconds(5))
         #expect(policy.memory(of: .fail) == .zero)
     }
 
@@ -107,7 +109,7 @@ struct RetryPolicyTests {
     @Test("A lost connection is retried at once, and all losses within a second cost one retry")
     func losses() {
         #expect(decide(.error(.connectionLost)) == .retry(after: .zero))
-        #expect(decide(.error(.connectionLost), failedTries: 2) == .retry(after: .seconds(1)))
+        #expect(decide(.error(.connectionLost), failedAttempts: 2) == .retry(after: .seconds(1)))
         #expect(decide(.error(.connectionLost), method: "POST") == .fail)
         var budget = RetryBudget(retries: 2)
         let taken = [0, 999, 1000, 1500, 2000].map { milliseconds in
@@ -121,17 +123,17 @@ struct RetryPolicyTests {
         var budget = RetryBudget(retries: 5, perTry: 0.1)
         var retries = 0
         for _ in 0..<1000 {
-            budget.noteFirstTry()
-            for failedTries in 1...2 {
+            budget.recordFirstAttempt()
+            for failedAttempts in 1...2 {
                 let decision = RetryPolicy().decide(
-                    after: .error(.timedOut), method: "GET", failedTries: failedTries, now: Self.now, random: 0,
+                    after: .error(.timedOut), method: "GET", failedAttempts: failedAttempts, now: Self.now, random: 0,
                     budget: &budget)
                 if decision != .fail { retries += 1 }
             }
         }
         #expect((100...105).contains(retries))
         var full = RetryBudget(retries: 2)
-        for _ in 0..<1000 { full.noteFirstTry() }
+        for _ in 0..<1000 { full.recordFirstAttempt() }
         #expect(full.takeRetry() && full.takeRetry() && !full.takeRetry())
     }
 

@@ -12,10 +12,10 @@ struct CacheCandidates {
         .map { (position: $0, date: found[$0].response.date, time: found[$0].response.responseTime) }
         .sorted { ($1.date, $1.time, $0.position) < ($0.date, $0.time, $1.position) }
         .map(\.position)
-        matching = sorted.filter { SelectingFields.match(found[$0].response, request.fields) }
+        matching = sorted.filter { VaryFields.match(found[$0].response, request.fields) }
         let ours = Set(matching)
         others = sorted.filter {
-            !ours.contains($0) && SelectingFields.mayBeOffered(found[$0].response, request.fields)
+            !ours.contains($0) && VaryFields.mayBeOffered(found[$0].response, request.fields)
         }
     }
 

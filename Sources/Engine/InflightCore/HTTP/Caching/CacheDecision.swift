@@ -8,12 +8,12 @@
 /// 2. ``serve(_:)`` and ``fail(_:)`` end the request, the latter with that head. ``serveStale(_:revalidating:)`` ends
 ///    it too, while the exchange runs in the background, for the store only.
 /// 3. ``exchange(_:)``: ``CacheExchange/fields(from:)`` is sent. The head of the response is evaluated by
-///    ``CacheOutcome/decide(head:exchange:found:request:requestTime:responseTime:)``. Without a response,
-///    ``CacheOutcome/answer(after:found:request:now:)`` decides whether to serve a stale one.
+///    ``ResponseCacheDecision/decide(head:exchange:found:request:requestTime:responseTime:)``. Without a response,
+///    ``ResponseCacheDecision/answer(after:found:request:now:)`` decides whether to serve a stale one.
 /// 4. ``resume(_:)``: ``Resumption/fields(from:)`` is sent, then ``Resumption/verdict(on:requestTime:responseTime:)``.
 package enum CacheDecision: Hashable, Sendable {
-    case serve(StoredAnswer)
-    case serveStale(StoredAnswer, revalidating: CacheExchange)
+    case serve(ServedResponse)
+    case serveStale(ServedResponse, revalidating: CacheExchange)
     case exchange(CacheExchange)
     case resume(Resumption)
     /// No stored response may be used, and no request may be sent: status 504 (RFC 9111 section 5.2.1.7).
@@ -31,8 +31,8 @@ package enum CacheDecision: Hashable, Sendable {
 
     package static func decide(found: [StoredEntry], request: CachingRequest, now: WallTime) -> CacheDecision {
         let control = CacheControl(request: request.fields)
-        let mayAsk = request.mayAskOrigin(control)
-        guard request.isReading, !request.passesByStore(control), !request.asksOriginAlone else {
+        let mayAsk = request.allowsNetwork(control)
+        guard request.isReading, !request.bypassesStore(control), !request.hasOriginConditions else {
             return mayAsk ? .exchange(CacheExchange()) : .fail(Self.gatewayTimeout)
         }
         if request.policy == .reload {
@@ -40,7 +40,7 @@ package enum CacheDecision: Hashable, Sendable {
         }
         let candidates = CacheCandidates(found, request)
         for position in candidates.matching {
-            guard let answer = StoredAnswer(found[position], at: position, for: request, now: now) else { continue }
+            guard let answer = ServedResponse(found[position], at: position, for: request, now: now) else { continue }
             switch Reuse(of: found[position].response, request: request, control: control, now: now) {
             case .allowed: return .serve(answer)
             case .whileRevalidating where !mayAsk: return .serve(answer)

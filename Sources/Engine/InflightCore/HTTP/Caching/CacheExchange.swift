@@ -9,7 +9,7 @@ package struct CacheExchange: Hashable, Sendable {
     /// caller.
     package var offered: [Int] = []
     /// Whether the caller already has a response, and the exchange is only for the store.
-    package var isBehind = false
+    package var isBackground = false
 
     /// The maximum number of entity tags to send. Each costs bytes in every request.
     static let maximumTags = 16
@@ -52,7 +52,7 @@ package struct CacheExchange: Hashable, Sendable {
         var own = request
         for name in left { own.fields.remove(name) }
         removing = left.filter { request.fields.contains($0) }
-        isBehind = true
+        isBackground = true
         offer(candidates, found, to: own, nil)
     }
 
@@ -61,7 +61,8 @@ package struct CacheExchange: Hashable, Sendable {
     ) {
         // After a 304, a partly stored entry could not serve the request, unless the part is all that is requested.
         let matching = candidates.matching.filter { position in
-            StoredAnswer(found[position], at: position, for: request, now: found[position].response.responseTime) != nil
+            ServedResponse(found[position], at: position, for: request, now: found[position].response.responseTime)
+                != nil
         }
         let others = candidates.others.filter { found[$0].response.isComplete }
         let tagged = (matching + others).filter { found[$0].response.entityTag != nil }.prefix(Self.maximumTags)

@@ -31,7 +31,7 @@ struct EndedBody: Hashable {
 extension StoreChanges {
     /// The keys whose entries the response invalidates, images included.
     var invalidatedKeys: [StoreKey] {
-        invalidated.map { StoreKey($0) }.flatMap { [$0, ProcessedPictures.key($0)] }
+        invalidated.map { StoreKey($0) }.flatMap { [$0, ProcessedImages.key($0)] }
     }
 
     /// Returns the changes of the store after the end of the body, in their order.
@@ -39,17 +39,17 @@ extension StoreChanges {
     /// - Parameters:
     ///   - body: the extent of the received body.
     ///   - part: the entry that holds the first part of the body, if it was stored while the rest was received.
-    ///   - isWorthKeeping: returns whether to store a response; called at most once.
+    ///   - isWorthStoring: returns whether to store a response; called at most once.
     func writes(
-        of body: EndedBody, part: StoredEntry.ID?, isWorthKeeping: (StoredResponse) -> Bool
+        of body: EndedBody, part: StoredEntry.ID?, isWorthStoring: (StoredResponse) -> Bool
     ) -> [CacheWrite] {
         var writes = updates.map { CacheWrite.update($0.id, $0.response) } + invalidatedKeys.map(CacheWrite.invalidate)
         var removed = removed
-        switch keeping {
+        switch bodyStorage {
         case .nothing: break
         case .new(let incoming, let replaced):
             let stored = incoming.ended(after: body.bytes(after: incoming), isWhole: body.isWhole)
-            if let stored, isWorthKeeping(stored) {
+            if let stored, isWorthStoring(stored) {
                 writes.append(.keep(stored, replacing: replaced + [part].compactMap(\.self), part: part))
             } else if body.isWhole, let part {
                 // After an error the stored part stays: its rest can still be requested.

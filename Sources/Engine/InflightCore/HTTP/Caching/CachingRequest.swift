@@ -29,7 +29,7 @@ package struct CachingRequest: Sendable, Hashable {
     static let conditions = ["if-none-match", "if-modified-since", "if-match", "if-unmodified-since"]
 
     /// Whether there are conditions that only the origin can evaluate (RFC 9111 section 4.3.2).
-    var asksOriginAlone: Bool { fields.contains("if-match") || fields.contains("if-unmodified-since") }
+    var hasOriginConditions: Bool { fields.contains("if-match") || fields.contains("if-unmodified-since") }
 
     /// Whether a stored response could serve the request.
     package var isReading: Bool { Self.isReading(method) }
@@ -37,9 +37,9 @@ package struct CachingRequest: Sendable, Hashable {
     package static func isReading(_ method: String) -> Bool { method == "GET" || method == "HEAD" }
 
     /// Returns whether the exchange neither uses stored responses nor is stored.
-    func passesByStore(_ control: CacheControl) -> Bool {
+    func bypassesStore(_ control: CacheControl) -> Bool {
         policy == .noStore || control.noStore || (hasBody && Invalidation.isSafe(method))
     }
 
-    func mayAskOrigin(_ control: CacheControl) -> Bool { policy != .onlyCached && !control.onlyIfCached }
+    func allowsNetwork(_ control: CacheControl) -> Bool { policy != .onlyCached && !control.onlyIfCached }
 }

@@ -25,7 +25,7 @@ struct MemoryFreshness: Equatable {
             && !control.mustRevalidate && Freshness.heuristicStatuses.contains(response.head.status)
         let lifetime = isUnstated ? Self.heuristicLifetime : freshness.lifetime
         // With `Vary: *`, no later request can be known to match.
-        let mustAsk = control.noCache || !mayBeKept || SelectingFields.names(of: response.head) == nil
+        let mustAsk = control.noCache || !mayBeKept || VaryFields.names(of: response.head) == nil
         expiry =
             mustAsk ? WallTime(milliseconds: 0) : response.responseTime.adding(milliseconds: lifetime - freshness.age)
         mayBeServedStale = !mustAsk && !control.mustRevalidate

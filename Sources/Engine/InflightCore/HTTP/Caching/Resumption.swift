@@ -41,11 +41,11 @@ package struct Resumption: Hashable, Sendable {
         /// Its bytes follow the first part, and form one response with it.
         case proceed(IncomingResponse)
         /// It is the whole response, so the first part is discarded.
-        case startAfresh
+        case restart
         /// The first part is already the whole body.
         case complete(StoredResponse)
         /// It is unusable. Request the whole body, without `Range`.
-        case askForWhole
+        case requestWhole
         /// It is another response, such as an error. The first part may be used later.
         case answered
     }
@@ -53,8 +53,8 @@ package struct Resumption: Hashable, Sendable {
     package func verdict(on head: ResponseHead, requestTime: WallTime, responseTime: WallTime) -> Verdict {
         switch head.status {
         case 206: return part(head, requestTime, responseTime)
-        case 200..<300: return .startAfresh
-        case 304: return .askForWhole
+        case 200..<300: return .restart
+        case 304: return .requestWhole
         case 416: return beyondTheEnd(head)
         default: return .answered
         }
@@ -64,8 +64,8 @@ package struct Resumption: Hashable, Sendable {
         guard let part = ContentRange(head.fields), let range = part.range, range.lowerBound == offset,
             fits(part.total), stored.sharesStrongValidator(with: head.fields), hasSameCoding(head),
             Self.announcedLength(head.fields).map({ $0 == range.upperBound - range.lowerBound }) ?? true
-        else { return .askForWhole }
-        if let known = stored.totalLength, range.upperBound > known { return .askForWhole }
+        else { return .requestWhole }
+        if let known = stored.totalLength, range.upperBound > known { return .requestWhole }
         var merged = stored.updated(by: head, requestTime: requestTime, responseTime: responseTime)
         merged.totalLength = part.total ?? stored.totalLength
         if let total = merged.totalLength { merged.head.fields.set("Content-Length", "\(total)") }
@@ -83,10 +83,10 @@ package struct Resumption: Hashable, Sendable {
     }
 
     private func beyondTheEnd(_ head: ResponseHead) -> Verdict {
-        guard let total = ContentRange(head.fields)?.total, total == offset, fits(total) else { return .askForWhole }
+        guard let total = ContentRange(head.fields)?.total, total == offset, fits(total) else { return .requestWhole }
         // A tag other than the first part's belongs to another version, which may have the same length by chance.
         if let tag = EntityTag(of: head.fields), !(stored.entityTag.map { tag.stronglyEquals($0) } ?? false) {
-            return .askForWhole
+            return .requestWhole
         }
         var complete = stored
         complete.totalLength = total

@@ -3,9 +3,9 @@ extension StoredResponse {
     package func updated(by head: ResponseHead, requestTime: WallTime, responseTime: WallTime) -> StoredResponse {
         var updated = self
         var head = head
-        head.fields = Storing.withoutSecrets(head.fields)
+        head.fields = StoragePolicy.withoutSecrets(head.fields)
         updated.head.fields = Self.merged(
-            self.head.fields, with: head.fields, leaving: Storing.namesNotKept(head.fields))
+            self.head.fields, with: head.fields, leaving: StoragePolicy.unstorableFieldNames(head.fields))
         updated.requestTime = requestTime
         updated.responseTime = responseTime
         return updated
@@ -14,7 +14,7 @@ extension StoredResponse {
     /// Returns the updated fields for the caller, including those that a newer `no-cache="…"` keeps out of the store.
     static func shown(_ stored: HTTPFields, with fields: HTTPFields) -> HTTPFields {
         let names = CacheControl(fields).noCacheFields
-        return merged(stored, with: fields, leaving: Storing.namesNotKept(fields).subtracting(names))
+        return merged(stored, with: fields, leaving: StoragePolicy.unstorableFieldNames(fields).subtracting(names))
     }
 
     private static func merged(_ old: HTTPFields, with new: HTTPFields, leaving left: Set<String>) -> HTTPFields {

@@ -6,7 +6,7 @@ public struct StoredResponse: Hashable, Sendable {
     public var url: String
     /// The request's fields by which the response was selected, each on one line: those that its `Vary` names (RFC 9111
     /// section 4.1) and, unless it is `public`, the credentials. Secrets are stored as digests.
-    public var selectingFields: HTTPFields
+    public var varyFields: HTTPFields
     /// The status, version and header fields of the response.
     public var head: ResponseHead
     /// The time at which the request was sent (RFC 9111 section 4.2.3).
@@ -24,19 +24,19 @@ public struct StoredResponse: Hashable, Sendable {
     /// - Parameters:
     ///   - method: the method of the request.
     ///   - url: the URL of the response, without credentials and fragment.
-    ///   - selectingFields: the request's fields by which the response was selected; see ``selectingFields``.
+    ///   - varyFields: the request's fields by which the response was selected; see ``varyFields``.
     ///   - head: the head of the response; for a part of a body, that of the whole.
     ///   - requestTime: the time at which the request was sent.
     ///   - responseTime: the time at which the response's head was received.
     ///   - bodyRange: the bytes of the representation that are stored.
     ///   - totalLength: the length of the whole representation in bytes; nil if it is unknown.
     public init(
-        method: String, url: String, selectingFields: HTTPFields, head: ResponseHead, requestTime: WallTime,
+        method: String, url: String, varyFields: HTTPFields, head: ResponseHead, requestTime: WallTime,
         responseTime: WallTime, bodyRange: Range<Int64>, totalLength: Int64?
     ) {
         self.method = method
         self.url = url
-        self.selectingFields = selectingFields
+        self.varyFields = varyFields
         self.head = head
         self.requestTime = requestTime
         self.responseTime = responseTime

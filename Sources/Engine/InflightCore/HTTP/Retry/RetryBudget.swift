@@ -18,7 +18,7 @@ package struct RetryBudget: Hashable, Sendable {
     }
 
     /// A request is sent for the first time.
-    package mutating func noteFirstTry() {
+    package mutating func recordFirstAttempt() {
         tokens = min(capacity, tokens + deposit)
     }
 

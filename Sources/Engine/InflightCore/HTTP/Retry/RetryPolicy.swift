@@ -43,36 +43,36 @@ public struct RetryPolicy: Sendable, Hashable {
         /// The failure is permanent, or no retries are left.
         case fail
         /// The server asks for a longer wait than this policy allows.
-        case comeBack(after: Duration)
+        case retryAfterTooLong(after: Duration)
     }
 
     /// - Parameters:
-    ///   - failedTries: the number of failed attempts, this one included.
+    ///   - failedAttempts: the number of failed attempts, this one included.
     ///   - now: the time to which a date in `Retry-After` is relative.
     ///   - random: a number in `0 ... 1`, drawn for each call.
     ///   - budget: the origin's budget, from which a retry is taken.
     package func decide(
-        after failure: Failure, method: String, failedTries: Int, now: WallTime, random: Double,
+        after failure: Failure, method: String, failedAttempts: Int, now: WallTime, random: Double,
         budget: inout RetryBudget
     ) -> Decision {
-        guard Self.mayPass(failure) else { return .fail }
+        guard Self.isTransient(failure) else { return .fail }
         var asked: Duration?
         if case .answer(let head) = failure {
             asked = RetryAfter.milliseconds(head.fields, now: now).map { .milliseconds($0) }
         }
-        if let asked, asked > maximumRetryAfter { return .comeBack(after: asked) }
-        guard retriesUnsafeMethods || Self.isIdempotent(method), failedTries <= maximumRetries else { return .fail }
+        if let asked, asked > maximumRetryAfter { return .retryAfterTooLong(after: asked) }
+        guard retriesUnsafeMethods || Self.isIdempotent(method), failedAttempts <= maximumRetries else { return .fail }
         let isLoss = failure == .error(.connectionLost)
         guard isLoss ? budget.takeRetry(ofLossAt: now) : budget.takeRetry() else { return .fail }
         // Retry at once: a connection that the server closed while it was idle is no evidence about a new connection.
-        if isLoss, failedTries == 1 { return .retry(after: .zero) }
-        let jitter = delay(beforeRetry: failedTries, random: random)
+        if isLoss, failedAttempts == 1 { return .retry(after: .zero) }
+        let jitter = delay(beforeRetry: failedAttempts, random: random)
         return .retry(after: max(asked ?? .zero, jitter))
     }
 
     /// Returns the time for which the failure is remembered, so that no request is sent.
     package func memory(of decision: Decision) -> Duration {
-        guard case .comeBack(let after) = decision else { return .zero }
+        guard case .retryAfterTooLong(let after) = decision else { return .zero }
         return min(after, maximumPauseMemory)
     }
 
@@ -87,7 +87,7 @@ public struct RetryPolicy: Sendable, Hashable {
     }
 
     /// Returns whether a failure may be transient.
-    package static func mayPass(_ failure: Failure) -> Bool {
+    package static func isTransient(_ failure: Failure) -> Bool {
         switch failure {
         case .error(let code):
             [.cannotConnect, .connectionLost, .timedOut, .tooManyOpenFiles, .truncated].contains(code)

@@ -1,6 +1,6 @@
 /// The start tag of an SVG document's first element: its position and its attributes (XML 1.0 sections 2.8 and 3.1).
 ///
-/// Entities are not resolved. Only the document's first ``mostBytes`` are searched.
+/// Entities are not resolved. Only the document's first ``maximumBytes`` are searched.
 package struct SVGRoot {
     package struct Attribute {
         package let name: String
@@ -21,16 +21,16 @@ package struct SVGRoot {
     }
 
     /// The maximum length of everything up to the end of the tag, in bytes.
-    package static let mostBytes = 1 << 18
+    package static let maximumBytes = 1 << 18
 
     package static func find(in bytes: Bytes) -> Finding {
-        var scanner = SVGScanner(bytes, limit: min(bytes.count, mostBytes))
+        var scanner = SVGScanner(bytes, limit: min(bytes.count, maximumBytes))
         let isPossible = scanner.skipProlog() && scanner.skipName { $0 == "svg" || $0.hasSuffix(":svg") }
         var root = SVGRoot()
         if isPossible, root.readAttributes(&scanner) { return .root(root) }
         // A final slash may be the first half of `/>`.
         let isCut = scanner.isAtEnd || (scanner.position == bytes.count - 1 && bytes[bytes.count - 1] == 0x2F)
-        return isCut && bytes.count < mostBytes ? .needsMore : .damaged
+        return isCut && bytes.count < maximumBytes ? .needsMore : .damaged
     }
 
     private mutating func readAttributes(_ scanner: inout SVGScanner) -> Bool {

@@ -1,0 +1,259 @@
+import Inflight
+import InflightConcurrency
+import InflightCore
+
+/// Processes a body before it is reported: inspects, verifies, encodes and writes it, on the run's own threads.
+///
+/// A class, because every load's closure refers to it.
+final class BodyProcessor: Sendable {
+    /// A processed body. A class, because it is passed from state to state until its file has a name.
+    final class ProcessedBody: Sendable {
+        let report: Report
+        let parts: NameParts
+        /// The file, written under a hidden name; `nil` if nothing is stored.
+        let draft: FileStore.Draft?
+        let writtenBytes: Int64
+        /// The steps and their durations, if the run is recorded.
+        let work: [ProcessingStep]
+        /// The source for a thumbnail, if one is requested.
+        let subject: ThumbnailSubject?
+
+        init(
+            _ report: Report, _ parts: NameParts, draft: FileStore.Draft? = nil, writtenBytes: Int64 = 0,
+            work: [ProcessingStep] = [], subject: ThumbnailSubject? = nil
+        ) {
+            self.report = report
+            self.parts = parts
+            self.draft = draft
+            self.writtenBytes = writtenBytes
+            self.work = work
+            self.subject = subject
+        }
+    }
+
+    let options: GetOptions
+    let codecs: CodecRegistry
+    /// The output directory; `nil` if nothing is stored, or if the output goes to standard output.
+    let store: FileStore?
+    /// Set when the run ends early.
+    let cancellation: CancellationFlag
+    /// Whether the steps are timed.
+    let isRecorded: Bool
+    let clock = SystemClock()
+
+    init(
+        options: GetOptions, codecs: CodecRegistry, store: FileStore?, cancellation: CancellationFlag, isRecorded: Bool
+    ) {
+        self.options = options
+        self.codecs = codecs
+        self.store = store
+        self.cancellation = cancellation
+        self.isRecorded = isRecorded
+    }
+
+    /// The size in bytes above which a body takes long to check and to write.
+    private static let mostQuickBytes = 1 << 20
+
+    /// Returns whether ``keep(_:suggested:)`` may take long: it decodes, waits for a reader, or the body is large.
+    func isSlow(_ response: LoadedResponse) -> Bool {
+        if case .unchanged(verified: true) = options.treatment, !response.isVerified { return true }
+        return options.writesToStandardOutput || response.body.count > Self.mostQuickBytes
+    }
+
+    /// Processes a body that is stored unchanged.
+    func keep(_ response: LoadedResponse, suggested: SuggestedName) throws(LoadError) -> ProcessedBody {
+        try checkNotCancelled()
+        var report = Report(
+            outcome: .ok, bytes: Int64(response.body.count), wireBytes: response.wireBytes,
+            status: response.head.version == .none ? nil : response.head.status, from: response.source.rawValue,
+            finalURL: response.redirectCount > 0 ? response.url : nil)
+        var mediaType: String? { response.head.fields["content-type"] }
+        guard case .unchanged(let verified) = options.treatment else {
+            return try store(response.body, report, suggested.parts(forMediaType: mediaType))
+        }
+        do throws(LoadError) {
+            var work: [ProcessingStep] = []
+            let (info, pixels) = try timed(verified ? .decode : .process, &work) { () throws(LoadError) in
+                try check(response.body, verified: verified && !response.isVerified)
+            }
+            let picture = Report.Picture(format: info.format, width: info.width, height: info.height)
+            report.source = picture
+            report.picture = picture
+            return try store(
+                response.body, report, suggested.parts(for: info.format), after: work,
+                subject: subject(response.body, info, pixels))
+        } catch {
+            // A failure to store the body, or a cancellation, is no fault of the body.
+            guard error.stage != .store, error.code != .cancelled else { throw error }
+            report.outcome = .failed
+            report.picture = nil
+            report.source = nil
+            report.from = nil
+            report.error = Self.explained(error, status: report.status, mediaType: mediaType)
+            return ProcessedBody(report, suggested.parts(forMediaType: nil))
+        }
+    }
+
+    /// Encodes a decoded image and stores it.
+    func reencode(_ image: LoadedImage, of url: ResourceURL, suggested: SuggestedName) throws(LoadError)
+        -> ProcessedBody
+    {
+        try checkNotCancelled()
+        let source = Report.Picture(format: image.info.format, width: image.info.width, height: image.info.height)
+        var report = Report(
+            outcome: .ok, picture: source, source: source, bytes: image.bodyBytes, wireBytes: image.wireBytes,
+            status: image.head.version == .none ? nil : image.head.status, from: image.source.rawValue,
+            finalURL: image.url == url.string ? nil : image.url)
+        report.isIncomplete = image.isIncomplete
+        let format = outputFormat(of: image.info.format)
+        let parts = suggested.parts(for: format)
+        let subject = options.wantsThumbnails ? ThumbnailSubject.pixels(image.pixels) : nil
+        if options.discards { return ProcessedBody(report, parts, subject: subject) }
+        var encoding = EncodeOptions(format: format, quality: options.quality)
+        encoding.background = options.background
+        encoding.isProgressive = options.isProgressive
+        encoding.isLossless = options.isLossless
+        if options.keepsMetadata { encoding.metadata = image.metadata }
+        var work: [ProcessingStep] = []
+        let file = try timed(.encode, &work) { [encoding] () throws(LoadError) in
+            try codecs.encode(image.pixels, options: encoding)
+        }
+        try checkNotCancelled()
+        report.picture = Report.Picture(format: format, width: image.pixels.width, height: image.pixels.height)
+        return try store(file, report, parts, after: work, subject: subject)
+    }
+
+    /// A file of an earlier run.
+    struct Existing: Sendable {
+        /// The index of its name among the candidates.
+        var index: Int
+        var picture: Report.Picture?
+        var subject: ThumbnailSubject?
+    }
+
+    /// Returns the first of these names under which an earlier run has stored a complete file.
+    func existing(_ names: [String]) -> Existing? {
+        guard let store else { return nil }
+        for (index, name) in names.enumerated() {
+            if cancellation.isCancelled { return nil }
+            if options.treatment == .anything {
+                guard store.exists(name) else { continue }
+                return Existing(index: index)
+            }
+            guard let bytes = store.existing(name, limit: options.network.limits.maximumBodyBytes),
+                let (info, pixels) = try? check(bytes, verified: options.treatment == .unchanged(verified: true))
+            else { continue }
+            let picture = Report.Picture(format: info.format, width: info.width, height: info.height)
+            return Existing(index: index, picture: picture, subject: subject(bytes, info, pixels))
+        }
+        return nil
+    }
+
+    /// Returns the name parts as far as they are known before any bytes arrive.
+    func expectedParts(_ suggested: SuggestedName) -> NameParts {
+        suggested.expectedParts(format: options.format, inspectsBody: options.treatment != .anything)
+    }
+
+    /// Returns the possible name parts of an earlier run's file, the likeliest first.
+    func existingParts(_ suggested: SuggestedName) -> [NameParts] {
+        let expected = expectedParts(suggested)
+        if options.format != nil || options.treatment == .anything { return [expected] }
+        let others = [ImageFormat.jpeg, .png, .webp, .gif].map { suggested.parts(for: $0) }
+        return (expected.fileExtension == nil ? [] : [expected]) + others.filter { $0 != expected }
+    }
+
+    private func outputFormat(of source: ImageFormat) -> ImageFormat {
+        options.format ?? (codecs.encodableFormats.contains(source) ? source : .png)
+    }
+
+    /// Returns a thumbnail. Called after the load has ended: see ``ThumbnailRenderer``.
+    func thumbnail(of subject: ThumbnailSubject) -> [UInt8]? {
+        ThumbnailRenderer(codecs: codecs, cancellation: cancellation).thumbnail(of: subject)
+    }
+
+    private func subject(_ bytes: Bytes, _ info: ImageInfo, _ pixels: PixelBuffer?) -> ThumbnailSubject? {
+        guard options.wantsThumbnails else { return nil }
+        return pixels.map { .pixels($0) }
+            ?? .file(bytes, info.format, pixels: info.storedWidth * info.storedHeight)
+    }
+
+    /// - Returns: The header's information, and a small image if the body was `verified` and thumbnails are requested.
+    private func check(_ bytes: Bytes, verified: Bool) throws(LoadError) -> (ImageInfo, PixelBuffer?) {
+        let info = try codecs.validate(bytes, maximumPixels: options.network.limits.maximumPixels)
+        guard verified else { return (info, nil) }
+        var decoding = DecodeOptions()
+        decoding.maximumPixels = options.network.limits.maximumPixels
+        if options.wantsThumbnails {
+            decoding.resize = Resize(width: ThumbnailRenderer.side, height: ThumbnailRenderer.side)
+            return (info, try codecs.decode(bytes, options: decoding, cancellation: cancellation).0)
+        }
+        try codecs.verify(bytes, options: decoding, cancellation: cancellation)
+        return (info, nil)
+    }
+
+    private func store(
+        _ bytes: Bytes, _ report: Report, _ parts: NameParts, after work: [ProcessingStep] = [],
+        subject: ThumbnailSubject? = nil
+    ) throws(LoadError) -> ProcessedBody {
+        if options.discards { return ProcessedBody(report, parts, work: work, subject: subject) }
+        var work = work
+        let draft = try timed(.store, &work) { () throws(LoadError) in
+            if let store { return try Optional(store.draft(bytes)) }
+            try writeToOutput(bytes)
+            return nil
+        }
+        return ProcessedBody(
+            report, parts, draft: draft, writtenBytes: Int64(bytes.count), work: work, subject: subject)
+    }
+
+    /// Performs a step, and notes its duration if the run is recorded.
+    private func timed<Value>(
+        _ stage: RunRecord.Stage, _ work: inout [ProcessingStep], _ step: () throws(LoadError) -> Value
+    ) throws(LoadError) -> Value {
+        guard isRecorded else { return try step() }
+        let start = clock.now()
+        let value = try step()
+        work.append(ProcessingStep(stage: stage, start: start, end: clock.now()))
+        return value
+    }
+
+    private func writeToOutput(_ bytes: Bytes) throws(LoadError) {
+        do throws(StandardStream.WriteError) {
+            try unsafe bytes.withUnsafeBytes { (buffer) throws(StandardStream.WriteError) in
+                try unsafe StandardStream.output.write(buffer)
+            }
+        } catch {
+            if error == .closed {
+                throw LoadError(.outputClosed, stage: .store, message: "The reader of standard output closed it.")
+            }
+            throw LoadError(
+                .cannotWrite, stage: .store,
+                message: "Cannot write to standard output: \(error.system.text). Redirect it, or write to a "
+                    + "folder with -o DIR.", underlying: error.system)
+        }
+    }
+
+    private func checkNotCancelled() throws(LoadError) {
+        guard cancellation.isCancelled else { return }
+        throw LoadError(.cancelled, stage: .process, message: "The run was stopped.")
+    }
+
+    /// Adds the server's media type, if the body is not an image, and the status of the response.
+    private static func explained(_ error: LoadError, status: Int?, mediaType: String?) -> LoadError {
+        var message = error.message
+        if error.code == .notAnImage {
+            if message.last != "." { message += "." }
+            message +=
+                mediaType.map { " The server's content type is \(TerminalText.safe(String($0.prefix(100))))." }
+                ?? (status == nil ? "" : " The server sent no content type.")
+        }
+        return LoadError(
+            error.code, stage: error.stage, url: error.url, message: message, status: status,
+            underlying: error.underlying)
+    }
+}
+
+extension LoadError.Code {
+    /// The reader of standard output has closed it. Used by this command alone, and never reported.
+    static let outputClosed = Self(rawValue: "outputClosed")
+}

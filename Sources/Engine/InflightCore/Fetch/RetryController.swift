@@ -1,0 +1,72 @@
+import InflightConcurrency
+
+/// Decides about the retries of all fetches: by the policy, by the budget of each origin, and by the pauses that
+/// servers asked for.
+// Unchecked: mutable properties are accessed only while `lock` is held.
+final class RetryController: @unchecked Sendable {
+    /// The maximum number of origins with a budget. Beyond it, all budgets are discarded, so that each origin starts
+    /// full.
+    private static let maximumOrigins = 1024
+    private static let maximumPauses = 1024
+
+    private let policy: RetryPolicy
+    private let clock: any EngineClock
+    private let random: @Sendable () -> Double
+    private let lock = Lock()
+    private var budgets: [OriginKey: RetryBudget] = [:]
+    /// The URLs whose servers asked for a pause, at most ``maximumPauses``. Further ones are not recorded.
+    private var pauses: [String: (end: MonotonicTime, error: LoadError)] = [:]
+
+    init(_ policy: RetryPolicy, clock: any EngineClock, random: @escaping @Sendable () -> Double) {
+        self.policy = policy
+        self.clock = clock
+        self.random = random
+    }
+
+    /// A fetch is about to send its first request to a URL.
+    ///
+    /// - Returns: the error to fail with, if the server asked for a pause that has not ended.
+    func firstAttempt(at url: ResourceURL, policy: ImageRequest.CachePolicy) -> LoadError? {
+        let origin = url.originKey
+        // A request that bypasses the cache is sent anyway.
+        let now = policy.needsNewResult ? nil : clock.now()
+        return lock.withLock {
+            // Most origins have no budget, because nothing from them has failed.
+            if let index = budgets.index(forKey: origin) { budgets.values[index].recordFirstAttempt() }
+            guard let now, !pauses.isEmpty, let pause = pauses[url.string] else { return nil }
+            if pause.end > now { return pause.error }
+            pauses[url.string] = nil
+            return nil
+        }
+    }
+
+    /// An attempt has failed.
+    ///
+    /// - Parameters:
+    ///   - error: the error with which the load would fail.
+    ///   - head: the head of the response, if the failure is a response.
+    ///   - failedAttempts: the number of failed attempts, this one included.
+    /// - Returns: the delay before the next attempt, or nil if there is none.
+    func delay(
+        after error: LoadError, _ head: ResponseHead?, method: String, url: ResourceURL, failedAttempts: Int
+    ) -> Duration? {
+        let origin = url.originKey
+        let (date, random) = (clock.wallTime, random())
+        let failure = head.map(RetryPolicy.Failure.answer) ?? .error(error.code)
+        let decision = lock.withLock {
+            if budgets.count >= Self.maximumOrigins, budgets[origin] == nil { budgets.removeAll() }
+            return policy.decide(
+                after: failure, method: method, failedAttempts: failedAttempts, now: date, random: random,
+                budget: &budgets[origin, default: RetryBudget()])
+        }
+        if case .retry(let delay) = decision { return delay }
+        guard case .retryAfterTooLong = decision else { return nil }
+        let now = clock.now()
+        let end = now + policy.memory(of: decision)
+        lock.withLock {
+            if pauses.count >= Self.maximumPauses { pauses = pauses.filter { $0.value.end > now } }
+            if end > now, pauses.count < Self.maximumPauses { pauses[url.string] = (end, error) }
+        }
+        return nil
+    }
+}

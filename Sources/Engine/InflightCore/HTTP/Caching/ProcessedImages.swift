@@ -1,0 +1,69 @@
+/// Processed images in the store: their keys, and when they may be used.
+///
+/// They are stored under a separate key, beside the responses from which they were made. An internal field, which no
+/// request can have, distinguishes them, as the fields named by `Vary` distinguish responses.
+package enum ProcessedImages {
+    /// The name of that field. No field name contains a colon (RFC 9110 section 5.1).
+    static let field = ":picture"
+
+    /// Returns the key of the images that were made from the responses under `key`.
+    package static func key(_ key: StoreKey) -> StoreKey { StoreKey("picture of " + key.text) }
+
+    /// Returns the request for an image instead of the bytes.
+    static func request(_ request: CachingRequest, identity: String) -> CachingRequest {
+        var request = request
+        request.fields.append(field, identity)
+        return request
+    }
+
+    /// Returns the response to store for an image that was made from a stored response.
+    ///
+    /// - Returns: `nil` if no later request can be known to match the stored response.
+    static func stored(
+        madeOf original: StoredResponse, for request: CachingRequest, type: ImageFormat, byteCount: Int
+    ) -> StoredResponse? {
+        guard let selecting = VaryFields.of(request.fields, for: original.head) else { return nil }
+        var stored = original
+        stored.varyFields = selecting
+        stored.head.fields.remove("content-encoding")
+        stored.head.fields.set("Content-Type", "image/\(type)")
+        stored.head.fields.set("Content-Length", "\(byteCount)")
+        stored.bodyRange = 0..<Int64(byteCount)
+        stored.totalLength = Int64(byteCount)
+        return stored
+    }
+
+    /// Returns the image that may be used now.
+    ///
+    /// - Parameters:
+    ///   - pictures: the entries under ``key(_:)``.
+    ///   - originals: the entries under the key itself. If one is newer than the image, its freshness applies, and it
+    ///     has to be the same representation (RFC 9111 section 4: the most recent response is used).
+    ///   - request: the request for the bytes.
+    /// - Returns: a position in `pictures`.
+    package static func choose(
+        _ pictures: [StoredEntry], originals: [StoredEntry], for request: CachingRequest, identity: String,
+        now: WallTime
+    ) -> Int? {
+        let asking = Self.request(request, identity: identity)
+        let newest = CacheCandidates(originals, request).matching.first.map { originals[$0] }
+        return CacheCandidates(pictures, asking).matching.first { position in
+            let picture = pictures[position]
+            guard picture.response.isComplete else { return false }
+            guard let newest, newest.response.responseTime > picture.response.responseTime else {
+                return isUsable(picture, asking, now)
+            }
+            return isSame(newest.response, picture.response) && isUsable(newest, request, now)
+        }
+    }
+
+    private static func isUsable(_ entry: StoredEntry, _ request: CachingRequest, _ now: WallTime) -> Bool {
+        if case .serve = CacheDecision.decide(found: [entry], request: request, now: now) { true } else { false }
+    }
+
+    /// Returns whether two responses of one resource have the same bytes, by their validators.
+    private static func isSame(_ one: StoredResponse, _ other: StoredResponse) -> Bool {
+        if let tag = one.entityTag, let otherTag = other.entityTag { return tag.stronglyEquals(otherTag) }
+        return one.hasStrongLastModified && one.lastModified == other.lastModified
+    }
+}

@@ -1,0 +1,93 @@
+import InflightConcurrency
+
+/// Looks up a processed image in the store. On a miss, the load continues with the original bytes.
+// Unchecked: it adds no mutable state.
+final class ProcessedLookUpJob: EngineJob, @unchecked Sendable {
+    private let stage: FetchStage
+    private let plan: RequestPlan
+
+    init(stage: FetchStage, id: ID, plan: RequestPlan) {
+        self.stage = stage
+        self.plan = plan
+        super.init(id: id)
+    }
+
+    override var scheduler: Scheduler { stage.scheduler }
+
+    override var logFields: [(name: String, value: String)] { [("job", "look-up"), ("url", plan.url.string)] }
+
+    override func start(priority: ImageRequest.Priority) {
+        guard let store = stage.storage.store, let options = plan.request.storedRepresentation.processedOptions else {
+            preconditionFailure("a lookup of a processed image without a store")
+        }
+        let (key, request) = plan.stored(
+            after: nil, defaultFields: stage.defaultFields, fieldsExcludedFromKey: stage.fieldsExcludedFromKey)
+        // With JPEG, an image with transparency was stored as PNG, so look for both.
+        let ways = options.format == .jpeg ? [options, options.keepingAlpha] : [options]
+        let identities = ways.map { plan.request.imageIdentity(plan.firstProcessor, $0) }
+        let now = scheduler.clock.wallTime
+        stage.storage.afterPendingChanges(key) { [self] in
+            store.find(key) { _ in
+                nil
+            } completion: { [self] originals, _ in
+                look(for: ProcessedImages.key(key), of: (key, request), in: store) { pictures in
+                    identities.lazy.compactMap {
+                        ProcessedImages.choose(pictures, originals: originals, for: request, identity: $0, now: now)
+                    }.first
+                }
+            }
+        }
+    }
+
+    private func look(
+        for key: StoreKey, of original: (key: StoreKey, request: CachingRequest), in store: any ResponseStore,
+        _ choose: @escaping @Sendable ([StoredEntry]) -> Int?
+    ) {
+        stage.storage.afterPendingChanges(key) { [self] in
+            store.find(key, choose: choose) { [self] pictures, body in
+                tell(.lookedUp(body == nil ? .nothing : .fresh))
+                guard let body else { return end(.failure(missing), isFromStore: true) }
+                tell(.readFromStore(bytes: Int64(body.bytes.count)))
+                end(.response(response(pictures[body.position], body.bytes, of: original)), isFromStore: false)
+            }
+        }
+    }
+
+    private func end(_ value: JobResult.Value, isFromStore: Bool) {
+        scheduler.jobEnded(self, with: JobResult(value, isFromStore: isFromStore))
+    }
+
+    private func response(
+        _ entry: StoredEntry, _ body: Bytes, of original: (key: StoreKey, request: CachingRequest)
+    ) -> LoadedResponse {
+        let picture = entry.response
+        var response = LoadedResponse(
+            head: picture.head, body: body, url: plan.url.string, wireBytes: 0, source: .disk)
+        response.entry = StoredEntryReference(key: ProcessedImages.key(original.key), id: entry.id)
+        let resource = plan.resource(after: nil, fieldsExcludedFromKey: stage.fieldsExcludedFromKey)
+        response.lifetime = stage.images.lifetimes.withLock { $0.received(picture, for: resource, from: .stored) }
+        if !plan.processKeys.isEmpty {
+            response.storable = StorableResponse(key: original.key, request: original.request, response: picture)
+        }
+        return response
+    }
+
+    private var missing: LoadError {
+        LoadError(
+            .notStored, stage: .fetch, url: plan.url.string,
+            message: "The processed image is not cached. The original is loaded instead.")
+    }
+}
+
+extension EncodeOptions {
+    /// Whether encoding is lossless. Only such images are processed further, so that the result does not depend on the
+    /// contents of the store.
+    var isExact: Bool { format == .png || (format == .webp && isLossless) }
+
+    /// The options to encode an image with alpha, if the format of these options does not support alpha.
+    var keepingAlpha: EncodeOptions {
+        var options = EncodeOptions(format: .png)
+        options.metadata = metadata
+        return options
+    }
+}

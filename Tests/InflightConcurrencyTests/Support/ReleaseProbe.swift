@@ -1,0 +1,15 @@
+/// Calls a closure when it is released, on the thread that releases it.
+final class ReleaseProbe: Sendable {
+    private let released: @Sendable () -> Void
+
+    init(_ released: @escaping @Sendable () -> Void) {
+        self.released = released
+    }
+
+    deinit {
+        released()
+    }
+
+    /// Called in closures, so that they capture this object.
+    func touch() {}
+}
