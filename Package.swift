@@ -12,6 +12,14 @@ let settings: [SwiftSetting] = [
 // Optimise loops over pixels in debug builds, too. Otherwise decoding takes up to 250 times as long.
 let optimized: [SwiftSetting] = [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
 
+// GLib's headers, which libvips's include. A system library with `pkgConfig` would find them elsewhere too, but then
+// SwiftPM warns in every build of any product on a machine without libvips.
+let glib: [CSetting] = [
+    .unsafeFlags(
+        ["-I/usr/include/glib-2.0"]
+            + ["lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64", "lib"].map { "-I/usr/\($0)/glib-2.0/include" })
+]
+
 let package = Package(
     name: "inflight",
     products: [
@@ -61,10 +69,8 @@ let package = Package(
         .target(name: "InflightCodings", dependencies: ["CInflightCodings", "InflightCore"]),
         // Only `inflight-decoder-vips`, tests and benchmarks use libvips. Programs that link the library do not depend
         // on it.
-        .systemLibrary(
-            name: "CGObject", pkgConfig: "gobject-2.0", providers: [.apt(["libvips-dev"]), .brew(["vips"])]),
         .target(
-            name: "CInflightVips", dependencies: ["CGObject"],
+            name: "CInflightVips", cSettings: glib,
             linkerSettings: ["vips", "jxl", "tiff", "gobject-2.0", "glib-2.0"].map { .linkedLibrary($0) }),
         .target(name: "InflightVips", dependencies: ["CInflightVips", "InflightImages", "InflightConcurrency"]),
 
@@ -222,7 +228,7 @@ let folders = [
         "CInflightCurl", "InflightCurl", "CInflightSQLite", "InflightDisk", "CInflightCodings", "InflightCodings",
     ],
     "Decoders": [
-        "CInflightCodecs", "InflightCodecs", "CGObject", "CInflightVips", "InflightVips", "CInflightWorker",
+        "CInflightCodecs", "InflightCodecs", "CInflightVips", "InflightVips", "CInflightWorker",
         "InflightWorker", "CInflightSandbox", "InflightSandbox", "InflightDecoder", "InflightVipsDecoder",
     ],
     "Command": ["CInflightReport", "InflightCLI", "CInflightLab", "InflightLab", "InflightDemo"],

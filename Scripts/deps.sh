@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the system packages that are missing, and no others.
 #
-#     Scripts/deps.sh GROUP…        GROUP: build, test, report, gtk, screenshots, bench
+#     Scripts/deps.sh GROUP…        GROUP: build, vips, test, report, gtk, screenshots, bench
 #
 # The table is the only list of them. Columns: group; Debian package; probe for systems without dpkg (a C header, a
 # command, a file or a Python module); name on other systems; purpose.
@@ -22,17 +22,17 @@ build|libsqlite3-dev|sqlite3.h|SQLite 3.35 or later|index of the disk cache
 build|libgif-dev|gif_lib.h|giflib 5|GIF
 build|liblcms2-dev|lcms2.h|Little CMS 2|colour profiles
 build|libseccomp-dev|seccomp.h|libseccomp 2.5 or later|system call filter of decoder processes
-build|libvips-dev|vips/version.h|libvips 8.14 or later|AVIF, HEIC, TIFF and SVG, in the decoder process
-build|libtiff-dev|tiffio.h|libtiff 4|TIFF that libvips refuses, in the decoder process
-build|libjxl-dev|jxl/decode.h|libjxl 0.7 or later|JPEG XL, in the decoder process
-build|pkg-config|pkg-config|pkg-config|finds GLib's headers for libvips
 build|libssl-dev|openssl/ssl.h|OpenSSL 3|TLS of the test kit's server
+vips|libvips-dev|vips/version.h|libvips 8.14 or later|AVIF, HEIC, TIFF and SVG, in the decoder process
+vips|libtiff-dev|tiffio.h|libtiff 4|TIFF that libvips refuses, in the decoder process
+vips|libjxl-dev|jxl/decode.h|libjxl 0.7 or later|JPEG XL, in the decoder process
 test|nginx-light|nginx|nginx|tests over HTTP/2 against a real server
 test|openssl|openssl|the openssl command|certificate of that server
 test|tmux|tmux|tmux 3.1 or later|tests of inflight show in a real terminal
 test|mandoc|mandoc|mandoc|tests of the man pages
 test|zsh|zsh|zsh|tests of its completions
 test|fish|fish|fish 3.4 or later|tests of its completions
+gtk|pkg-config|pkg-config|pkg-config|finds the headers of GTK
 gtk|libgtk-4-dev|gtk-4.0/gdk/gdkkeysyms.h|GTK 4.8 or later|the views and inflight-gallery
 gtk|adwaita-icon-theme|/usr/share/icons/Adwaita/index.theme|Adwaita's icons|symbols in the views
 gtk|fonts-dejavu-core|/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf|the DejaVu font|text in the views
@@ -68,7 +68,7 @@ is_found() {
     esac
 }
 
-[ $# -gt 0 ] || { say "no group given. Groups: build, test, report, gtk, screenshots, bench" >&2; exit 64; }
+[ $# -gt 0 ] || { say "no group given. Groups: build, vips, test, report, gtk, screenshots, bench" >&2; exit 64; }
 wanted=" $* "
 rows=()
 while IFS= read -r row; do

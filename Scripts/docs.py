@@ -138,7 +138,7 @@ def compiler_flags(built):
     """The flags for importing the modules of a build, and the C modules behind them."""
     system = [path for folder in ("Sources", "GTK/Sources") for path in (ROOT / folder).rglob("module.modulemap")]
     maps = [*built.glob("C*.build/module.modulemap"), *system]
-    headers = run("pkg-config", "--cflags", "gobject-2.0", "gtk4", capture_output=True, text=True).stdout.split()
+    headers = run("pkg-config", "--cflags", "gtk4", capture_output=True, text=True).stdout.split()
     clang = [f"-fmodule-map-file={path}" for path in sorted(maps)] + headers
     triple = json.loads(run(SWIFT, "-print-target-info", capture_output=True).stdout)["target"]["unversionedTriple"]
     return ["-target", triple, "-I", built / "Modules", *(flag for each in clang for flag in ("-Xcc", each))]

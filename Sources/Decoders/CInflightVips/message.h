@@ -1,5 +1,9 @@
 #pragma once
 
+#if !__has_include(<glib-object.h>)
+#error "GLib's headers are missing: install the Debian package libglib2.0-dev, or name their folders: -Xcc -I/…/glib-2.0"
+#endif
+
 #include "CInflightVips.h"
 
 /// Copies libvips's error text to `message`, and clears libvips's error buffer. Call it after every failure of libvips.
