@@ -6,8 +6,12 @@ DESTDIR ?=
 SCRATCH ?= .build
 export SWIFT SCRATCH
 
-# The release links the standard library statically, so that it runs without a Swift toolchain.
-RELEASE = $(SWIFT) build -c release --static-swift-stdlib --scratch-path $(SCRATCH)
+# The one configuration of `make build`, installations, packages and benchmarks. The standard library is linked
+# statically, so that programs run without a Swift toolchain. Neither programs nor debug information have the folder's
+# path, so a build has the same bytes in every folder.
+RELEASE_FLAGS = -c release --static-swift-stdlib --scratch-path $(SCRATCH) --disable-local-rpath \
+	-Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=. -Xlinker -z -Xlinker now
+RELEASE = $(SWIFT) build $(RELEASE_FLAGS)
 # Warnings are errors. With STRICT=1 the tests use this build too, so that CI builds once.
 # Only editors use the index; without it a build takes a third less time. The packages of the examples and of the views
 # are built into the same folder, so that only their own sources are compiled.

@@ -7,8 +7,11 @@ Every file is UTF-8 text of at most 512 KiB, without tabs, trailing white space,
 package registries. Comments and prose are at most 120 columns wide. In Swift, every `@unchecked Sendable` and
 `nonisolated(unsafe)` states its reason in a comment: on its line, on the line above, or on the first line inside. Swift
 code waits for callbacks with the bridges of `InflightConcurrency`, which the thread sanitizer understands.
+
+The version and its date are the same in all files that state them (`STATED`).
 """
 
+import datetime
 import pathlib
 import re
 import subprocess
@@ -47,6 +50,14 @@ COMMENT = re.compile(r"\s*(?://|# |\* )")
 # Markdown's tables, indented code, headings and fences cannot be wrapped, nor can the expected output of an example.
 UNWRAPPED = re.compile(r"\||    |#|```")
 WIDE_IS_FINE = re.compile(r"Examples/.*\.swift$")
+
+# The newest version in the changelog, and the files that state it or its date.
+RELEASED = re.compile(r"^## (?P<version>\d+\.\d+\.\d+) \((?P<date>\d{4}-\d\d-\d\d)\)$", re.MULTILINE)
+STATED = {
+    "Sources/BackEnds/InflightCurl/CurlTransport+Configuration.swift": 'static let version = "{version}"\n',
+    "Sources/Command/InflightCLI/Main/Version.swift": 'static let date = "{written}"\n',
+    "GTK/Data/org.inflight.Gallery.metainfo.xml": '<release version="{version}" date="{date}"/>\n',
+}
 
 
 def files(root):
@@ -125,6 +136,19 @@ def continuations(lines):
             yield number, "the thread sanitizer reports a continuation as a race: use a Bridge or a ValueBridge"
 
 
+def version_problems(root):
+    """The files that do not state the newest version of the changelog, or its date."""
+    released = RELEASED.search((root / "CHANGELOG.md").read_text(encoding="utf-8"))
+    if not released:
+        yield "CHANGELOG.md", "no section of a version, such as '## 1.2.3 (2030-12-31)'"
+        return
+    date = datetime.date.fromisoformat(released["date"])
+    for name, form in STATED.items():
+        text = form.format(**released.groupdict(), written=f"{date:%B} {date.day}, {date.year}")
+        if text not in (root / name).read_text(encoding="utf-8"):
+            yield name, f"CHANGELOG.md has version {released[0].removeprefix('## ')}; expected: {text.strip()}"
+
+
 def main(root):
     failed = False
     for path in files(root):
@@ -132,6 +156,9 @@ def main(root):
         for line, problem in problems_in(name, path.read_bytes()):
             failed = True
             print(f"{name}:{line}: {problem}", file=sys.stderr)
+    for name, problem in version_problems(root):
+        failed = True
+        print(f"{name}: {problem}", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -106,6 +106,19 @@ class Files(unittest.TestCase):
         self.assertEqual(self.lines(line, "Examples/Sources/a/main.swift"), [])
         self.assertEqual(self.lines(line, "Sources/Kit/InflightConcurrency/Bridges/Bridge.swift"), [])
 
+    def test_a_version_that_differs_from_the_changelog_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, form in files.STATED.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(form.format(version="1.2.0", date="2030-02-01", written="February 1, 2030"))
+            for section, wrong in [
+                ("## Unreleased\n\n## 1.2.0 (2030-02-01)\n\n## 1.1.0 (2030-01-01)\n", 0),
+                ("## 1.2.0 (2030-02-02)\n", 2), ("## 1.2.1 (2030-02-01)\n", 2), ("## Unreleased\n", 1),
+            ]:
+                (root / "CHANGELOG.md").write_text(f"# Changelog\n\n{section}")
+                self.assertEqual(len(list(files.version_problems(root))), wrong, section)
+
 
 class Mutants(unittest.TestCase):
     def problems(self, *edits):

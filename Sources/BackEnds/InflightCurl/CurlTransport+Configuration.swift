@@ -28,6 +28,6 @@ extension CurlTransport {
         public init() {}
     }
 
-    /// The version of Inflight in the default `User-Agent`.
+    /// The version of Inflight in the default `User-Agent`. Equal to the newest version of `CHANGELOG.md`.
     public static let version = "0.1.0"
 }

@@ -1,6 +1,8 @@
+import InflightCurl
+
 /// The version of the command and of the library that it is part of.
 enum Version {
-    static let text = "inflight 0.1.0"
-    /// The date of that version, which its man pages carry.
-    static let date = "November 23, 2026"
+    static let text = "inflight \(CurlTransport.version)"
+    /// The date of that version, which its man pages carry. `Scripts/check-files.py` compares it with `CHANGELOG.md`.
+    static let date = "November 24, 2026"
 }

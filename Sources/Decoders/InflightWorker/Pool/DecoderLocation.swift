@@ -26,13 +26,12 @@ enum DecoderLocation {
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
             unsafe readlink("/proc/self/exe", bytes.baseAddress!.assumingMemoryBound(to: CChar.self), bytes.count)
         }
-        guard count > 0, count < buffer.count else { return ["inflight-decoder"] }
+        let installed = ["/usr/local", "/usr"].map { "\($0)/libexec/inflight/inflight-decoder" }
+        // Without /proc the program's folder is unknown. The working folder may hold programs of another user.
+        guard count > 0, count < buffer.count else { return installed }
         let parts = String(decoding: buffer[..<count], as: UTF8.self).split(separator: "/").dropLast()
         let folder = parts.map { "/" + $0 }.joined()
         let above = parts.dropLast().map { "/" + $0 }.joined()
-        return [
-            "\(folder)/inflight-decoder", "\(above)/libexec/inflight/inflight-decoder",
-            "/usr/local/libexec/inflight/inflight-decoder", "/usr/libexec/inflight/inflight-decoder",
-        ]
+        return ["\(folder)/inflight-decoder", "\(above)/libexec/inflight/inflight-decoder"] + installed
     }
 }
