@@ -104,7 +104,7 @@ lint: deps ## check format, files, imports, names and mutants; build without war
 # sanitizer those of code that calls C or accesses memory directly. It skips the kit, the verification programs and text
 # layout, which are pure Swift.
 THREAD_TESTS = --filter '^Inflight(Concurrency|Images|Core|Curl|Disk|Foundation|Stress|TestSupport|Worker)?Tests\.' \
-	--filter '^InflightCLITests\.(Ending|Network|Storing|Unavailable)Tests/'
+	--filter '^InflightCLITests\.(Termination|Network|OutputFile|Unavailable)Tests/'
 ADDRESS_TESTS = --skip '^Inflight(Concurrency|Demo|Lab|Stress|TestSupport)Tests\.' \
 	--skip '\.(GridLayout|HalfBlocks|TimelineText)Tests/'
 

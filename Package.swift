@@ -211,6 +211,15 @@ let package = Package(
             ]),
         .testTarget(
             name: "InflightCodingsTests", dependencies: ["InflightCodings", "InflightCore", "InflightTestSupport"]),
+        // The targets of `make fuzz`, run with their seeds.
+        .testTarget(
+            name: "InflightFuzzTests",
+            dependencies: [
+                "InflightCodecs", "InflightCodings", "InflightConcurrency", "InflightCore", "InflightCurl", "InflightDisk",
+                "InflightImages", "InflightTestSupport",
+            ],
+            path: "Fuzzing", exclude: ["Package.swift", "Seeds", "Sources/InflightFuzz/Entry.swift"],
+            sources: ["Sources/InflightFuzz", "Tests"]),
         .testTarget(
             name: "InflightConcurrencyTests", dependencies: ["InflightConcurrency", "InflightTestSupport"]),
     ]

@@ -13,6 +13,7 @@ let package = Package(
             dependencies: [
                 .product(name: "Inflight", package: "inflight"),
                 .product(name: "InflightCore", package: "inflight"),
+                .product(name: "InflightImages", package: "inflight"),
                 .product(name: "InflightDisk", package: "inflight"),
                 .product(name: "InflightConcurrency", package: "inflight"),
             ],

@@ -1,7 +1,8 @@
 import InflightCodecs
 import InflightConcurrency
+import InflightCore
 
-@testable import InflightCore
+@testable import InflightImages
 
 extension Target {
     private static let codecs = CodecRegistry(Codecs.standard)
