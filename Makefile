@@ -24,7 +24,7 @@ RUN_TESTS = Scripts/run-tests.sh
 SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples Fuzzing GTK)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo build test test-report docs test-docs install lint sanitize stress lab-tsan simulate crash fuzz \
+.PHONY: help deps demo build test test-report test-har docs test-docs install lint sanitize stress lab-tsan simulate crash fuzz \
 	simulator-coverage path mutation-test bench test-gtk gallery install-gallery gallery-stress sanitize-gtk screenshots clean
 
 help: ## list the targets
@@ -60,9 +60,17 @@ test: deps ## run all tests
 
 test-report: deps ## test the get --report page in headless Chromium (installs Chromium)
 	@Scripts/deps.sh report
-	@echo "==> tests of the --report page in Chromium"
+	@echo "==> tests of the --report page in Chromium, and of archives of --har"
 	@$(PLAN)
 	@Scripts/test-report.sh $(TEST_FLAGS)
+
+BUILD_COMMAND = $(PLAN) && $(SWIFT) build --product inflight $(TEST_FLAGS)
+BUILT_COMMAND = INFLIGHT="$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight"
+test-har: deps ## read a get --har archive with a Python package (downloads it)
+	@Scripts/deps.sh report nightly
+	@echo "==> archive of --har, read by haralyzer"
+	@$(BUILD_COMMAND)
+	@$(BUILT_COMMAND) Scripts/test-har.py
 
 docs: deps ## build the documentation site into .build/docs: BASE=/ (path on the server)
 	@Scripts/deps.sh gtk
@@ -100,7 +108,7 @@ lint: deps ## check format, files, imports, names and mutants; build without war
 # sanitizer those of code that calls C or accesses memory directly. It skips the kit, the verification programs and text
 # layout, which are pure Swift.
 THREAD_TESTS = --filter '^Inflight(Concurrency|Images|Core|Curl|Disk|Foundation|Stress|TestSupport|Worker)?Tests\.' \
-	--filter '^InflightCLITests\.(Ending|Network|Storing|Unavailable)Tests/'
+	--filter '^InflightCLITests\.(Ending|HAR|Network|Storing|Unavailable)Tests/'
 ADDRESS_TESTS = --skip '^Inflight(Concurrency|Demo|Lab|Stress|TestSupport)Tests\.' \
 	--skip '\.(GridLayout|HalfBlocks|TimelineText)Tests/'
 
