@@ -24,7 +24,7 @@ RUN_TESTS = Scripts/run-tests.sh
 SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples Fuzzing GTK)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo build test test-report test-har docs test-docs install lint sanitize stress lab-tsan simulate crash fuzz \
+.PHONY: help deps demo build test test-report test-har test-trace docs test-docs install lint sanitize stress lab-tsan simulate crash fuzz \
 	simulator-coverage path mutation-test bench test-gtk gallery install-gallery gallery-stress sanitize-gtk screenshots clean
 
 help: ## list the targets
@@ -71,6 +71,12 @@ test-har: deps ## read a get --har archive with a Python package (downloads it)
 	@echo "==> archive of --har, read by haralyzer"
 	@$(BUILD_COMMAND)
 	@$(BUILT_COMMAND) Scripts/test-har.py
+
+test-trace: deps ## read a get --trace file with Perfetto in headless Chromium (downloads it)
+	@Scripts/deps.sh report nightly
+	@echo "==> trace of --trace, read by Perfetto"
+	@$(BUILD_COMMAND)
+	@$(BUILT_COMMAND) Scripts/test-trace.py
 
 docs: deps ## build the documentation site into .build/docs: BASE=/ (path on the server)
 	@Scripts/deps.sh gtk
