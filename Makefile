@@ -28,7 +28,7 @@ RUN_TESTS = Scripts/run-tests.sh
 SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples Fuzzing GTK)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo build test test-report docs test-docs install lint sanitize stress lab-tsan simulate crash fuzz \
+.PHONY: help deps demo build test test-report test-har test-trace docs test-docs install lint sanitize stress lab-tsan simulate crash fuzz \
 	simulator-coverage path mutation-test bench test-gtk gallery install-gallery gallery-stress sanitize-gtk screenshots clean
 
 help: ## list the targets
@@ -64,9 +64,23 @@ test: deps ## run all tests
 
 test-report: deps ## test the get --report page in headless Chromium (installs Chromium)
 	@Scripts/deps.sh report
-	@echo "==> tests of the --report page in Chromium"
+	@echo "==> tests of the --report page in Chromium, and of archives of --har"
 	@$(PLAN)
 	@Scripts/test-report.sh $(TEST_FLAGS)
+
+BUILD_COMMAND = $(PLAN) && $(SWIFT) build --product inflight $(TEST_FLAGS)
+BUILT_COMMAND = INFLIGHT="$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight"
+test-har: deps ## read a get --har archive with a Python package (downloads it)
+	@Scripts/deps.sh report nightly
+	@echo "==> archive of --har, read by haralyzer"
+	@$(BUILD_COMMAND)
+	@$(BUILT_COMMAND) Scripts/test-har.py
+
+test-trace: deps ## read a get --trace file with Perfetto in headless Chromium (downloads it)
+	@Scripts/deps.sh report nightly
+	@echo "==> trace of --trace, read by Perfetto"
+	@$(BUILD_COMMAND)
+	@$(BUILT_COMMAND) Scripts/test-trace.py
 
 docs: deps ## build the documentation site into .build/docs: BASE=/ (path on the server)
 	@Scripts/deps.sh gtk
@@ -104,7 +118,7 @@ lint: deps ## check format, files, imports, names and mutants; build without war
 # sanitizer those of code that calls C or accesses memory directly. It skips the kit, the verification programs and text
 # layout, which are pure Swift.
 THREAD_TESTS = --filter '^Inflight(Concurrency|Images|Core|Curl|Disk|Foundation|Stress|TestSupport|Worker)?Tests\.' \
-	--filter '^InflightCLITests\.(Termination|Network|OutputFile|Unavailable)Tests/'
+	--filter '^InflightCLITests\.(Termination|HAR|Network|OutputFile|Unavailable)Tests/'
 ADDRESS_TESTS = --skip '^Inflight(Concurrency|Demo|Lab|Stress|TestSupport)Tests\.' \
 	--skip '\.(GridLayout|HalfBlocks|TimelineText)Tests/'
 

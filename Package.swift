@@ -215,7 +215,8 @@ let package = Package(
         .testTarget(
             name: "InflightFuzzTests",
             dependencies: [
-                "InflightCodecs", "InflightCodings", "InflightConcurrency", "InflightCore", "InflightCurl", "InflightDisk",
+                "InflightCodecs", "InflightCodings", "InflightConcurrency", "InflightCore", "InflightCurl",
+                "InflightDisk",
                 "InflightImages", "InflightTestSupport",
             ],
             path: "Fuzzing", exclude: ["Package.swift", "Seeds", "Sources/InflightFuzz/Entry.swift"],

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the system packages that are missing, and no others.
 #
-#     Scripts/deps.sh GROUP…        GROUP: build, vips, test, report, gtk, screenshots, bench
+#     Scripts/deps.sh GROUP…        GROUP: build, vips, test, report, nightly, gtk, screenshots, bench
 #
 # The table is the only list of them. Columns: group; Debian package; probe for systems without dpkg (a C header, a
 # command, a file or a Python module); name on other systems; purpose.
@@ -40,6 +40,9 @@ gtk|xvfb|Xvfb|Xvfb|virtual display for tests of the views
 gtk|xauth|xauth|xauth|access to that display
 gtk|libxtst-dev|X11/extensions/XTest.h|libXtst|keyboard, wheel and pointer in tests of the gallery
 report|chromium|chromium|Chromium|tests of the page of --report in a browser
+report|nodejs|node|Node.js|runs the validator of archives of --har
+report|node-har-validator|/usr/share/nodejs/har-validator/package.json|har-validator in /usr/share/nodejs|tests of these archives
+nightly|python3-venv|ensurepip|Python's venv with pip|packages for tests in temporary folders
 screenshots|xdotool|xdotool|xdotool|keyboard input for screenshots
 screenshots|xterm|xterm|xterm|terminal window for screenshots
 bench|nginx-light|nginx|nginx|server for benchmarks
@@ -63,12 +66,12 @@ is_found() {
 #include <$1>" ;;
         /*) [ -e "$1" ] ;;
         pil) python3 -c 'import PIL' 2>/dev/null ;;
-        aiohttp) python3 -c 'import aiohttp' 2>/dev/null ;;
+        aiohttp | ensurepip) python3 -c "import $1" 2>/dev/null ;;
         *) PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null ;;
     esac
 }
 
-[ $# -gt 0 ] || { say "no group given. Groups: build, vips, test, report, gtk, screenshots, bench" >&2; exit 64; }
+[ $# -gt 0 ] || { say "no group given. Groups: build, vips, test, report, nightly, gtk, screenshots, bench" >&2; exit 64; }
 wanted=" $* "
 rows=()
 while IFS= read -r row; do

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Tests the page of `inflight get --report` in headless Chromium.
+# Tests the page of `inflight get --report` in headless Chromium, and archives of `--har` with `node-har-validator`.
 #
 #     Scripts/test-report.sh FLAGS-OF-SWIFT-BUILD…
 #

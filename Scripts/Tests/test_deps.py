@@ -141,7 +141,8 @@ class Deps(unittest.TestCase):
         result, calls = self.run_deps("report")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("chromium is missing: tests of the page of --report", result.stdout)
-        self.assertIn("apt-get install -y -qq --no-install-recommends chromium", calls)
+        self.assertIn(
+            "apt-get install -y -qq --no-install-recommends chromium nodejs node-har-validator", calls)
 
     def test_the_browser_is_found_as_a_command_where_there_is_no_dpkg(self):
         self.command("clang")
@@ -149,8 +150,10 @@ class Deps(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("missing: Chromium", result.stdout)
         self.command("chromium")
+        self.command("node")
         result, _ = self.run_deps("report")
-        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertNotIn("Chromium", result.stdout)
+        self.assertNotIn("Node.js", result.stdout)
 
     def test_wants_a_group(self):
         result, _ = self.run_deps()

@@ -32,11 +32,11 @@ final class TerminationTests: EndToEndSuite {
         #expect(result.errors.contains("Finished files are kept"))
     }
 
-    @Test("The run after a SIGKILL removes temporary files, also of reports and traces")
+    @Test("The run after a SIGKILL removes temporary files, also of reports, traces and archives")
     func killed() throws {
         server.serve("/slow/good.jpg", .ok(jpeg).held("slow", after: 100))
         server.serve("/other.jpg", .ok(jpeg))
-        let outputs = ["-o", "out", "--report", "r.html", "--trace", "t.json"]
+        let outputs = ["-o", "out", "--report", "r.html", "--trace", "t.json", "--har", "h.har"]
         // The second file is written, but its name depends on the first load.
         let command = RunningCommand(
             ["get", server.url("/slow/good.jpg"), server.url("/good.jpg"), server.url("/other.jpg")]
@@ -45,10 +45,10 @@ final class TerminationTests: EndToEndSuite {
         #expect(command.readLine().contains("other"))
         command.signal(SIGKILL)
         _ = command.wait()
-        #expect(place.names.count { $0.hasPrefix(".inflight-") } == 2, "\(place.names)")
+        #expect(place.names.count { $0.hasPrefix(".inflight-") } == 3, "\(place.names)")
         #expect(TemporaryDirectory.names(place.appending("out")).count { $0.hasPrefix(".inflight-") } == 1)
         #expect(place.run(["get", server.url("/good.jpg")] + outputs).status == 0)
-        #expect(place.names == ["out", "r.html", "t.json"])
+        #expect(place.names == ["h.har", "out", "r.html", "t.json"])
         #expect(TemporaryDirectory.names(place.appending("out")) == ["good.jpg", "other.jpg"])
     }
 

@@ -151,6 +151,11 @@ extension GetOptions {
             Option("--trace FILE.json", "write a trace for ui.perfetto.dev and chrome://tracing", .file) {
                 $0.trace = try $1.path("a file")
             },
+            Option(
+                "--har FILE.har", "write the HTTP exchanges as an HTTP Archive (HAR 1.2), without credentials", .file
+            ) {
+                $0.har = try $1.path("a file")
+            },
             Option("--quiet", "print failures only, without progress and summary", \.network.isQuiet),
             Option(
                 "--verbose",

@@ -58,6 +58,8 @@ struct GetOptions: CommandOptions {
     var report: String?
     /// The file for the run trace.
     var trace: String?
+    /// The file for the HTTP exchanges.
+    var har: String?
     /// The expected checksum of the only body.
     var checksum: Checksum?
     var cache = CacheOptions()

@@ -66,6 +66,13 @@ final class AtomicFile: Sendable {
         return (slash == path.startIndex ? "/" : String(path[..<slash]), String(path[path.index(after: slash)...]))
     }
 
+    /// Whether both files have the same name in the same folder.
+    func hasPlace(of other: AtomicFile) -> Bool {
+        var (own, others) = (stat(), stat())
+        guard unsafe fstat(parent, &own) == 0, unsafe fstat(other.parent, &others) == 0 else { return false }
+        return name == other.name && own.st_dev == others.st_dev && own.st_ino == others.st_ino
+    }
+
     func finish(_ bytes: [UInt8]) throws(SystemError) {
         try append(bytes)
         try finish()

@@ -111,8 +111,8 @@ enum CommandLineTool {
         let pipeline: ImagePipeline
         do throws(Refusal) {
             pipeline = try options.network.pipeline(
-                decodes: options.treatment == .reencoded, store: store, observer: output?.recorder.observer,
-                warn: warn)
+                decodes: options.treatment == .reencoded, store: store, observer: output?.recorder?.observer,
+                log: output?.log, warn: warn)
         } catch {
             output?.abandon()
             throw error
@@ -137,7 +137,7 @@ enum CommandLineTool {
         }
     }
 
-    /// Writes the trace and the report of the run.
+    /// Completes the trace, the report and the HTTP Archive of the run.
     ///
     /// - Returns: The exit status: that of the run, unless it succeeded and this fails.
     private static func write(_ output: RunOutput?, of pipeline: ImagePipeline, _ status: Int32) -> Int32 {

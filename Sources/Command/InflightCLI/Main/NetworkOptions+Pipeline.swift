@@ -9,6 +9,7 @@ extension NetworkOptions {
     /// - Throws: The reason why it cannot be created, such as a CA file that cannot be read.
     func pipeline(
         decodes: Bool, store: (any ResponseStore)? = nil, observer: ImagePipeline.Observation? = nil,
+        log: HARLog? = nil,
         warn: @escaping @Sendable (String) -> Void = { StandardStream.error.say("inflight: \($0)\n") }
     ) throws(CommandLineTool.Refusal) -> ImagePipeline {
         var curl = CurlTransport.Configuration()
@@ -30,6 +31,7 @@ extension NetworkOptions {
             configuration.circuitBreaker = nil
         }
         configuration.observer = observer
+        if let log { configuration.transports = configuration.transports.map { $0.logged(by: log) } }
         // Each image is requested once, so none is worth caching in memory.
         configuration.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
         do throws(LoadError) {
