@@ -142,7 +142,7 @@ extension ContractModel {
     public func sourceBegins(_ resource: UInt8, isCancelled: Bool, isOutermost: Bool) -> Int {
         lastCall += 1
         startedExchanges += 1
-        let job = isCancelled ? nil : queued(.picture, resource, nil, isRedirected: false, origin: 2)
+        let job = isCancelled ? nil : queued(.image, resource, nil, isRedirected: false, origin: 2)
         if job == nil, !isCancelled, isOutermost {
             report(7, "source \(resource) was called without a queued job")
         }

@@ -44,7 +44,7 @@ extension ContractModel {
         let task = awaitingFallback.remove(at: index)
         guard var spec = nextFallback(of: task) else { return -1 }
         let before = tasks[task].spec
-        if spec.kind != .refused { spec.kind = before.kind == .refused ? .picture : before.kind }
+        if spec.kind != .refused { spec.kind = before.kind == .refused ? .image : before.kind }
         (spec.size, spec.first, spec.second) = (before.size, before.first, before.second)
         (spec.language, spec.policy) = (before.language, before.policy)
         tasks[task].fallbacks += 1

@@ -100,7 +100,7 @@ extension ContractModel {
 
     /// Returns whether the ending of the loader's task may have been dropped with its queue's pending work. If so, the
     /// loader's state has to be read first.
-    public func mayHaveLostAnswer(_ number: Int) -> Bool {
+    public func mayHaveLostEnding(_ number: Int) -> Bool {
         guard case .loading(let task) = loaders[number].state else { return false }
         return tasks[task].phase == .lost || tasks[task].phase == .silent
     }
@@ -128,7 +128,7 @@ extension ContractModel {
     public func loader(_ number: Int, shows state: ImageLoader.State, content: (PixelBuffer) -> Content) {
         switch (loaders[number].state, state) {
         case (.idle, .idle): break
-        case (.loading, .idle) where mayHaveLostAnswer(number): loaders[number].state = .idle
+        case (.loading, .idle) where mayHaveLostEnding(number): loaders[number].state = .idle
         case (.loading(let task), .loading(let progress)):
             let received = progress?.receivedBytes ?? -1
             if received != tasks[task].delivered {

@@ -89,14 +89,14 @@ extension ContractModel {
     /// The engine looks up a key.
     public func looksUp(_ key: String) -> Int {
         store.lastNumber += 1
-        let job = nextToLook(key)
+        let job = nextLookup(key)
         if job == nil { report(7, "\(key) was looked up without a job") }
         store.lookups.append(StoreRecord.Lookup(number: store.lastNumber, job: job ?? -1, time: wallTime))
         return store.lastNumber
     }
 
     /// Returns the next job to look up this key: one without outstanding changes, or one that reads a copy.
-    private func nextToLook(_ key: String) -> Int? {
+    private func nextLookup(_ key: String) -> Int? {
         let next = store.waiting.firstIndex { self.key(of: $0) == key }
         // A job that had lost its subscribers before its turn counts too.
         let reading = exchanges.first { record in
@@ -110,14 +110,14 @@ extension ContractModel {
     }
 
     /// Enqueues the lookup of a job's key.
-    func looks(_ job: Int) {
+    func enqueueLookup(_ job: Int) {
         jobs[job].state = .looking
         store.waiting.append(job)
     }
 
     /// The store performs a lookup: it has these copies, newest first, and the engine has chosen the body at a
     /// position.
-    public func looks(_ number: Int, has ids: [Int64], under key: String, chosen position: Int?) {
+    public func performsLookup(_ number: Int, has ids: [Int64], under key: String, chosen position: Int?) {
         guard let index = store.lookups.firstIndex(where: { $0.number == number }) else { return }
         let found = ids.compactMap { store.copies[$0] }
         let expected = Set(store.copies.values.filter { $0.key == key }.map(\.id))
@@ -185,7 +185,7 @@ extension ContractModel {
         jobs[job].lookups += 1
         var decision = lookup.decision ?? decide(job, [], at: lookup.time)
         if decision.copy != nil, delivery < 0 {
-            if jobs[job].lookups < 4 { return looks(job) }
+            if jobs[job].lookups < 4 { return enqueueLookup(job) }
             decision = .ask(Conditions(), offered: [])
         }
         proceed(job, decision, delivery: delivery)
@@ -218,8 +218,8 @@ extension ContractModel {
     /// Requests the background revalidation of a stale response, for the store.
     private func revalidate(_ spec: RequestSpec) {
         var revalidation = spec
-        revalidation.purpose = spec.kind == .picture ? .imageRevalidation : .revalidation
-        if spec.kind != .answer { revalidation.kind = .bytes }
+        revalidation.purpose = spec.kind == .image ? .imageRevalidation : .revalidation
+        if spec.kind != .response { revalidation.kind = .bytes }
         (revalidation.size, revalidation.first, revalidation.second) = (0, 0, 0)
         let key = revalidation.key(stage: 0, varied: false)
         if live.contains(where: { jobs[$0].key == key && jobs[$0].isInTable }) { return }
@@ -238,7 +238,7 @@ extension ContractModel {
         _ job: Int, _ copy: StoredCopy, _ source: LoadSource, delivery: Int, isStale: Bool, isFollowed: Bool
     ) {
         exchanges.removeAll { $0.job == job }
-        if copy.head.status != 200, jobs[job].spec.kind != .answer { return failed(job, .badStatus) }
+        if copy.head.status != 200, jobs[job].spec.kind != .response { return failed(job, .badStatus) }
         (jobs[job].source, jobs[job].isStale, jobs[job].isFollowed) = (source, isStale, isFollowed)
         jobs[job].isOfStored = true
         recordResponse(of: isStale ? nil : copy, job, from: source)
@@ -281,7 +281,7 @@ extension ContractModel {
     }
 
     /// A task's result is marked as stale or not. Reported before its ending.
-    public func hears(_ task: Int, isStale: Bool) {
+    public func receivesResult(_ task: Int, isStale: Bool) {
         guard bounds.hasStore, case .content = tasks[task].outcome, tasks[task].phase == .undelivered else { return }
         if isStale != tasks[task].isStale {
             report(7, "the result of task \(task) is wrongly marked as \(isStale ? "stale" : "fresh")")

@@ -85,8 +85,8 @@ extension ContractModel {
         guard let copy, jobs[job].spec.source == .none, jobs[job].spec.kind != .header else { return }
         let resource = resource(of: job)
         let makesImage =
-            jobs[job].spec.kind == .picture || jobs[job].spec.purpose == .imageRevalidation
-            || waiting.contains { waits($0, for: job) && tasks[$0].spec.kind == .picture }
+            jobs[job].spec.kind == .image || jobs[job].spec.purpose == .imageRevalidation
+            || waiting.contains { waits($0, for: job) && tasks[$0].spec.kind == .image }
         let old = newest[resource]
         if !makesImage, old == nil || source == .disk { return }
         let response = CachedResponse(copy: copy)

@@ -33,7 +33,7 @@ extension ContractModel {
             guard spec.resource == resource, spec.policy == policy, jobs[job].origin == origin,
                 (jobs[job].redirects > 0) == isRedirected
             else { return false }
-            return group == nil || (spec.kind == .bytes || spec.kind == .header ? .picture : spec.kind) == group
+            return group == nil || (spec.kind == .bytes || spec.kind == .header ? .image : spec.kind) == group
         }
         if let index = exchanges.firstIndex(where: { $0.isBetween && $0.job >= 0 && fits($0.job) }) {
             exchanges[index].isBetween = false
@@ -197,7 +197,7 @@ extension ContractModel {
         }
         if head.status == 302 {
             exchanges[index].headOutcome = .redirect
-        } else if head.status != 200, spec.kind != .answer {
+        } else if head.status != 200, spec.kind != .response {
             exchanges[index].headOutcome = .failure(.badStatus)
         } else {
             exchanges[index].headOutcome = .content
@@ -210,7 +210,7 @@ extension ContractModel {
     /// Returns the meaning of a 304 response (RFC 9111 sections 4.3.3 and 4.3.4).
     private func freshens(_ index: Int, _ job: Int, _ newer: StoredCopy) -> HeadOutcome {
         let offered = jobs[job].offered
-        if offered.isEmpty { return jobs[job].spec.kind == .answer ? .content : .failure(.badStatus) }
+        if offered.isEmpty { return jobs[job].spec.kind == .response ? .content : .failure(.badStatus) }
         var selected: [StoredCopy] = []
         if newer.head.hasTag {
             selected = offered.filter { $0.head.hasTag && $0.head.version == newer.head.version }
@@ -385,7 +385,7 @@ extension ContractModel {
         if jobs[job].spec.policy == .noStore {
             enqueue(job, ahead: true)
         } else {
-            looks(job)
+            enqueueLookup(job)
         }
     }
 

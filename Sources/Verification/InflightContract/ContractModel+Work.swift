@@ -136,7 +136,7 @@ extension ContractModel {
                 tasks[task].job = -1
                 tasks[task].stale = exchange
                 revalidation.append(task)
-            } else if tasks[task].spec.kind == .bytes, tasks[task].spec.source == .picture {
+            } else if tasks[task].spec.kind == .bytes, tasks[task].spec.source == .image {
                 fails(task, .invalidRequest)
             } else {
                 finish(task, .content(exchange))
@@ -183,7 +183,7 @@ extension ContractModel {
     func isLive(_ job: Int) -> Bool { jobs[job].state != .over }
 
     /// Requests for bytes and for images share their fetch.
-    static func group(_ kind: RequestSpec.Kind) -> RequestSpec.Kind { kind == .bytes ? .picture : kind }
+    static func group(_ kind: RequestSpec.Kind) -> RequestSpec.Kind { kind == .bytes ? .image : kind }
 
     /// Returns the queued job with these properties.
     func queued(

@@ -156,7 +156,7 @@ extension ContractModel {
     }
 
     /// A copy is gone because it was removed, evicted or damaged.
-    public func isGone(_ id: Int64) { store.copies[id] = nil }
+    public func removesEntry(_ id: Int64) { store.copies[id] = nil }
 
     /// The store is about to complete a write, successfully or not.
     public func writeEnds(_ number: Int) {

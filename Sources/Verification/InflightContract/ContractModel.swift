@@ -319,7 +319,7 @@ public final class ContractModel {
     }
 
     /// The consumer of a task's events releases them.
-    public func goesAway(_ task: Int) {
+    public func releasesEvents(_ task: Int) {
         let wasOver = tasks[task].phase == .ended
         cancels(task)
         if !wasOver { tasks[task].phase = .gone }
@@ -485,8 +485,7 @@ public final class ContractModel {
             report(7, "task \(task) received the content of exchange \(content.exchange), expected \(exchange)")
         }
         checkVersion(content, task)
-        if spec.kind == .picture, (content.size, content.first, content.second) != (spec.size, spec.first, spec.second)
-        {
+        if spec.kind == .image, (content.size, content.first, content.second) != (spec.size, spec.first, spec.second) {
             report(8, "task \(task) received an image of another size or by other processors")
         }
     }

@@ -3,9 +3,9 @@ public import InflightCore
 /// A request in the contract's terms: all properties that make two jobs the same, and nothing else.
 public struct RequestSpec: Sendable, Hashable {
     public enum Kind: UInt8, Sendable {
-        case picture, bytes
+        case image, bytes
         /// Any response, whatever its status. Never coalesced with the two above.
-        case answer
+        case response
         /// The image's header. Never coalesced with the others either.
         case header
         /// An image with an unsupported URL.
@@ -55,7 +55,7 @@ public struct RequestSpec: Sendable, Hashable {
         /// The bytes of an image file.
         case bytes
         /// An image that needs no decoder.
-        case picture
+        case image
     }
 
     public init(kind: Kind, resource: UInt8, origin: UInt8) {
@@ -71,12 +71,12 @@ public struct RequestSpec: Sendable, Hashable {
 
     /// Whether an image from memory is accepted.
     var mayBeInMemory: Bool {
-        kind == .picture && purpose == .usual && ![.refresh, .reload, .noStore].contains(policy)
+        kind == .image && purpose == .usual && ![.refresh, .reload, .noStore].contains(policy)
     }
 
     /// The number of stages: fetch, decode, and one for each processor.
     var stages: Int {
-        guard kind == .picture else { return 1 }
+        guard kind == .image else { return 1 }
         return first == 0 ? 2 : second == 0 ? 3 : 4
     }
 
@@ -84,8 +84,8 @@ public struct RequestSpec: Sendable, Hashable {
     func key(stage: Int, varied: Bool) -> Int {
         let group: Int =
             switch kind {
-            case .picture, .bytes, .refused: 0
-            case .answer: 1
+            case .image, .bytes, .refused: 0
+            case .response: 1
             case .header: 2
             }
         var key = memoryKey(stage: stage, varied: varied) | group << 8

@@ -202,7 +202,7 @@ struct ContractModelTests {
 
     @Test("Contract 3: With a fallback, delivering the first failure or nothing at all is a violation")
     func forgotten() {
-        let next = RequestSpec(kind: .picture, resource: 2, origin: 0)
+        let next = RequestSpec(kind: .image, resource: 2, origin: 0)
         let model = ContractModel(bounds: Bounds())
         model.fallbacks = [1: [next]]
         let task = model.requested(spec, priority: .normal, queue: 0)

@@ -6,8 +6,8 @@ import Testing
 @Suite("Contract model: loaders and prefetchers", .timeLimit(.minutes(10)))
 struct ContractModelViewTests {
     private let model = ContractModel(bounds: Bounds())
-    private let spec = RequestSpec(kind: .picture, resource: 1, origin: 0)
-    private let other = RequestSpec(kind: .picture, resource: 2, origin: 0)
+    private let spec = RequestSpec(kind: .image, resource: 1, origin: 0)
+    private let other = RequestSpec(kind: .image, resource: 2, origin: 0)
 
     private func onQueue(_ queue: Int) -> CallContext {
         var context = CallContext()
@@ -17,7 +17,7 @@ struct ContractModelViewTests {
 
     private func start(_ serial: Int, resource: UInt8, priority: ImageRequest.Priority = .normal) {
         model.exchangeStarts(
-            serial, kind: .picture, resource: resource, language: 1, origin: 0, priority: priority)
+            serial, kind: .image, resource: resource, language: 1, origin: 0, priority: priority)
     }
 
     private func show(_ loader: Int, _ state: ImageLoader.State) {
@@ -88,7 +88,7 @@ struct ContractModelViewTests {
 
         let released = ContractModel(bounds: Bounds())
         released.loader(released.loaderIsCreated(queue: 0), sets: spec, priority: .normal)
-        released.exchangeStarts(0, kind: .picture, resource: 1, language: 1, origin: 0, priority: .normal)
+        released.exchangeStarts(0, kind: .image, resource: 1, language: 1, origin: 0, priority: .normal)
         released.loaderIsReleased(0)
         released.checkIdle(ImagePipeline.Statistics())
         #expect(released.violation?.rule == 7)
@@ -112,7 +112,7 @@ struct ContractModelViewTests {
                 model.prefetcherStops([spec])
                 model.turnEnds()
             }
-            model.exchangeStarts(0, kind: .picture, resource: 1, language: 1, origin: 0, priority: .veryLow)
+            model.exchangeStarts(0, kind: .image, resource: 1, language: 1, origin: 0, priority: .veryLow)
             #expect(model.violation?.rule == 7)
         }
         model.prefetcherIsCreated(queue: 4, limit: 1, room: nil)

@@ -68,8 +68,8 @@ struct SimulatorTests {
     @Test(
         "Shrinking a schedule gives a short script of the same violation, which replays",
         arguments: [
-            "of willSend throws", "again, call", "didReceive throws", "source 10 throws", "task 3 asks elsewhere",
-            "loader 1 shows", "loader 0 failed", "not wanted soon",
+            "of willSend throws", "again, call", "didReceive throws", "source 10 throws", "task 3 loads a fallback",
+            "loader 1 shows", "loader 0 failed", "the prefetcher stops: ",
         ])
     func shrinks(what: String) throws {
         let rule: Simulator.Rule = { $0.contains(what) ? Violation(rule: 99, message: $0) : nil }

@@ -1,4 +1,4 @@
-/// The choices of a seed: the same numbers every time, on every machine.
+/// A random number generator. A seed gives the same numbers on every machine.
 struct Draws {
     private var state: UInt64
 

@@ -8,7 +8,7 @@ internal import InflightCore
 /// |---|---|
 /// | 0, 1 | `GET http://a.example/0`, `/1`; the second follows two redirects at most |
 /// | 2, 3 | `GET http://b.example/2`, `/3`; the first has a total timeout |
-/// | 4 | `GET http://a.example/0` with a field of its own |
+/// | 4 | `GET http://a.example/0` with an additional field |
 /// | 5 | `POST http://b.example/2` with a body |
 /// | 6 | the header of `http://b.example/6` |
 /// | 7 | `ftp://a.example/7`, an unsupported scheme |
@@ -23,7 +23,7 @@ enum Resources {
     static let refused: UInt8 = 7
     static let identified: UInt8 = 8
     static let bytesSource: UInt8 = 10
-    static let pictureSource: UInt8 = 11
+    static let imageSource: UInt8 = 11
     static let refusedAtFirst: UInt8 = 12
 
     static let urls = [
@@ -63,7 +63,7 @@ enum Resources {
     static let fallbacks: [UInt8: [UInt8]] = [9: [3, 13], 10: [3], 12: [7, 3]]
 
     static func fallbackSpecs(_ setup: Setup) -> [UInt8: [RequestSpec]] {
-        fallbacks.mapValues { $0.map { spec($0, kind: $0 == refused ? .refused : .picture, setup: setup) } }
+        fallbacks.mapValues { $0.map { spec($0, kind: $0 == refused ? .refused : .image, setup: setup) } }
     }
 
     /// A request as sent: its kind, resource, properties and target.
@@ -89,7 +89,7 @@ enum Resources {
             }
             // Requests for images and bytes have the engine's `Accept` field.
             let hasAccept = fields.isEmpty ? false : fields.contains("accept")
-            kind = resource == Resources.header ? .header : hasAccept ? .picture : .answer
+            kind = resource == Resources.header ? .header : hasAccept ? .image : .response
             language = setup.hasExcludedFields && fields["accept-language"] == "2" ? 2 : 1
         }
     }
@@ -103,7 +103,7 @@ enum Resources {
         case 2: spec.totalTime = setup.totalTime
         case 8, 9, 13: spec.hasCredentials = true
         case bytesSource: spec.source = .bytes
-        case pictureSource: spec.source = .picture
+        case imageSource: spec.source = .image
         default: break
         }
         return spec
@@ -114,7 +114,7 @@ enum Resources {
         var request: ImageRequest
         switch spec.source {
         case .none: request = ImageRequest(spec.resource == identified && spec.origin == 1 ? otherURL : url(spec))
-        case .bytes, .picture: request = ImageRequest(source: world.source(spec.resource))
+        case .bytes, .image: request = ImageRequest(source: world.source(spec.resource))
         }
         if spec.size > 0 { request.resize = Resize(width: Int(spec.size)) }
         // Seconds may pass between two bytes.

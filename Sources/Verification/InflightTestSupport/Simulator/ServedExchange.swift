@@ -2,18 +2,18 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
-/// An exchange with a server whose responses may be stored, for worlds with a store.
+/// An exchange with a server that sends cacheable responses, for worlds with a store.
 // Unchecked: everything in a simulation happens on one thread.
 final class ServedExchange: Transfer, SteppedExchange, @unchecked Sendable {
     private enum Fate { case whole, failEarly, failLate, status(Int), redirect, hang }
 
     let serial: Int
-    private let question: SimulatedServer.ReceivedRequest
+    private let received: SimulatedServer.ReceivedRequest
     private var fate: Fate
     private unowned let world: World
     private let receiver: any TransportReceiver
     private let chunks: Int
-    private var answer: SimulatedServer.ServedResponse?
+    private var response: SimulatedServer.ServedResponse?
     private var sentBytes = 0
     private var isCancelled = false
     private var isRefused = false
@@ -26,7 +26,7 @@ final class ServedExchange: Transfer, SteppedExchange, @unchecked Sendable {
         self.receiver = receiver
         serial = world.responsesVary.count
         world.responsesVary.append(false)
-        question = SimulatedServer.ReceivedRequest(request, setup: world.setup)
+        received = SimulatedServer.ReceivedRequest(request, setup: world.setup)
         switch world.draws.below(40) {
         case 0..<26: fate = .whole
         case 26, 27: fate = .failEarly
@@ -38,12 +38,12 @@ final class ServedExchange: Transfer, SteppedExchange, @unchecked Sendable {
         default: fate = .whole
         }
         chunks = 1 + world.draws.below(2)
-        let sent = question.sent
-        world.note(7, UInt64(serial), "exchange \(serial) starts: \(fate), \(request.url), \(question.conditions)")
+        let sent = received.sent
+        world.note(7, UInt64(serial), "exchange \(serial) starts: \(fate), \(request.url), \(received.conditions)")
         world.model.exchangeStarts(
-            serial, kind: sent.kind, resource: sent.resource, policy: question.policy(request), origin: sent.origin,
+            serial, kind: sent.kind, resource: sent.resource, policy: received.policy(request), origin: sent.origin,
             isRedirected: sent.isRedirected, hasCredentials: sent.hasCredentials, priority: request.priority,
-            conditions: question.conditions, receiver: ObjectIdentifier(receiver))
+            conditions: received.conditions, receiver: ObjectIdentifier(receiver))
         if case .whole = fate {} else { world.fault(\.transport) }
     }
 
@@ -60,7 +60,7 @@ final class ServedExchange: Transfer, SteppedExchange, @unchecked Sendable {
     }
 
     func setPriority(_ priority: ImageRequest.Priority) {
-        world.note(83, UInt64(serial), "exchange \(serial) is worth \(priority)")
+        world.note(83, UInt64(serial), "exchange \(serial) gets priority \(priority)")
         world.model.exchangeIsPrioritized(serial, to: priority)
     }
 
@@ -78,33 +78,33 @@ final class ServedExchange: Transfer, SteppedExchange, @unchecked Sendable {
         if isCancelled || isRefused { return true }
         switch fate {
         case .failEarly: return true
-        case .redirect: return answer != nil
-        case .failLate: return answer != nil && (sentBytes > 0 || answer?.body.isEmpty ?? true)
-        default: return answer.map { sentBytes == $0.body.count } ?? false
+        case .redirect: return response != nil
+        case .failLate: return response != nil && (sentBytes > 0 || response?.body.isEmpty ?? true)
+        default: return response.map { sentBytes == $0.body.count } ?? false
         }
     }
 
     func move() {
         isMoving = true
-        if answer != nil { sendBytes() } else { sendHead() }
+        if response != nil { sendBytes() } else { sendHead() }
         isMoving = false
     }
 
     private func sendHead() {
         if world.draws.once(in: 8) { receiver.didReceive(interim: Resources.interim) }
-        let made = makeAnswer()
-        answer = made
+        let made = makeResponse()
+        response = made
         let length: Int? = world.draws.once(in: 4) ? nil : made.body.count
         var head = ResponseHead(status: made.head.status)
         head.fields = made.head.fields(start: made.start, total: made.total, length: length)
-        if case .redirect = fate { head.fields = Resources.redirects[Int(question.sent.resource)] }
-        if world.setup.isMultiplexed, question.sent.origin == 0 {
+        if case .redirect = fate { head.fields = Resources.redirects[Int(received.sent.resource)] }
+        if world.setup.isMultiplexed, received.sent.origin == 0 {
             head.version = .http2
-            world.model.multiplexes(origin: question.sent.origin)
+            world.model.multiplexes(origin: received.sent.origin)
         }
         world.note(
             9, UInt64(serial),
-            "exchange \(serial) has its head: \(head.status), version \(made.head.version), \(made.head.control)")
+            "exchange \(serial) delivers its head: \(head.status), version \(made.head.version), \(made.head.control)")
         let total = head.status == 206 || head.status == 416 ? made.total : length
         world.model.headArrives(serial, made.head, start: made.start, total: total)
         world.model.responseBegins(serial, status: head.status)
@@ -113,19 +113,19 @@ final class ServedExchange: Transfer, SteppedExchange, @unchecked Sendable {
         world.model.headWasReceived(exchange: serial, waits: disposition == .pause, isToWait: false)
     }
 
-    private func makeAnswer() -> SimulatedServer.ServedResponse {
+    private func makeResponse() -> SimulatedServer.ServedResponse {
         switch fate {
-        case .status(let status): return world.server.failure(status, question, number: serial)
+        case .status(let status): return world.server.failure(status, received, number: serial)
         case .redirect: return SimulatedServer.ServedResponse(head: ServerHead(status: 302, version: serial))
-        default: return world.server.answer(question, number: serial)
+        default: return world.server.response(to: received, number: serial)
         }
     }
 
     private func sendBytes() {
-        guard let body = answer?.body else { return }
+        guard let body = response?.body else { return }
         // The first piece is always long enough to contain the number of its delivery.
         let end = min(body.count, sentBytes + max(SimulatedBody.count, (body.count + chunks - 1) / chunks))
-        world.note(10, UInt64(serial), "exchange \(serial) has \(end) bytes")
+        world.note(10, UInt64(serial), "exchange \(serial) delivers bytes up to \(end)")
         world.model.bodyArrives(serial, end - sentBytes)
         let piece = sentBytes..<end
         sentBytes = end
@@ -149,7 +149,7 @@ final class ServedExchange: Transfer, SteppedExchange, @unchecked Sendable {
         }
         world.model.servedExchangeEnds(
             serial, failure: code, isRefused: isRefused && !isCancelled,
-            redirectsTo: Resources.redirectOrigin(of: question.sent.resource))
+            redirectsTo: Resources.redirectOrigin(of: received.sent.resource))
         return receiver.ending(code, sentBytes: sentBytes)
     }
 }

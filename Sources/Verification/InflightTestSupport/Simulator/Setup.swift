@@ -40,8 +40,8 @@ struct Setup {
     /// The resources that may be requested.
     var resources: [UInt8] = [0, 1, 2, 3, 4, 5, 6]
     let tasks = 24
-    /// The number of steps after which a caller makes a request.
-    let asksEvery = 10
+    /// The number of steps after which a caller sends a request.
+    let requestInterval = 10
     let steps = 240
 
     init(seed: UInt64) {
@@ -146,7 +146,7 @@ struct Setup {
         if hasFallbacks { others.append(Resources.refusedAtFirst) }
         if hasSources { others.append(Resources.bytesSource) }
         // Only the log reports when an image that needs no decoder is ready.
-        if hasSources, hasLog { others.append(Resources.pictureSource) }
+        if hasSources, hasLog { others.append(Resources.imageSource) }
         for other in others where draws.once(in: 2) || other == Resources.bytesSource {
             resources[draws.below(resources.count)] = other
         }

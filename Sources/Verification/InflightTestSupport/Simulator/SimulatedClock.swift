@@ -1,7 +1,7 @@
 internal import InflightConcurrency
 internal import InflightContract
 
-/// A clock that stands still until the simulator moves it.
+/// A manual clock, which only the simulator advances.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedClock: EngineClock, @unchecked Sendable {
     private unowned let world: World
@@ -58,7 +58,7 @@ final class SimulatedClock: EngineClock, @unchecked Sendable {
         fireDue()
     }
 
-    /// Fires timers that were overdue when scheduled, because other threads had made time pass meanwhile.
+    /// Fires timers that were overdue when scheduled, because other threads had advanced the clock meanwhile.
     func fireDue() {
         hasDue = false
         world.model.wakes()

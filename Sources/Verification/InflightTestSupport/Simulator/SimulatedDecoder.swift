@@ -41,7 +41,7 @@ struct SimulatedBody {
         self = unsafe bytes.withUnsafeBytes { bytes in
             var version = unsafe Int(bytes[13]) | Int(bytes[14]) << 8
             if bytes.count > Self.count {
-                // Checks that it is whole, and of one version from beginning to end.
+                // The body must be complete, and all its bytes must be of one version.
                 for index in [Self.count, bytes.count / 2, bytes.count - 1] {
                     if unsafe bytes[index] != bytes[13] { version = -1 }
                 }
@@ -76,7 +76,7 @@ extension Content {
     }
 }
 
-/// A codec whose decodes succeed or fail, and take as long, as the simulator decides.
+/// A codec whose results and decode times the simulator decides.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedCodec: ImageCodec, @unchecked Sendable {
     private unowned let world: World
@@ -89,8 +89,8 @@ final class SimulatedCodec: ImageCodec, @unchecked Sendable {
     var encodableFormats: Set<ImageFormat> { [] }
 
     func probe(_ bytes: Bytes, format: ImageFormat, isComplete: Bool) throws(LoadError) -> ProbeResult {
-        // The engine probes before every decode to estimate its cost. The probe draws nothing, since draws are for
-        // choices.
+        // The engine probes before every decode to estimate its cost. The probe makes no draw, because draws
+        // are for choices.
         if isComplete || !world.context.isWorking { world.poke() }
         guard bytes.count >= SimulatedBody.count else { return .needsMoreBytes(SimulatedBody.count) }
         let body = SimulatedBody(bytes)
@@ -128,7 +128,7 @@ final class SimulatedCodec: ImageCodec, @unchecked Sendable {
         defer { world.model.previewEnds() }
         world.poke()
         world.interleave(in: 2)
-        if world.draws.once(in: 8) { throw LoadError(.damaged, stage: .decode, message: "The simulator wants it so.") }
+        if world.draws.once(in: 8) { throw LoadError(.damaged, stage: .decode, message: "Simulated failure.") }
         guard bytes.count > detail, !world.draws.once(in: 8) else { return nil }
         var content = SimulatedBody(bytes).content
         content.size = UInt8(options.resize?.width ?? 0)
@@ -137,7 +137,7 @@ final class SimulatedCodec: ImageCodec, @unchecked Sendable {
     }
 
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-        throw LoadError(.cannotEncode, stage: .encode, message: "This codec writes nothing.")
+        throw LoadError(.cannotEncode, stage: .encode, message: "Encoding is not supported.")
     }
 }
 
@@ -151,9 +151,9 @@ struct SimulatedProcessor: ImageProcessing {
 
     var identity: String {
         world.poke()
-        if world.joining >= 0 {
-            let id = world.joining
-            world.joining = -1
+        if world.preparing >= 0 {
+            let id = world.preparing
+            world.preparing = -1
             world.interleave(in: 2)
             world.model.subscribes(id)
         }
@@ -200,13 +200,13 @@ final class SimulatedWorkExecutor: WorkExecutor, @unchecked Sendable {
 }
 
 extension World {
-    /// Simulates work on pixels, which takes a while, may ignore its cancellation, and may fail.
+    /// Simulates a decode or a processor, which takes a while, may ignore its cancellation, and may fail.
     func work(
         on content: Content, of policy: ImageRequest.CachePolicy?, isDamaged: Bool, _ cancellation: CancellationFlag
     ) throws(LoadError) {
         if context.isPreviewing { return interleave(in: 4) }
-        note(5, UInt64(content.exchange), "work on the pixels of exchange \(content.exchange) begins")
-        // Whether nothing else is running is known only here.
+        note(5, UInt64(content.exchange), "the pixel job of exchange \(content.exchange) begins")
+        // Only this function knows whether anything else is running.
         let isOutermost = depth == 0
         let job = model.pixelsBegin(content, policy: policy, pixels: 2, isOutermost: isOutermost)
         poke()
@@ -219,8 +219,8 @@ extension World {
             failure = .damaged
         }
         if failure == .damaged || cancellation.isCancelled { fault(\.pixels) }
-        note(6, UInt64(content.exchange), "work on the pixels of exchange \(content.exchange) ends")
+        note(6, UInt64(content.exchange), "the pixel job of exchange \(content.exchange) ends")
         model.pixelsEnd(job, failure, varies: responsesVary[content.exchange])
-        if let failure { throw LoadError(failure, stage: .decode, message: "The simulator wants it so.") }
+        if let failure { throw LoadError(failure, stage: .decode, message: "Simulated failure.") }
     }
 }

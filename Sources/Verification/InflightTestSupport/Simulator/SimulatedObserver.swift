@@ -2,7 +2,7 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
-/// An observer of a world's pipeline, with its own queue, which runs after every step. It draws nothing.
+/// An observer of a world's pipeline, with its own queue, which runs after every step. It makes no draw.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedObserver: ImagePipeline.Observer, @unchecked Sendable {
     private let queue = Queue()
@@ -55,7 +55,7 @@ final class SimulatedObserver: ImagePipeline.Observer, @unchecked Sendable {
         if wasCalledElsewhere {
             return Violation(rule: 1, message: "the observer is called outside its queue")
         }
-        if timeGoesBack { return Violation(rule: 5, message: "events: time goes back") }
+        if timeGoesBack { return Violation(rule: 5, message: "events: time decreases") }
         return model.problem.map { Violation(rule: 5, message: "events: \($0)") }
     }
 

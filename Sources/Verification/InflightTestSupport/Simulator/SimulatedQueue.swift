@@ -46,7 +46,7 @@ final class SimulatedQueue: CallbackExecutor, @unchecked Sendable {
         let next = kind == .concurrent ? world.draws.below(work.count) : 0
         let endsTurn = work[next].endsTurn
         var body: (@Sendable () -> Void)? = work.remove(at: next).body
-        world.note(2, UInt64(index), "queue \(index) (\(kind)) runs")
+        world.note(2, UInt64(index), "queue \(index) (\(kind)) runs a callback")
         let before = world.context
         world.context = .init()
         world.context.queue = index
@@ -60,7 +60,7 @@ final class SimulatedQueue: CallbackExecutor, @unchecked Sendable {
 
     /// Drops all pending work.
     func drop() {
-        world.note(3, UInt64(index), "queue \(index) lets go of \(work.count)")
+        world.note(3, UInt64(index), "queue \(index) drops \(work.count) callbacks")
         world.model.drops(queue: index)
         let before = world.context
         world.context.dropping = index

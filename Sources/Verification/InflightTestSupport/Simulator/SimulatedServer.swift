@@ -38,8 +38,8 @@ final class SimulatedServer: @unchecked Sendable {
     private var seconds: Int64 { Int64(world.clock.secondsSince1970()) }
 
     /// Returns the response to a request, with a number that no other response has.
-    func answer(_ question: ReceivedRequest, number: Int) -> ServedResponse {
-        let page = page(question.sent, number: number)
+    func response(to request: ReceivedRequest, number: Int) -> ServedResponse {
+        let page = page(request.sent, number: number)
         var head = page.head
         // Sometimes the server has no clock, its clock is behind, or the response has passed a cache.
         head.date = seconds
@@ -49,9 +49,9 @@ final class SimulatedServer: @unchecked Sendable {
         case 3: head.age = Int64(world.draws.below(8))
         default: break
         }
-        let bytes = body(page, question.sent, number: number)
-        if let offset = question.conditions.offset { return part(from: offset, question, head, bytes) }
-        if isUnchanged(question, page) {
+        let bytes = body(page, request.sent, number: number)
+        if let offset = request.conditions.offset { return part(from: offset, request, head, bytes) }
+        if isUnchanged(request, page) {
             head.status = 304
             return ServedResponse(head: head)
         }
@@ -59,15 +59,15 @@ final class SimulatedServer: @unchecked Sendable {
     }
 
     /// Returns a response that is not a page's.
-    func failure(_ status: Int, _ question: ReceivedRequest, number: Int) -> ServedResponse {
+    func failure(_ status: Int, _ request: ReceivedRequest, number: Int) -> ServedResponse {
         var head = ServerHead(status: status, version: number)
         head.date = seconds
-        head.variesByCaller = Resources.isVaried(question.sent.resource) && !question.sent.isRedirected
+        head.variesByCaller = Resources.isVaried(request.sent.resource) && !request.sent.isRedirected
         if world.draws.once(in: 4) { head.maxAge = Int64(world.draws.below(12)) }
         if status == 404, world.draws.once(in: 8) { head.noStore = true }
         if status == 429 || status == 503 { head.retryAfter = [nil, 1, 2, 100][world.draws.below(4)] }
         let page = Page(head: head, flags: 0, byteCount: SimulatedBody.servedCount)
-        let bytes = body(page, question.sent, number: number)
+        let bytes = body(page, request.sent, number: number)
         return ServedResponse(head: head, total: bytes.count, body: bytes)
     }
 
@@ -77,21 +77,21 @@ final class SimulatedServer: @unchecked Sendable {
         return SimulatedBody(content: content, flags: page.flags).filled(to: page.byteCount)
     }
 
-    private func isUnchanged(_ question: ReceivedRequest, _ page: Page) -> Bool {
-        if let tag = page.head.tag, !question.conditions.tags.isEmpty { return question.conditions.tags.contains(tag) }
-        guard question.conditions.tags.isEmpty, let since = question.since, let date = page.head.lastModified else {
+    private func isUnchanged(_ request: ReceivedRequest, _ page: Page) -> Bool {
+        if let tag = page.head.tag, !request.conditions.tags.isEmpty { return request.conditions.tags.contains(tag) }
+        guard request.conditions.tags.isEmpty, let since = request.since, let date = page.head.lastModified else {
             return false
         }
         return since == Self.text(date)
     }
 
     /// Returns a partial response (RFC 9110 sections 13.1.5 and 14.2), or that of a server that violates these rules.
-    private func part(from offset: Int, _ question: ReceivedRequest, _ head: ServerHead, _ bytes: [UInt8])
+    private func part(from offset: Int, _ request: ReceivedRequest, _ head: ServerHead, _ bytes: [UInt8])
         -> ServedResponse
     {
         var head = head
         let validator = head.isWeak ? nil : head.tag ?? head.lastModified.map { Self.text($0) }
-        let isSame = validator != nil && question.ifRange == validator
+        let isSame = validator != nil && request.ifRange == validator
         let isBroken = world.draws.once(in: isSame ? 12 : 3)
         if !isSame, !isBroken { return ServedResponse(head: head, total: bytes.count, body: bytes) }
         if offset >= bytes.count {

@@ -4,7 +4,7 @@ internal import InflightCore
 
 /// A store that looks up, writes and completes when the simulator decides, in any order, with all the faults of a disk.
 ///
-/// An action and its completion are two steps. Others may come between.
+/// An operation and its completion are two steps. Other steps may run between them.
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedStore: ResponseStore, @unchecked Sendable {
     private struct Item {
@@ -15,8 +15,8 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
 
     private unowned let world: World
     private var items: [Item] = []
-    /// Pending work. `act` performs it and returns its completion. The store retains that completion in `tell`.
-    private var work: [(act: () -> (() -> Void), tell: (() -> Void)?)] = []
+    /// Pending operations. `perform` runs one and returns its completion. The store retains it in `complete`.
+    private var work: [(perform: () -> (() -> Void), complete: (() -> Void)?)] = []
     private var lastID: Int64 = 0
     private var isShutDown = false
 
@@ -26,20 +26,20 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
 
     var isReady: Bool { !work.isEmpty }
 
-    /// Performs one piece of work, or completes one.
+    /// Performs one operation, or completes one.
     func runOne() {
         let index = world.draws.below(work.count)
         let before = world.context
         world.context = .init()
-        if let tell = work[index].tell {
+        if let complete = work[index].complete {
             work.remove(at: index)
-            tell()
+            complete()
         } else {
-            work[index].tell = work[index].act()
-            // Usually it completes at once.
+            work[index].complete = work[index].perform()
+            // Most operations complete at once.
             if !world.draws.once(in: 4) {
-                let tell = work.remove(at: index).tell
-                tell?()
+                let complete = work.remove(at: index).complete
+                complete?()
             }
         }
         world.context = before
@@ -50,10 +50,10 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
         guard !items.isEmpty else { return }
         let index = world.draws.below(items.count)
         let id = items[index].entry.id.rawValue
-        world.note(72, UInt64(id), "copy \(id) is evicted")
+        world.note(72, UInt64(id), "entry \(id) is evicted")
         world.fault(\.store)
         items.remove(at: index)
-        world.model.isGone(id)
+        world.model.removesEntry(id)
     }
 
     func removeAll() {
@@ -61,9 +61,9 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
         work = []
     }
 
-    private func later(_ act: @escaping () -> (() -> Void)) {
+    private func enqueue(_ perform: @escaping () -> (() -> Void)) {
         world.poke()
-        work.append((act, nil))
+        work.append((perform, nil))
     }
 
     // MARK: Lookups
@@ -73,17 +73,17 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
         completion: @escaping @Sendable (_ found: [StoredEntry], _ body: StoredBody?) -> Void
     ) {
         let number = world.model.looksUp(key.text)
-        world.note(70, UInt64(number), "look-up \(number): \(key.text)")
-        later { [unowned self] in look(number, key, choose, completion) }
+        world.note(70, UInt64(number), "lookup \(number): \(key.text)")
+        enqueue { [unowned self] in lookUp(number, key, choose, completion) }
     }
 
-    private func look(
+    private func lookUp(
         _ number: Int, _ key: StoreKey, _ choose: ([StoredEntry]) -> Int?,
         _ completion: @escaping ([StoredEntry], StoredBody?) -> Void
     ) -> () -> Void {
         if world.draws.once(in: 24) {
             world.fault(\.store)
-            world.note(71, UInt64(number), "look-up \(number) fails")
+            world.note(71, UInt64(number), "lookup \(number) fails")
             return { [unowned self] in
                 world.model.lookupEnds(number, delivery: -1)
                 completion([], nil)
@@ -93,8 +93,8 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
         positions.sort { items[$0].entry.id.rawValue > items[$1].entry.id.rawValue }
         var found = positions.map { items[$0].entry }
         let chosen = choose(found)
-        world.model.looks(number, has: found.map(\.id.rawValue), under: key.text, chosen: chosen)
-        world.note(71, UInt64(number), "look-up \(number) finds \(found.map(\.id.rawValue)), reads \(chosen ?? -1)")
+        world.model.performsLookup(number, has: found.map(\.id.rawValue), under: key.text, chosen: chosen)
+        world.note(71, UInt64(number), "lookup \(number) finds \(found.map(\.id.rawValue)), reads \(chosen ?? -1)")
         guard let chosen else {
             return { [unowned self] in
                 world.model.lookupEnds(number, delivery: -1)
@@ -104,15 +104,15 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
         if world.draws.once(in: 16) {
             let id = found.remove(at: chosen).id
             world.fault(\.store)
-            world.note(73, UInt64(id.rawValue), "copy \(id.rawValue) is damaged")
+            world.note(73, UInt64(id.rawValue), "entry \(id.rawValue) is corrupt")
             items.removeAll { $0.entry.id == id }
-            world.model.isGone(id.rawValue)
+            world.model.removesEntry(id.rawValue)
             return { [unowned self] in
                 world.model.lookupEnds(number, delivery: -1)
                 completion(found, nil)
             }
         }
-        // Each read has its own number, which shows the task that receives it.
+        // Each read has a unique number, which identifies the task that receives it.
         let delivery = world.responsesVary.count
         world.responsesVary.append(false)
         var body = items[positions[chosen]].body
@@ -127,7 +127,7 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
     // MARK: Writing
 
     /// Returns whether the store accepts a write.
-    private func takes() -> Bool {
+    private func acceptsWrite() -> Bool {
         if isShutDown { return false }
         guard world.draws.once(in: 12) else { return true }
         world.fault(\.store)
@@ -143,9 +143,9 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
             response, delivery: content.exchange, version: content.version, byteCount: body.count, under: key.text,
             replacing: replaced.map(\.rawValue))
         world.note(74, UInt64(number), "write \(number): \(body.count) bytes under \(key.text)")
-        later { [unowned self] in
+        enqueue { [unowned self] in
             var id: StoredEntry.ID?
-            if takes() {
+            if acceptsWrite() {
                 lastID += 1
                 id = StoredEntry.ID(rawValue: lastID)
                 items.removeAll { replaced.contains($0.entry.id) }
@@ -155,66 +155,66 @@ final class SimulatedStore: ResponseStore, @unchecked Sendable {
                         body: body.array))
                 world.model.bodyIsStored(number, as: lastID)
             }
-            return told(number, "kept as \(id?.rawValue ?? -1)") { completion(id) }
+            return completed(number, id.map { "stores entry \($0.rawValue)" } ?? "is refused") { completion(id) }
         }
     }
 
     func extend(
         _ id: StoredEntry.ID, by bytes: Bytes, at offset: Int64, completion: @escaping @Sendable (Bool) -> Void
     ) {
-        preconditionFailure("no body of the simulator's is so long that parts of it are kept while it comes")
+        preconditionFailure("Simulated bodies are too short to be stored during the transfer.")
     }
 
     func update(
         _ id: StoredEntry.ID, to response: StoredResponse, completion: @escaping @Sendable (Bool) -> Void
     ) {
         let number = world.model.updates(id.rawValue, to: response)
-        world.note(75, UInt64(number), "write \(number): copy \(id.rawValue) is fresh again")
-        later { [unowned self] in
+        world.note(75, UInt64(number), "write \(number) freshens entry \(id.rawValue)")
+        enqueue { [unowned self] in
             let index = items.firstIndex { $0.entry.id == id }
-            let isTaken = index != nil && takes()
-            if let index, isTaken {
+            let isAccepted = index != nil && acceptsWrite()
+            if let index, isAccepted {
                 items[index].entry.response = response
                 world.model.isUpdated(number)
             }
-            return told(number, isTaken ? "done" : "not done") { completion(isTaken) }
+            return completed(number, isAccepted ? "succeeds" : "is refused") { completion(isAccepted) }
         }
     }
 
     func remove(_ ids: [StoredEntry.ID], completion: @escaping @Sendable () -> Void) {
         let number = world.model.removes(ids.map(\.rawValue))
-        world.note(76, UInt64(number), "write \(number): copies \(ids.map(\.rawValue)) go")
-        later { [unowned self] in
+        world.note(76, UInt64(number), "write \(number) removes entries \(ids.map(\.rawValue))")
+        enqueue { [unowned self] in
             items.removeAll { ids.contains($0.entry.id) }
-            for id in ids { world.model.isGone(id.rawValue) }
-            return told(number, "done", completion)
+            for id in ids { world.model.removesEntry(id.rawValue) }
+            return completed(number, "succeeds", completion)
         }
     }
 
     func removeAll(under key: StoreKey, completion: @escaping @Sendable () -> Void) {
         let number = world.model.removesAll(under: key.text)
-        world.note(77, UInt64(number), "write \(number): all under \(key.text) goes")
-        later { [unowned self] in
-            for item in items where item.key == key { world.model.isGone(item.entry.id.rawValue) }
+        world.note(77, UInt64(number), "write \(number) removes all entries under \(key.text)")
+        enqueue { [unowned self] in
+            for item in items where item.key == key { world.model.removesEntry(item.entry.id.rawValue) }
             items.removeAll { $0.key == key }
-            return told(number, "done", completion)
+            return completed(number, "succeeds", completion)
         }
     }
 
-    private func told(_ number: Int, _ what: String, _ completion: @escaping () -> Void) -> () -> Void {
-        world.note(78, UInt64(number), "write \(number) is \(what)")
+    private func completed(_ number: Int, _ outcome: String, _ completion: @escaping () -> Void) -> () -> Void {
+        world.note(78, UInt64(number), "write \(number) \(outcome)")
         return { [unowned self] in
             world.model.writeEnds(number)
             completion()
         }
     }
 
-    /// Called if the pipeline owns this store, after all its requests are done.
+    /// Called if the pipeline owns this store, after all its operations have completed.
     func shutdown() async {
         world.note(79, UInt64(work.count), "the store is shut down")
         if !work.isEmpty { world.model.neverEnds() }
         isShutDown = true
-        for item in items { world.model.isGone(item.entry.id.rawValue) }
+        for item in items { world.model.removesEntry(item.entry.id.rawValue) }
         items = []
     }
 }

@@ -21,7 +21,7 @@ final class SimulatedTaskExecutor: TaskExecutor, @unchecked Sendable {
 
     func runOne() {
         let (job, time, count) = jobs.remove(at: world.draws.below(jobs.count))
-        world.note(4, 0, "an asynchronous caller goes on")
+        world.note(4, 0, "an async caller resumes")
         let before = world.context
         world.context = .init()
         enqueuedAt = time

@@ -25,7 +25,7 @@ extension TransportReceiver {
     /// Returns the end of an exchange that delivered `sentBytes` bytes, or failed.
     func ending(_ code: LoadError.Code?, sentBytes: Int) -> TransportEnding {
         if let code {
-            let error = LoadError(code, stage: .fetch, message: "The simulator wants it so.")
+            let error = LoadError(code, stage: .fetch, message: "Simulated failure.")
             return TransportEnding(receiver: self, result: .failure(error))
         }
         let summary = TransportSummary(wireBytes: Int64(sentBytes), bodyBytes: Int64(sentBytes))
@@ -77,7 +77,7 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
 
     var isReady: Bool { live.contains { $0.isReady } }
 
-    /// Moves one exchange, if any can move.
+    /// Advances one exchange, if any is ready.
     func runOne() {
         let start = world.draws.below(live.count)
         for offset in live.indices {
@@ -91,13 +91,13 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
         }
     }
 
-    /// Ends an exchange, and sometimes others with it. A transport delivers together the ends that it detects together.
+    /// Ends an exchange, and sometimes others with it. A transport delivers ends that it detects at once as a batch.
     private func end(_ first: any SteppedExchange) {
         var ending = [first]
         if !world.setup.bounds.isOrderKnown, !world.setup.hasStore, world.draws.once(in: 3) {
             ending += live.filter { $0 !== first && $0.isReady && $0.isAtEnd }
         }
-        // Removed before their receivers get the end, because that is when their slots are free.
+        // Remove them before delivery, because delivery frees their slots.
         live.removeAll { exchange in ending.contains { $0 === exchange } }
         if ending.count == 1, world.draws.once(in: 2) {
             let end = first.end()
@@ -138,14 +138,14 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
     private var hasHead = false
     private var sentBytes = 0
     private var isCancelled = false
-    /// Whether the receiver has refused the rest.
+    /// Whether the receiver has cancelled the rest of the transfer.
     private var isRefused = false
     private var isMoving = false
     /// Whether the receiver has paused the exchange.
     private var isPaused = false
     /// Whether the exchange was resumed, possibly before it was paused.
     private var isResumed = false
-    /// Whether the exchange is over while `didReceive` has not decided yet.
+    /// Whether the exchange has ended before `didReceive` has returned.
     private var isHeld = false
     /// Whether `willSend` is to be called again.
     private var isRefusedProof = false
@@ -166,7 +166,7 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
         case 29, 30: fate = .status
         case 31: fate = .unauthorized
         case 32..<37:
-            // Whether the fetch has its slot again, and its timeout runs, is not visible before `willSend` is called.
+            // Before `willSend` is called, nothing shows whether the fetch has its slot again and its timeout runs.
             fate = setup.hasWillSend && sent.resource == 2 ? .unauthorized : .redirect
         case 37: fate = .damaged
         case 38: fate = setup.hasHuge ? .huge : .whole
@@ -194,7 +194,7 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
     }
 
     func setPriority(_ priority: ImageRequest.Priority) {
-        world.note(83, UInt64(serial), "exchange \(serial) is worth \(priority)")
+        world.note(83, UInt64(serial), "exchange \(serial) gets priority \(priority)")
         world.model.exchangeIsPrioritized(serial, to: priority)
     }
 
@@ -225,7 +225,7 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
         world.model.responseBegins(serial)
         if world.draws.once(in: 8) { receiver.didReceive(interim: Resources.interim) }
         hasHead = true
-        world.note(9, UInt64(serial), "exchange \(serial) has its head")
+        world.note(9, UInt64(serial), "exchange \(serial) delivers its head")
         var head = isVaried ? Resources.varying : Resources.plain
         if world.setup.isMultiplexed, sent.origin == 0 {
             head.version = .http2
@@ -246,7 +246,7 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
         let isToBeJudged = world.setup.hasDidReceive && fate != .redirect && !isRefusedProof
         if isToBeJudged {
             head.fields.append("X-Serial", "\(serial)")
-            world.asked[serial] = self
+            world.undecided[serial] = self
         } else if fate != .redirect, !isRefusedProof {
             judge(verdict(onStatus: head.status))
         }
@@ -260,10 +260,10 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
     // MARK: Verdict
 
     func verdict(onStatus status: Int) -> Verdict {
-        status == 200 || sent.kind == .answer ? .content(status: status) : .failure(.badStatus)
+        status == 200 || sent.kind == .response ? .content(status: status) : .failure(.badStatus)
     }
 
-    /// The meaning of the response is known. Reported before the receiver acts on it.
+    /// Reports the meaning of the response to the model, before the receiver acts on it.
     func judge(_ verdict: Verdict) {
         self.verdict = verdict
         if case .content(let status) = verdict {
@@ -296,7 +296,7 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
 
     private func sendBytes() {
         let end = min(body.count, sentBytes + chunk)
-        world.note(10, UInt64(serial), "exchange \(serial) has \(end) bytes")
+        world.note(10, UInt64(serial), "exchange \(serial) delivers bytes up to \(end)")
         if case .content = verdict { world.model.bytesArrive(serial, received: Int64(end)) }
         let piece = sentBytes..<end
         sentBytes = end
@@ -310,7 +310,7 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
 
     func end() -> TransportEnding {
         world.note(11, UInt64(serial), "exchange \(serial) ends")
-        if world.asked[serial] != nil { isHeld = true } else { world.model.exchangeEnds(serial, meaning) }
+        if world.undecided[serial] != nil { isHeld = true } else { world.model.exchangeEnds(serial, meaning) }
         return receiver.ending(isFailure ? errorCode : nil, sentBytes: sentBytes)
     }
 }

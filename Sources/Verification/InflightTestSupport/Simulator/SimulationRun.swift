@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// Many schedules on several threads, each schedule on one.
 ///
-/// A schedule stands still if its thread is blocked (it has met a lock that is held while a caller's code runs,
-/// contract 6) or computes without end. The thread cannot be recovered, so the seed is passed to `onStandstill`, which
+/// A schedule stands still if its thread is blocked (it waits for a lock that is held while a caller's code runs,
+/// contract 6) or loops forever. The thread cannot be recovered, so the seed is passed to `onStandstill`, which
 /// ends the process. The thread's processor time tells a blocked thread from one that waits for a processor.
 public struct SimulationRun: Sendable {
     /// The first seed. The schedules have this seed and those that follow it.

@@ -27,7 +27,7 @@ public enum Simulator {
         public var queues = 0
         /// Hooks and sources that failed or refused.
         public var hooks = 0
-        /// Lookups that failed, writes that were refused, and copies that were evicted or damaged.
+        /// Lookups that failed, writes that were refused, and entries that were evicted or corrupt.
         public var store = 0
 
         /// Creates counts of zero.
@@ -110,7 +110,7 @@ public enum Simulator {
         let world = World(setup: setup, records: records, rule: rule)
         for step in steps where !world.isOver {
             var draws = Draws(seed &* 0xD134_2543_DE82_EF95 &+ UInt64(step))
-            world.step(draws.next(), asks: step % setup.asksEvery == 0)
+            world.step(draws.next(), sendsRequest: step % setup.requestInterval == 0)
         }
         if !world.isOver { world.drain(seed: ~seed) }
         let report = Report(

@@ -38,7 +38,7 @@ extension World {
 
     func act() {
         switch draws.below(40) {
-        case 0..<3: ask()
+        case 0..<3: sendRequest()
         case 3..<6: useViews()
         case 6..<18: cancel()
         case 18..<25: prioritize()
@@ -54,15 +54,15 @@ extension World {
             fault(\.queues)
             queues[2].drop()
         case 33 where setup.hasStore: store?.evictOne()
-        case 31..<34: look()
+        case 31..<34: lookUpInMemory()
         case 34:
             guard let pipeline else { return }
-            note(13, 0, "memory is emptied")
+            note(13, 0, "the memory cache is purged")
             model.emptiesMemory()
             pipeline.cache.removeAll()
         case 35 where steps > setup.steps * 3 / 4: shutDown()
-        case 36 where steps > setup.steps * 7 / 8 && hasAskedEnough:
-            note(14, 0, "the pipeline is let go of")
+        case 36 where steps > setup.steps * 7 / 8 && hasEnoughRequests:
+            note(14, 0, "the pipeline is released")
             _ = pipeline.take()
         default:
             guard let caller = caller(), let task = caller.task, caller.id >= 0 else { return }
@@ -71,7 +71,7 @@ extension World {
     }
 
     /// Whether enough loads were requested. After the pipeline is released, none can be.
-    private var hasAskedEnough: Bool { callers.count { $0.id >= 0 } >= 20 }
+    private var hasEnoughRequests: Bool { callers.count { $0.id >= 0 } >= 20 }
 
     /// Returns one of the latest callers.
     private func caller() -> Caller? {
@@ -87,18 +87,18 @@ extension World {
         if resource == Resources.header { return Resources.spec(resource, kind: .header, setup: setup) }
         if resource == Resources.refusedAtFirst { return Resources.spec(resource, kind: .refused, setup: setup) }
         let policy = setup.hasStore ? Setup.policy(&draws) : .obey
-        let kind: RequestSpec.Kind = draws.once(in: 4) ? (draws.once(in: 2) ? .answer : .bytes) : .picture
+        let kind: RequestSpec.Kind = draws.once(in: 4) ? (draws.once(in: 2) ? .response : .bytes) : .image
         var spec = Resources.spec(resource, kind: kind, setup: setup)
         // Responses to a POST are never coalesced; bytes and images are.
-        if spec.source != .none || resource == 5, kind == .answer { spec.kind = .bytes }
+        if spec.source != .none || resource == 5, kind == .response { spec.kind = .bytes }
         if spec.source == .none { spec.policy = policy }
         // A response without a body cannot be identified.
-        if spec.kind == .answer, policy == .onlyCached { spec.policy = .obey }
+        if spec.kind == .response, policy == .onlyCached { spec.policy = .obey }
         if resource == Resources.identified { spec.origin = UInt8(draws.below(2)) }
         if setup.hasExcludedFields { spec.language = UInt8(1 + draws.below(2)) }
-        guard kind == .picture else { return spec }
+        guard kind == .image else { return spec }
         // An image that needs no decoder would really be resized.
-        spec.size = setup.hasHuge || spec.source == .picture ? 0 : UInt8(draws.below(2))
+        spec.size = setup.hasHuge || spec.source == .image ? 0 : UInt8(draws.below(2))
         if draws.once(in: 3) {
             spec.first = UInt8(1 + draws.below(2))
             if draws.once(in: 2) { spec.second = 1 }
@@ -118,17 +118,17 @@ extension World {
         return request
     }
 
-    func ask() {
+    func sendRequest() {
         guard let pipeline, callers.count < setup.tasks + 8 else { return }
         let spec = spec()
         let priority = Self.priorities[draws.below(Self.priorities.count)]
         let request = request(spec, priority)
         let form = draws.below(8)
         let caller = Caller()
-        if spec.kind == .header || spec.kind == .answer || form == 0 {
-            expect(caller, pipeline, spec, request)
-        } else if form == 1, spec.kind == .picture || spec.kind == .refused {
-            follow(caller, pipeline, spec, request)
+        if spec.kind == .header || spec.kind == .response || form == 0 {
+            awaitLoad(caller, pipeline, spec, request)
+        } else if form == 1, spec.kind == .image || spec.kind == .refused {
+            iterate(caller, pipeline, spec, request)
         } else {
             load(caller, pipeline, spec, request)
         }
@@ -136,12 +136,12 @@ extension World {
     }
 
     /// To prepare a request, the engine reads the identities of its processors. Other threads may run before that.
-    private func join(_ id: Int, _ spec: RequestSpec) {
-        if spec.first > 0 { joining = id } else { model.subscribes(id) }
+    private func subscribe(_ id: Int, _ spec: RequestSpec) {
+        if spec.first > 0 { preparing = id } else { model.subscribes(id) }
     }
 
     /// Returns the request, with previews for some callers.
-    private func showing(_ request: ImageRequest) -> ImageRequest {
+    private func addingPreviews(to request: ImageRequest) -> ImageRequest {
         guard setup.hasPreviews, draws.once(in: 2) else { return request }
         var request = request
         request.previews = ImageRequest.PreviewOptions(interval: .milliseconds(draws.below(3) * 5))
@@ -155,7 +155,7 @@ extension World {
         usedQueues |= 1 << queue
         let id = model.requested(spec, priority: request.priority, queue: queue)
         caller.id = id
-        join(id, spec)
+        subscribe(id, spec)
         note(15, UInt64(id), "task \(id) on queue \(queue): \(spec.text), \(request.priority)")
         let before = context.loading
         context.loading = id
@@ -173,32 +173,32 @@ extension World {
             progress = { [unowned self] task, progress in
                 captured.touch()
                 model.progressBegins(id, received: progress.receivedBytes, at: context)
-                note(16, UInt64(id), "task \(id) hears of \(progress.receivedBytes) bytes")
-                called(id, task)
+                note(16, UInt64(id), "task \(id) receives progress: \(progress.receivedBytes) bytes")
+                performCallback(id, task)
             }
         }
-        if spec.kind == .picture || spec.kind == .refused {
-            let request = showing(request)
+        if spec.kind == .image || spec.kind == .refused {
+            let request = addingPreviews(to: request)
             var preview: (@Sendable (ImageTask, ImagePreview) -> Void)?
             if request.previews != nil {
                 preview = { [unowned self] task, preview in
                     captured.touch()
                     model.previewBegins(id, Content(preview.pixels), detail: preview.detail, at: context)
-                    note(81, UInt64(id), "task \(id) is shown \(preview.detail) of its picture")
-                    called(id, task)
+                    note(81, UInt64(id), "task \(id) receives a preview of detail \(preview.detail)")
+                    performCallback(id, task)
                 }
             }
             return pipeline.load(request, on: callbackQueues[queue], progress: progress, preview: preview) {
                 [unowned self] task, result in
                 captured.touch()
-                if case .success(let image) = result { model.hears(id, isStale: image.isStale) }
+                if case .success(let image) = result { model.receivesResult(id, isStale: image.isStale) }
                 ended(id, result.ending, task)
             }
         }
         return pipeline.loadResponse(request, on: callbackQueues[queue], progress: progress) {
             [unowned self] task, result in
             captured.touch()
-            if case .success(let response) = result { model.hears(id, isStale: response.isStale) }
+            if case .success(let response) = result { model.receivesResult(id, isStale: response.isStale) }
             ended(id, result.ending, task)
         }
     }
@@ -207,11 +207,11 @@ extension World {
         model.endingBegins(id, ending, at: context)
         note(17, UInt64(id), "task \(id) ends: \(ending)")
         model.saw(isCancelled: task.isCancelled, of: id)
-        called(id, task)
+        performCallback(id, task)
     }
 
-    /// A callback runs. Its caller may do anything, and so may other threads.
-    private func called(_ id: Int, _ task: ImageTask) {
+    /// Makes arbitrary calls inside a callback, on this thread and on others.
+    private func performCallback(_ id: Int, _ task: ImageTask) {
         poke()
         switch draws.below(8) {
         case 0: cancel(id, task)
@@ -224,22 +224,22 @@ extension World {
 
     // MARK: Awaiting
 
-    private func expect(_ caller: Caller, _ pipeline: ImagePipeline, _ spec: RequestSpec, _ request: ImageRequest) {
-        note(18, 0, "somebody is to await \(spec.text)")
+    private func awaitLoad(_ caller: Caller, _ pipeline: ImagePipeline, _ spec: RequestSpec, _ request: ImageRequest) {
+        note(18, 0, "a caller will await \(spec.text)")
         caller.awaiting = Task(executorPreference: executor) { [unowned self] in
             let id = model.requested(spec, priority: request.priority, queue: -1, isCancelled: Task.isCancelled)
             caller.id = id
-            join(id, spec)
-            note(19, UInt64(id), "task \(id), awaited: \(spec.text)")
+            subscribe(id, spec)
+            note(19, UInt64(id), "task \(id), async: \(spec.text)")
             let ending: Ending
             do throws(LoadError) {
                 switch spec.kind {
-                case .picture, .refused: ending = .content(Content(try await pipeline.image(for: request).pixels), nil)
+                case .image, .refused: ending = .content(Content(try await pipeline.image(for: request).pixels), nil)
                 case .bytes: ending = .content(Content(data: [UInt8](try await pipeline.data(for: request))), nil)
-                case .answer:
+                case .response:
                     let response = try await pipeline.response(for: request)
                     check(response)
-                    model.hears(id, isStale: response.isStale)
+                    model.receivesResult(id, isStale: response.isStale)
                     ending = .content(SimulatedBody(response.body).content, response.source)
                 case .header:
                     let info = try await pipeline.info(for: request).info
@@ -249,7 +249,7 @@ extension World {
             } catch {
                 ending = .failure(error.code)
             }
-            note(20, UInt64(id), "task \(id) got \(ending)")
+            note(20, UInt64(id), "task \(id) returns \(ending)")
             model.delivered(id, ending)
         }
     }
@@ -260,9 +260,9 @@ extension World {
         model.gotStatus(response.head.status, not: expected, exchange: exchange)
     }
 
-    private func follow(_ caller: Caller, _ pipeline: ImagePipeline, _ spec: RequestSpec, _ request: ImageRequest) {
-        note(21, 0, "somebody is to follow the events of \(spec.text)")
-        var events: LoadEvents? = pipeline.events(for: showing(request))
+    private func iterate(_ caller: Caller, _ pipeline: ImagePipeline, _ spec: RequestSpec, _ request: ImageRequest) {
+        note(21, 0, "a caller will iterate the events of \(spec.text)")
+        var events: LoadEvents? = pipeline.events(for: addingPreviews(to: request))
         caller.task = events?.task
         let patience = draws.below(6)
         caller.awaiting = Task(executorPreference: executor) { [unowned self, taken = events.take()] in
@@ -272,32 +272,32 @@ extension World {
             let id = model.requested(spec, priority: priority, queue: -1, isCancelled: isCancelled, receivesStale: true)
             caller.id = id
             model.subscribes(id)
-            note(22, UInt64(id), "task \(id), followed: \(spec.text)")
+            note(22, UInt64(id), "task \(id), event stream: \(spec.text)")
             var count = 0
             while let event = await iterator?.next(isolation: nil) {
                 switch event {
                 case .progress(let progress):
-                    note(23, UInt64(id), "task \(id) hears of \(progress.receivedBytes) bytes")
+                    note(23, UInt64(id), "task \(id) receives progress: \(progress.receivedBytes) bytes")
                     model.delivered(id, progress: progress.receivedBytes)
                 case .preview(let preview):
-                    note(82, UInt64(id), "task \(id) is shown \(preview.detail) of its picture")
+                    note(82, UInt64(id), "task \(id) receives a preview of detail \(preview.detail)")
                     model.delivered(id, preview: Content(preview.pixels), detail: preview.detail)
                 case .stale(let image):
                     let content = Content(image.pixels)
-                    note(80, UInt64(id), "task \(id) is shown what is stale, of \(content.exchange)")
+                    note(80, UInt64(id), "task \(id) receives the stale image of exchange \(content.exchange)")
                     model.receivesStale(id, content)
                 case .success(let image):
-                    model.hears(id, isStale: image.isStale)
-                    note(24, UInt64(id), "task \(id) got its picture")
+                    model.receivesResult(id, isStale: image.isStale)
+                    note(24, UInt64(id), "task \(id) receives its image")
                     model.delivered(id, .content(Content(image.pixels), image.source))
                 case .failure(let error):
-                    note(25, UInt64(id), "task \(id) got \(error.code)")
+                    note(25, UInt64(id), "task \(id) fails with \(error.code)")
                     model.delivered(id, .failure(error.code))
                 }
                 count += 1
                 if count == patience { break }
             }
-            model.goesAway(id)
+            model.releasesEvents(id)
             iterator = nil
         }
     }
@@ -307,7 +307,7 @@ extension World {
     private func cancel() {
         guard let caller = caller() else { return }
         if let awaiting = caller.awaiting, draws.once(in: 2) || caller.task == nil {
-            note(26, UInt64(max(0, caller.id)), "whoever awaits task \(caller.id) is cancelled")
+            note(26, UInt64(max(0, caller.id)), "the async caller of task \(caller.id) is cancelled")
             if caller.id >= 0 { model.cancels(caller.id) }
             awaiting.cancel()
         } else if let task = caller.task, caller.id >= 0 {
@@ -328,15 +328,15 @@ extension World {
     private func prioritize() {
         guard let caller = caller(), let task = caller.task, caller.id >= 0 else { return }
         let priority = Self.priorities[draws.below(Self.priorities.count)]
-        note(28, UInt64(caller.id), "task \(caller.id) is worth \(priority)")
+        note(28, UInt64(caller.id), "task \(caller.id) gets priority \(priority)")
         model.prioritizes(caller.id, to: priority)
         task.priority = priority
     }
 
-    private func look() {
+    private func lookUpInMemory() {
         guard let pipeline else { return }
         var spec = spec()
-        spec.kind = .picture
+        spec.kind = .image
         spec.policy = .obey
         if spec.resource == Resources.header { return }
         let cached = pipeline.cache[request(spec, .normal)]

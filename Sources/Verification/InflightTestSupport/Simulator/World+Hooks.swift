@@ -2,7 +2,7 @@ internal import InflightConcurrency
 internal import InflightContract
 internal import InflightCore
 
-// The code that a program plugs in: the hooks, the sources, and the token that many of them share. The seed decides the
+// The extensions of a program: hooks, sources, and the token that the calls of `willSend` share. The seed decides the
 // duration and the failure of each call, whether it calls back, and whether it ignores its cancellation.
 
 /// A point at which a call of the program's own code is suspended until the simulator resumes it.
@@ -28,19 +28,19 @@ struct SimulatedFailure: Error {}
 extension World {
     /// Suspends the call up to twice. A cancelled call that honours its cancellation resumes at once and throws.
     private func suspendRandomly() async throws {
-        let heeds = !draws.once(in: 3)
+        let honoursCancellation = !draws.once(in: 3)
         let times = draws.below(3)
         let pauses = (0..<times).map { _ in Pause(self) }
         try await withTaskCancellationHandler {
-            for pause in pauses where !(heeds && Task.isCancelled) {
+            for pause in pauses where !(honoursCancellation && Task.isCancelled) {
                 self.pauses.append(pause)
                 await pause.wait()
                 poke()
                 interleave(in: 4)
             }
-            if heeds, Task.isCancelled { throw CancellationError() }
+            if honoursCancellation, Task.isCancelled { throw CancellationError() }
         } onCancel: {
-            if heeds { for pause in pauses { pause.end() } }
+            if honoursCancellation { for pause in pauses { pause.end() } }
         }
     }
 
@@ -49,7 +49,7 @@ extension World {
         guard draws.once(in: count) else { return }
         fault(\.hooks)
         switch draws.below(3) {
-        case 0: throw LoadError(.cannotRead, stage: .fetch, message: "The simulator wants it so.")
+        case 0: throw LoadError(.cannotRead, stage: .fetch, message: "Simulated failure.")
         case 1: throw CancellationError()
         default: throw SimulatedFailure()
         }
@@ -69,7 +69,7 @@ extension World {
             isAgain = true
             if head.status != 401 || fields["X-For"] != request.url.string { model.wasSentUnchanged(-1) }
             if let stale = fields["X-Token"].flatMap({ Int($0) }) {
-                note(32, UInt64(stale), "token \(stale) was refused")
+                note(32, UInt64(stale), "token \(stale) was rejected")
                 model.tokenIsRefused(stale)
                 token.forget(stale)
             }
@@ -80,7 +80,7 @@ extension World {
                 isRedirected: sent.isRedirected, hasCredentials: sent.hasCredentials, isAgain: isAgain),
             isCancelled: Task.isCancelled, askedAt: executor.enqueuedAt, jobsThen: executor.jobsThen,
             isOutermost: depth == 0)
-        note(33, UInt64(call), "willSend is asked about \(request.url)\(isAgain ? " again" : ""), call \(call)")
+        note(33, UInt64(call), "willSend is called for \(request.url)\(isAgain ? " again" : ""), call \(call)")
         do {
             let token = try await withTaskCancellationHandler {
                 callBack()
@@ -104,13 +104,13 @@ extension World {
 
     func makeToken() async throws -> Int {
         let creation = model.tokenCreationBegins(isCancelled: Task.isCancelled)
-        note(36, UInt64(creation), "token \(creation) is made\(Task.isCancelled ? ", for nobody any more" : "")")
+        note(36, UInt64(creation), "token \(creation): fetch begins\(Task.isCancelled ? ", already cancelled" : "")")
         do {
             try await withTaskCancellationHandler {
                 try await suspendRandomly()
                 try mayFail(in: 8)
             } onCancel: {
-                note(44, UInt64(creation), "nobody waits for token \(creation) any more")
+                note(44, UInt64(creation), "token \(creation): fetch is cancelled")
                 model.tokenCreationIsCancelled(creation)
             }
         } catch {
@@ -121,7 +121,7 @@ extension World {
         return creation
     }
 
-    /// The caller's code may do anything.
+    /// Makes arbitrary calls, as the caller's code may.
     private func callBack() {
         poke()
         if !context.isAtomic, draws.once(in: 8) { act() }
@@ -131,10 +131,12 @@ extension World {
     // MARK: didReceive
 
     func didReceive(_ received: ImagePipeline.ReceivedHead) async throws -> ImagePipeline.HeadDecision {
-        guard let serial = received.head.fields["X-Serial"].flatMap({ Int($0) }), let exchange = asked[serial] else {
-            preconditionFailure("the simulator's own answers are numbered")
+        guard let serial = received.head.fields["X-Serial"].flatMap({ Int($0) }),
+            let exchange = undecided[serial]
+        else {
+            preconditionFailure("A simulated response has no valid X-Serial field.")
         }
-        note(37, UInt64(serial), "didReceive is asked about exchange \(serial)")
+        note(37, UInt64(serial), "didReceive is called for exchange \(serial)")
         do {
             try await withTaskCancellationHandler {
                 callBack()
@@ -144,15 +146,15 @@ extension World {
                 model.didReceiveIsCancelled(exchange: serial)
             }
         } catch {
-            note(38, UInt64(serial), "didReceive throws about exchange \(serial)")
-            asked[serial] = nil
+            note(38, UInt64(serial), "didReceive throws for exchange \(serial)")
+            undecided[serial] = nil
             let isLate = error is CancellationError && model.isLate(exchange: serial)
             exchange.judge(.failure(isLate ? .timedOut : code(error)))
             throw error
         }
-        asked[serial] = nil
+        undecided[serial] = nil
         let decision = decide(on: exchange, received.head)
-        note(39, UInt64(serial), "didReceive says of exchange \(serial): \(decision)")
+        note(39, UInt64(serial), "didReceive returns \(decision) for exchange \(serial)")
         return decision
     }
 
@@ -161,7 +163,7 @@ extension World {
         case 0:
             fault(\.hooks)
             exchange.judge(.failure(.refused))
-            return .refuse("The simulator wants it so.")
+            return .refuse("Simulated failure.")
         case 1, 2:
             exchange.judge(.content(status: head.status))
             return .accept
@@ -189,7 +191,7 @@ extension World {
 
     private func load(_ resource: UInt8) async throws -> ImageRequest.Source.Output {
         let call = model.sourceBegins(resource, isCancelled: Task.isCancelled, isOutermost: depth == 0)
-        note(40, UInt64(call), "source \(resource) is asked, call \(call)")
+        note(40, UInt64(call), "source \(resource) is called, call \(call)")
         do {
             try await withTaskCancellationHandler {
                 callBack()
@@ -206,9 +208,9 @@ extension World {
         let serial = responsesVary.count
         responsesVary.append(false)
         let content = Content(resource: resource, language: 0, exchange: serial)
-        note(42, UInt64(call), "source \(resource) gives what is numbered \(serial), call \(call)")
+        note(42, UInt64(call), "source \(resource) returns content \(serial), call \(call)")
         model.sourceEnds(call, exchange: serial, nil)
-        if resource == Resources.pictureSource { return .image(content.pixels) }
+        if resource == Resources.imageSource { return .image(content.pixels) }
         let flags = draws.once(in: 12) ? SimulatedBody.damaged : 0
         return .bytes(Bytes(SimulatedBody(content: content, flags: flags).bytes))
     }
@@ -225,13 +227,13 @@ extension World {
             if context.returning >= 0 { interleave(in: 3) }
         case "loading a fallback":
             let task = model.requestsFallback(for: Resources.fallback(entry["url"], of: model))
-            note(43, UInt64(max(0, task)), "task \(task) asks elsewhere: \(entry["url"] ?? "")")
+            note(43, UInt64(max(0, task)), "task \(task) loads a fallback: \(entry["url"] ?? "")")
             interleave(in: 2)
             if task >= 0 { model.subscribes(task) }
         case "job succeeded":
             poke()
-            if entry["job"] == "decode", entry["url"] == "source:\(Resources.pictureSource)" {
-                model.imageIsConverted(Resources.pictureSource)
+            if entry["job"] == "decode", entry["url"] == "source:\(Resources.imageSource)" {
+                model.imageIsConverted(Resources.imageSource)
             }
         case "job failed", "redirected", "retrying with new credentials": poke()
         default:

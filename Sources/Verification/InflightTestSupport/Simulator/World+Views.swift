@@ -26,7 +26,7 @@ private final class CapturedByHandler: @unchecked Sendable {
 
 extension World {
     private static let placeholder = Content(resource: 200, language: 0, exchange: 0).pixels
-    private static let failurePicture = Content(resource: 201, language: 0, exchange: 0).pixels
+    private static let failureImage = Content(resource: 201, language: 0, exchange: 0).pixels
 
     func makeViews(_ pipeline: ImagePipeline) {
         for queue in setup.loaderQueues {
@@ -35,7 +35,7 @@ extension World {
             let before = context.queue
             context.queue = queue
             loader.placeholder = Self.placeholder
-            if number == 0 { loader.failurePicture = Self.failurePicture }
+            if number == 0 { loader.failurePicture = Self.failureImage }
             setHandler(of: loader, number)
             context.queue = before
             loaders.append(loader)
@@ -70,9 +70,9 @@ extension World {
 
     func useViews() {
         if prefetcher != nil, loaders.isEmpty || draws.once(in: 2) { return usePrefetcher() }
-        guard !loaders.isEmpty else { return ask() }
+        guard !loaders.isEmpty else { return sendRequest() }
         let number = draws.below(loaders.count)
-        if loaders[number] == nil { return ask() }
+        if loaders[number] == nil { return sendRequest() }
         // The loader is released on any thread, but used only on its queue.
         let queue = setup.loaderQueues[number]
         if draws.once(in: 24), handling & (1 << number) == 0 { return release(loader: number) }
@@ -87,29 +87,29 @@ extension World {
 
     private func use(loader number: Int) {
         guard let loader = loaders[number] else { return }
-        if model.mayHaveLostAnswer(number) { look(at: loader, number) }
+        if model.mayHaveLostEnding(number) { inspect(loader, number) }
         let before = (using: context.using, isAtomic: context.isAtomic)
         context.using = number
         context.isAtomic = true
         change(loader, number)
         (context.using, context.isAtomic) = before
-        look(at: loader, number)
+        inspect(loader, number)
     }
 
     private func change(_ loader: ImageLoader, _ number: Int) {
         switch draws.below(16) {
         case 0..<8:
             var spec = spec()
-            while spec.kind != .picture && spec.kind != .refused { spec = self.spec() }
+            while spec.kind != .image && spec.kind != .refused { spec = self.spec() }
             spec.second = 0
             spec.policy = .obey
             let priority = Self.priorities[draws.below(Self.priorities.count)]
-            note(50, UInt64(number), "loader \(number) is to show \(spec.text), \(priority)")
+            note(50, UInt64(number), "loader \(number) requests \(spec.text), \(priority)")
             let request = request(spec, priority)
             model.loader(number, sets: spec, priority: priority)
             loader.request = request
         case 8:
-            note(51, UInt64(number), "loader \(number) is to show nothing")
+            note(51, UInt64(number), "loader \(number) clears its request")
             model.loader(number, sets: nil, priority: .normal)
             loader.request = nil
         case 9, 10:
@@ -126,7 +126,7 @@ extension World {
             loader.reset()
         case 13:
             let processor = UInt8(draws.below(3))
-            note(55, UInt64(number), "loader \(number) has processor \(processor)")
+            note(55, UInt64(number), "loader \(number) sets processor \(processor)")
             model.loader(number, setsProcessor: processor)
             let simulated = SimulatedProcessor(world: self, number: processor, policy: .obey)
             loader.processors = processor == 0 ? [] : [ImageProcessor(simulated)]
@@ -135,39 +135,39 @@ extension World {
         }
     }
 
-    private func look(at loader: ImageLoader, _ number: Int) {
+    private func inspect(_ loader: ImageLoader, _ number: Int) {
         let state = loader.state
         model.loader(number, shows: state) { Content($0) }
         let expected: PixelBuffer? =
             switch state {
             case .loaded(let image): image.pixels
-            case .failed: number == 0 ? Self.failurePicture : Self.placeholder
+            case .failed: number == 0 ? Self.failureImage : Self.placeholder
             case .idle, .loading: Self.placeholder
             }
         model.loader(number, hasRightImage: loader.picture.map { Content($0) } == expected.map { Content($0) })
     }
 
     private func setHandler(of loader: ImageLoader, _ number: Int) {
-        note(56, UInt64(number), "loader \(number) has a new handler")
+        note(56, UInt64(number), "loader \(number) sets a handler")
         let before = context.using
         context.using = number
         let captured = CapturedByHandler(self, number)
         loader.onChange = { [unowned self] loader in
             captured.touch()
-            heard(by: loader, number)
+            handleChange(of: loader, number)
         }
         context.using = before
     }
 
-    private func heard(by loader: ImageLoader, _ number: Int) {
+    private func handleChange(of loader: ImageLoader, _ number: Int) {
         guard let task = model.handlerBegins(number, at: context) else { return }
         switch loader.state {
         case .idle: model.loader(number, shows: .idle) { Content($0) }
         case .loading(let progress):
-            note(57, UInt64(number), "loader \(number) hears of \(progress?.receivedBytes ?? -1) bytes")
+            note(57, UInt64(number), "loader \(number) receives progress: \(progress?.receivedBytes ?? -1) bytes")
             model.progressBegins(task, received: progress?.receivedBytes ?? -1, at: context)
         case .loaded(let image):
-            note(58, UInt64(number), "loader \(number) shows the picture of task \(task)")
+            note(58, UInt64(number), "loader \(number) shows the image of task \(task)")
             model.loader(number, endsWith: .content(Content(image.pixels), image.source), of: task, at: context)
         case .failed(let error):
             note(59, UInt64(number), "loader \(number) failed with \(error.code), task \(task)")
@@ -180,13 +180,13 @@ extension World {
         interleave(in: 4)
         handling &= ~(1 << number)
         model.callbackReturned(task)
-        // The last statement, because the loader is gone when this returns.
+        // The last statement, because it may release the loader.
         if draws.once(in: 16) { release(loader: number) }
     }
 
     private func release(loader number: Int) {
         guard loaders[number] != nil else { return }
-        note(60, UInt64(number), "loader \(number) is let go of")
+        note(60, UInt64(number), "loader \(number) is released")
         model.loaderIsReleased(number)
         let before = context.isAtomic
         context.isAtomic = true
@@ -201,11 +201,11 @@ extension World {
         (0...draws.below(3)).map { _ in
             var spec = spec()
             // A load that fails at once is delivered before the loads that were requested with it.
-            while spec.kind == .answer || spec.kind == .header || spec.resource == Resources.refusedAtFirst {
+            while spec.kind == .response || spec.kind == .header || spec.resource == Resources.refusedAtFirst {
                 spec = self.spec()
             }
             guard spec.kind != .refused else { return spec }
-            spec.kind = setup.prefetch?.isIntoMemory == true ? .picture : .bytes
+            spec.kind = setup.prefetch?.isIntoMemory == true ? .image : .bytes
             if spec.kind == .bytes { (spec.size, spec.first, spec.second) = (0, 0, 0) }
             return spec
         }
@@ -223,18 +223,18 @@ extension World {
         switch draws.below(20) {
         case 0..<8:
             let specs = prefetchSpecs()
-            note(61, UInt64(specs.count), "wanted soon: \(specs.map(\.text).joined(separator: "; "))")
+            note(61, UInt64(specs.count), "the prefetcher starts: \(specs.map(\.text).joined(separator: "; "))")
             model.prefetcherStarts(specs)
             context.isInTurn = true
             prefetcher.start(specs.map { request($0, .high) })
         case 8..<12:
             let specs = prefetchSpecs()
-            note(62, UInt64(specs.count), "not wanted soon: \(specs.map(\.text).joined(separator: "; "))")
+            note(62, UInt64(specs.count), "the prefetcher stops: \(specs.map(\.text).joined(separator: "; "))")
             model.prefetcherStops(specs)
             context.isInTurn = true
             prefetcher.stop(specs.map { request($0, .high) })
         case 12:
-            note(63, 0, "nothing is wanted soon")
+            note(63, 0, "the prefetcher stops all")
             model.prefetcherStopsAll()
             context.isInTurn = true
             prefetcher.stopAll()
@@ -243,12 +243,12 @@ extension World {
             model.prefetcherPauses()
             prefetcher.pause()
         case 14, 15:
-            note(65, 0, "the prefetcher goes on")
+            note(65, 0, "the prefetcher resumes")
             model.prefetcherResumes()
             prefetcher.resume()
         case 16:
             let limit = 1 + draws.below(3)
-            note(66, UInt64(limit), "the prefetcher may send \(limit)")
+            note(66, UInt64(limit), "the prefetcher gets limit \(limit)")
             model.prefetcherMaySend(limit)
             prefetcher.limit = limit
         case 17:
@@ -260,13 +260,13 @@ extension World {
 
     private func take(_ spec: RequestSpec) {
         let taken = prefetcher?.takeResponse(for: request(spec, .normal))
-        note(67, UInt64(spec.resource), "the bytes of \(spec.text) are \(taken == nil ? "not there" : "taken")")
+        note(67, UInt64(spec.resource), "prefetched bytes of \(spec.text): \(taken == nil ? "miss" : "hit")")
         model.prefetcherReturned(taken.map { SimulatedBody($0.body).content.exchange }, for: spec) { responsesVary[$0] }
     }
 
     private func releasePrefetcher() {
         guard prefetcher != nil else { return }
-        note(68, 0, "the prefetcher is let go of")
+        note(68, 0, "the prefetcher is released")
         model.prefetcherIsReleased()
         let before = context.isAtomic
         context.isAtomic = true

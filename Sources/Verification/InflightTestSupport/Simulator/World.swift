@@ -21,7 +21,7 @@ final class World: @unchecked Sendable {
     /// Whether that violation was reported. Then the world runs to its end and is released.
     private var continues = false
 
-    /// Whether nothing more may happen before the violation is reported.
+    /// Whether the world stops, so that the violation is reported.
     var isOver: Bool { model.violation != nil || (found != nil && !continues) }
     private(set) var lines: [String] = []
 
@@ -48,8 +48,8 @@ final class World: @unchecked Sendable {
     var requests: [RequestSpec: ImageRequest] = [:]
     /// Whether the response varies, by exchange.
     var responsesVary: [Bool] = []
-    /// Exchanges whose responses `didReceive` is judging.
-    var asked: [Int: SimulatedExchange] = [:]
+    /// The exchanges whose calls of `didReceive` have not returned.
+    var undecided: [Int: SimulatedExchange] = [:]
     /// The status that the caller must see, by exchange; without an entry, the original one.
     var statuses: [Int: Int] = [:]
     /// The queues on which loads were requested.
@@ -59,7 +59,7 @@ final class World: @unchecked Sendable {
     private(set) var token: SharedValue<Int>! = nil
     private(set) var faults = Simulator.Faults()
     /// The task whose request is being prepared, or -1.
-    var joining = -1
+    var preparing = -1
     var isEnding = false
 
     init(setup: Setup, records: Bool, rule: Simulator.Rule?) {
@@ -87,7 +87,7 @@ final class World: @unchecked Sendable {
         do throws(LoadError) {
             pipeline = try ImagePipeline(configuration: setup.configuration(self, codec: codec))
         } catch {
-            preconditionFailure("a pipeline cannot be made: \(error)")
+            preconditionFailure("Cannot create a pipeline: \(error)")
         }
         if let pipeline { makeViews(pipeline) }
     }
@@ -100,7 +100,7 @@ final class World: @unchecked Sendable {
         if !continues, found == nil { found = rule?(text) }
     }
 
-    /// The caller's code calls back into anything, from everywhere.
+    /// Calls back into the pipeline now and then, as a caller's code may from everywhere.
     func poke() {
         guard draws.once(in: 8) else { return }
         _ = pipeline?.statistics
@@ -114,12 +114,12 @@ final class World: @unchecked Sendable {
 
     // MARK: Steps
 
-    /// - Parameter asks: whether a caller makes a request, even if other events are possible.
-    func step(_ word: UInt64, asks: Bool = false) {
+    /// - Parameter sendsRequest: whether a caller sends a request, even if other events are possible.
+    func step(_ word: UInt64, sendsRequest: Bool = false) {
         draws = Draws(word)
-        if asks {
+        if sendsRequest {
             steps += 1
-            ask()
+            sendRequest()
         } else {
             advance()
         }
@@ -216,7 +216,7 @@ final class World: @unchecked Sendable {
             || !pauses.isEmpty || store?.isReady ?? false
     }
 
-    /// Runs until nothing is left to do.
+    /// Runs until no event is left.
     func drain(seed: UInt64) {
         isEnding = true
         var words = Draws(seed)
@@ -254,7 +254,7 @@ final class World: @unchecked Sendable {
         let statistics = pipeline?.statistics
         if let problem = observer?.atEnd { model.report(problem) }
         if let statistics, statistics.tasksInFlight + statistics.jobsInFlight > 0 { model.neverEnds() }
-        asked = [:]
+        undecided = [:]
         releaseAll()
         observer?.close()
         store?.removeAll()
