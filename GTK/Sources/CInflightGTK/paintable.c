@@ -9,7 +9,7 @@ struct _InflightPaintable {
     gboolean hasColor;
     GdkRGBA color;
     GdkTexture *placeholder;
-    GdkTexture *picture;
+    GdkTexture *image;
     double fade;
     double angle, fraction;
     GdkPaintable *failure;
@@ -109,15 +109,15 @@ static void notice_room(InflightPaintable *self, double width, double height) {
 }
 
 static void draw(InflightPaintable *self, GtkSnapshot *snapshot, double width, double height) {
-    if (!self->picture) {
+    if (!self->image) {
         draw_placeholder(self, snapshot, width, height);
     } else if (self->fade >= 1) {
-        draw_texture(snapshot, self->fit, self->picture, width, height);
+        draw_texture(snapshot, self->fit, self->image, width, height);
     } else {
         gtk_snapshot_push_cross_fade(snapshot, fmax(0, self->fade));
         draw_placeholder(self, snapshot, width, height);
         gtk_snapshot_pop(snapshot);
-        draw_texture(snapshot, self->fit, self->picture, width, height);
+        draw_texture(snapshot, self->fit, self->image, width, height);
         gtk_snapshot_pop(snapshot);
     }
     if (self->failure) draw_failure(self, snapshot, width, height);
@@ -146,7 +146,7 @@ static void describe(GdkPaintableInterface *interface) {
 static void dispose(GObject *object) {
     InflightPaintable *self = INFLIGHT_PAINTABLE(object);
     g_clear_object(&self->placeholder);
-    g_clear_object(&self->picture);
+    g_clear_object(&self->image);
     g_clear_object(&self->failure);
     g_clear_handle_id(&self->roomIdle, g_source_remove);
     self->roomHandler = NULL;
@@ -204,15 +204,15 @@ void inflight_paintable_on_room(
 }
 
 void inflight_paintable_reset(InflightPaintable *self, const GdkRGBA *color, GdkTexture *texture) {
-    g_clear_object(&self->picture);
+    g_clear_object(&self->image);
     g_clear_object(&self->failure);
     self->fade = 1;
     self->angle = -1;
     inflight_paintable_set_placeholder(self, color, texture);
 }
 
-void inflight_paintable_set_picture(InflightPaintable *self, GdkTexture *picture, double fade) {
-    if (!g_set_object(&self->picture, picture) && self->fade == fade) return;
+void inflight_paintable_set_image(InflightPaintable *self, GdkTexture *image, double fade) {
+    if (!g_set_object(&self->image, image) && self->fade == fade) return;
     self->fade = fade;
     redraw(self);
 }
@@ -228,7 +228,7 @@ void inflight_paintable_set_failure(InflightPaintable *self, GdkPaintable *symbo
     if (g_set_object(&self->failure, symbol)) redraw(self);
 }
 
-GdkTexture *inflight_paintable_get_picture(InflightPaintable *self) { return self->picture; }
+GdkTexture *inflight_paintable_get_image(InflightPaintable *self) { return self->image; }
 
 typedef struct {
     gpointer owner;

@@ -21,7 +21,7 @@ func stateParts(_ harness: Harness) {
         server.release("answer")
         unsafe await harness.wait(for: "the picture", on: one.window) { one.color() == green }
         harness.expect(one.color(x: 100, y: 84) == green, "the ring is still there")
-        let texture = unsafe inflight_paintable_get_picture(one.image.paintable)
+        let texture = unsafe inflight_paintable_get_image(one.image.paintable)
         let width = unsafe gdk_texture_get_width(texture)
         harness.expect(width == ImageFixture.side, "made \(width) pixels wide for a widget of \(ImageFixture.side)")
         one.close()
@@ -72,7 +72,7 @@ func stateParts(_ harness: Harness) {
         let one = ImageFixture(pipeline: pipeline)
         one.image.bind(ImageRequest(server.url("/a")))
         @MainActor func width() -> Int32 {
-            unsafe inflight_paintable_get_picture(one.image.paintable).map { unsafe gdk_texture_get_width($0) } ?? 0
+            unsafe inflight_paintable_get_image(one.image.paintable).map { unsafe gdk_texture_get_width($0) } ?? 0
         }
         unsafe await harness.wait(for: "the picture", on: one.window) { width() == 200 }
         unsafe gtk_window_set_default_size(one.window.window, 500, 500)

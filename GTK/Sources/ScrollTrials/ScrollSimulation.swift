@@ -122,7 +122,7 @@ package final class ScrollSimulation {
         for (row, end) in running.sorted(by: { $0.key < $1.key }) where end <= now {
             running[row] = nil
             lane.release(group: 0, now: time)
-            perform(cells[row]!.machine.ended(hasPicture: true), of: row)
+            perform(cells[row]!.machine.ended(hasImage: true), of: row)
         }
     }
 }

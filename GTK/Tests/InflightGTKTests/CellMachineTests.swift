@@ -5,7 +5,7 @@ import Testing
 @Suite("Cell machine", .timeLimit(.minutes(10)))
 struct CellMachineTests {
     private enum Input {
-        case bound(inMemory: Bool), unbound, looked(Nearness), ended(hasPicture: Bool), spinnerDue(Int), retried,
+        case bound(inMemory: Bool), unbound, looked(Nearness), ended(hasImage: Bool), spinnerDue(Int), retried,
             outgrown
     }
 
@@ -20,7 +20,7 @@ struct CellMachineTests {
                 case .bound(let inMemory): machine.bound(isInMemory: inMemory)
                 case .unbound: machine.unbound()
                 case .looked(let nearness): machine.looked(nearness)
-                case .ended(let hasPicture): machine.ended(hasPicture: hasPicture)
+                case .ended(let hasImage): machine.ended(hasImage: hasImage)
                 case .spinnerDue(let number): machine.spinnerDue(number)
                 case .retried: machine.retried()
                 case .outgrown: machine.outgrown()
@@ -75,8 +75,8 @@ struct CellMachineTests {
     @Test("Rebinding or unbinding a cell cancels its load, and a late result changes nothing")
     func rebound() {
         let inputs: [Input] = [
-            .bound(inMemory: false), .looked(.visible), .bound(inMemory: false), .ended(hasPicture: true),
-            .looked(.visible), .unbound, .ended(hasPicture: false), .looked(.visible), .unbound,
+            .bound(inMemory: false), .looked(.visible), .bound(inMemory: false), .ended(hasImage: true),
+            .looked(.visible), .unbound, .ended(hasImage: false), .looked(.visible), .unbound,
         ]
         let wanted = ["look", "begin high, wait 1", "cancel, look", "", "begin high, wait 2", "cancel", "", "", ""]
         #expect(told(inputs) == wanted)
@@ -86,7 +86,7 @@ struct CellMachineTests {
     func spinner() {
         let inputs: [Input] = [
             .bound(inMemory: false), .looked(.visible), .bound(inMemory: false), .looked(.visible), .spinnerDue(1),
-            .spinnerDue(2), .spinnerDue(2), .ended(hasPicture: true), .spinnerDue(2),
+            .spinnerDue(2), .spinnerDue(2), .ended(hasImage: true), .spinnerDue(2),
         ]
         #expect(told(inputs).dropFirst(4) == ["", "spin", "", "rest", ""])
     }
@@ -94,8 +94,8 @@ struct CellMachineTests {
     @Test("A failed load starts again only when retried")
     func retry() {
         let inputs: [Input] = [
-            .bound(inMemory: false), .looked(.visible), .retried, .ended(hasPicture: false), .looked(.away),
-            .looked(.visible), .retried, .ended(hasPicture: true), .retried,
+            .bound(inMemory: false), .looked(.visible), .retried, .ended(hasImage: false), .looked(.away),
+            .looked(.visible), .retried, .ended(hasImage: true), .retried,
         ]
         let wanted = ["look", "begin high, wait 1", "", "", "", "", "begin high, wait 2", "", ""]
         #expect(told(inputs) == wanted)
@@ -112,7 +112,7 @@ struct CellMachineTests {
         let all: [Input] = [
             .bound(inMemory: false), .bound(inMemory: true), .unbound, .looked(.visible), .looked(.near),
             .looked(.away),
-            .ended(hasPicture: true), .ended(hasPicture: false), .retried, .outgrown,
+            .ended(hasImage: true), .ended(hasImage: false), .retried, .outgrown,
         ]
         // Every sequence of five inputs.
         for number in 0..<100_000 {
@@ -128,8 +128,8 @@ struct CellMachineTests {
                 case .bound(let inMemory): actions = machine.bound(isInMemory: inMemory)
                 case .unbound: actions = machine.unbound()
                 case .looked(let nearness): actions = machine.looked(nearness)
-                case .ended(let hasPicture):
-                    actions = machine.ended(hasPicture: hasPicture)
+                case .ended(let hasImage):
+                    actions = machine.ended(hasImage: hasImage)
                     isUnderWay = false
                 case .spinnerDue: continue
                 case .retried: actions = machine.retried()

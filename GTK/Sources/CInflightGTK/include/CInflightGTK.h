@@ -75,7 +75,7 @@ void inflight_paintable_set_placeholder(
 void inflight_paintable_reset(InflightPaintable *self, const GdkRGBA *_Nullable color, GdkTexture *_Nullable texture);
 
 /// Sets the image. If `fade` is below 1, it is blended with the placeholder.
-void inflight_paintable_set_picture(InflightPaintable *self, GdkTexture *_Nullable picture, double fade);
+void inflight_paintable_set_image(InflightPaintable *self, GdkTexture *_Nullable image, double fade);
 
 /// Sets the progress indicator: an arc that starts at `angle`, in degrees, and covers `fraction` (0 to 1) of the
 /// circle, or a quarter of it if `fraction` is negative. If `angle` is negative, none is drawn.
@@ -84,7 +84,7 @@ void inflight_paintable_set_activity(InflightPaintable *self, double angle, doub
 /// Sets the symbol of a failed load, which is drawn in the middle; NULL for none.
 void inflight_paintable_set_failure(InflightPaintable *self, GdkPaintable *_Nullable symbol);
 
-GdkTexture *_Nullable inflight_paintable_get_picture(InflightPaintable *self);
+GdkTexture *_Nullable inflight_paintable_get_image(InflightPaintable *self);
 
 // MARK: Textures
 

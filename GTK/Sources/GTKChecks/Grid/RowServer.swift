@@ -14,7 +14,7 @@ final class RowServer {
     init(slowest: Int, isFailing: Bool = false) throws {
         server = try LoopbackServer()
         let random = Guarded(SeededGenerator(seed: 7))
-        let pictures = Guarded<[Int: Bytes]>([:])
+        let images = Guarded<[Int: Bytes]>([:])
         server.serveOthers { request in
             guard let row = request.path.split(separator: "/").last.flatMap({ Int($0) }) else { return .status(404) }
             let dice = random.withLock { random in
@@ -24,7 +24,7 @@ final class RowServer {
                 switch dice.fails {
                 case 0 where isFailing: .status(503)
                 case 1 where isFailing: .status(404)
-                default: .ok(Self.picture(row, pictures), type: "image/png")
+                default: .ok(Self.image(row, images), type: "image/png")
                 }
             let fresh = answer.field("Cache-Control", "no-store")
             return dice.wait == 0 ? fresh : fresh.delayed(.milliseconds(dice.wait))
@@ -32,11 +32,11 @@ final class RowServer {
     }
 
     /// Returns the image of a row, which is encoded once.
-    private nonisolated static func picture(_ row: Int, _ made: Guarded<[Int: Bytes]>) -> Bytes {
+    private nonisolated static func image(_ row: Int, _ made: Guarded<[Int: Bytes]>) -> Bytes {
         if let there = made.withLock({ $0[row] }) { return there }
-        let picture = RowImages.png(row)
-        made.withLock { $0[row] = picture }
-        return picture
+        let image = RowImages.png(row)
+        made.withLock { $0[row] = image }
+        return image
     }
 
     func url(_ path: String) -> String { server.url(path) }

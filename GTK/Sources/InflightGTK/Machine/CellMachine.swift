@@ -121,12 +121,12 @@ package struct CellMachine: Hashable, Sendable {
         return begin(priority(nearness ?? .visible) ?? priorities.visible)
     }
 
-    package mutating func ended(hasPicture: Bool) -> Actions {
+    package mutating func ended(hasImage: Bool) -> Actions {
         guard phase == .loading else { return Actions() }
         var actions = Actions()
         if spins { actions.spins = false }
         spins = false
-        phase = hasPicture ? .loaded : .failed
+        phase = hasImage ? .loaded : .failed
         return actions
     }
 

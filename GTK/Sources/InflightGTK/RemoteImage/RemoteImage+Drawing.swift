@@ -74,7 +74,7 @@ extension RemoteImage {
         shown = texture
         drawing.isFading = appears
         drawing.fadeBegan = nil
-        unsafe inflight_paintable_set_picture(canvas, texture.pointer, appears ? 0 : 1)
+        unsafe inflight_paintable_set_image(canvas, texture.pointer, appears ? 0 : 1)
         drawActivity()
         if options.animates, image.info.frameCount > 1 || image.info.mayHaveMoreFrames, let asked {
             player?.stop()
@@ -87,13 +87,13 @@ extension RemoteImage {
     func show(_ preview: ImagePreview) {
         let texture = Texture(preview.pixels)
         shown = texture
-        unsafe inflight_paintable_set_picture(canvas, texture.pointer, 1)
+        unsafe inflight_paintable_set_image(canvas, texture.pointer, 1)
     }
 
     private func show(frame: Texture) {
         shown = frame
         drawing.isFading = false
-        unsafe inflight_paintable_set_picture(canvas, frame.pointer, 1)
+        unsafe inflight_paintable_set_image(canvas, frame.pointer, 1)
     }
 
     func drawNothing() {
@@ -156,7 +156,7 @@ extension RemoteImage {
             drawing.fadeBegan = began
             let part = Double(time - began) / max(1, options.fade / .microseconds(1))
             drawing.isFading = part < 1
-            unsafe inflight_paintable_set_picture(canvas, shown.pointer, min(1, part))
+            unsafe inflight_paintable_set_image(canvas, shown.pointer, min(1, part))
         }
         if drawing.spins {
             var fraction = -1.0

@@ -223,10 +223,10 @@ public final class RemoteImage {
             if let preview = loader.preview { show(preview) }
             drawActivity()
         case .loaded(let image):
-            perform(machine.ended(hasPicture: true))
+            perform(machine.ended(hasImage: true))
             show(image, fades: fades)
         case .failed(let error):
-            perform(machine.ended(hasPicture: false))
+            perform(machine.ended(hasImage: false))
             showFailure(error)
         }
         onChange?(self)

@@ -57,9 +57,9 @@ public struct ProcessorConformance: Sendable {
             { bench in
                 for format in formats {
                     for (width, height) in [(1, 1), (1, 17), (23, 1), (40, 30)] {
-                        let picture = PixelBuffer.pattern(width: width, height: height, format: format)
+                        let image = PixelBuffer.pattern(width: width, height: height, format: format)
                         let code = bench.code { () throws(LoadError) in
-                            _ = try bench.subject().process(picture, cancellation: CancellationFlag())
+                            _ = try bench.subject().process(image, cancellation: CancellationFlag())
                         }
                         bench.expect(code == nil, "\(width) × \(height), \(format): \(code.map(\.rawValue) ?? "")")
                     }
@@ -67,29 +67,29 @@ public struct ProcessorConformance: Sendable {
             }
         ),
         (
-            "The same picture gives the same pixels, whatever lies between its rows, and stays as it was",
+            "The same image gives the same pixels, whatever lies between its rows, and stays as it was",
             { bench in
                 for format in formats {
-                    let picture = PixelBuffer.pattern(width: 40, height: 30, format: format)
-                    let before = picture.bytes.array
+                    let image = PixelBuffer.pattern(width: 40, height: 30, format: format)
+                    let before = image.bytes.array
                     let packed = PixelBuffer(
-                        width: 40, height: 30, bytesPerRow: 160, format: format, bytes: Bytes(picture.packed))
-                    let one = try bench.subject().process(picture, cancellation: CancellationFlag())
+                        width: 40, height: 30, bytesPerRow: 160, format: format, bytes: Bytes(image.packed))
+                    let one = try bench.subject().process(image, cancellation: CancellationFlag())
                     let two = try bench.subject().process(packed, cancellation: CancellationFlag())
                     bench.expect(one.hasSamePixels(as: two), "\(format): the pixels differ")
-                    bench.expect(picture.bytes.array == before, "\(format): the picture was changed")
+                    bench.expect(image.bytes.array == before, "\(format): the image was changed")
                 }
             }
         ),
         (
             "Several at once give what one alone gives",
             { bench in
-                let picture = PixelBuffer.pattern(width: 64, height: 64, format: .rgba)
+                let image = PixelBuffer.pattern(width: 64, height: 64, format: .rgba)
                 let processor = bench.subject()
-                let alone = try processor.process(picture, cancellation: CancellationFlag())
+                let alone = try processor.process(image, cancellation: CancellationFlag())
                 bench.atOnce(4) { _ in
                     for _ in 0..<8 {
-                        let pixels = try? processor.process(picture, cancellation: CancellationFlag())
+                        let pixels = try? processor.process(image, cancellation: CancellationFlag())
                         bench.expect(pixels?.hasSamePixels(as: alone) == true, "the pixels differ")
                     }
                 }
@@ -100,9 +100,9 @@ public struct ProcessorConformance: Sendable {
             { bench in
                 let flag = CancellationFlag()
                 flag.cancel()
-                let picture = PixelBuffer.pattern(width: 200, height: 200, format: .rgba)
+                let image = PixelBuffer.pattern(width: 200, height: 200, format: .rgba)
                 let code = bench.code { () throws(LoadError) in
-                    _ = try bench.subject().process(picture, cancellation: flag)
+                    _ = try bench.subject().process(image, cancellation: flag)
                 }
                 bench.expect(code == .cancelled, "it ended with \(code.map(\.rawValue) ?? "success")")
             }

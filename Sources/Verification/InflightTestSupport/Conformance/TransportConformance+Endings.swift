@@ -8,7 +8,7 @@ extension TransportConformance {
             "Cancelling at once, before the answer, in the body and in a pause ends the exchange as cancelled",
             { bench in
                 bench.server.serve("/silent", .silent)
-                bench.server.serve("/half", .ok(picture).held("", after: 50_000))
+                bench.server.serve("/half", .ok(image).held("", after: 50_000))
                 let atOnce = try bench.start("/silent")
                 let before = try bench.start("/silent")
                 let inBody = try bench.start("/half")
@@ -28,7 +28,7 @@ extension TransportConformance {
         (
             "Cancelling after the end changes nothing",
             { bench in
-                bench.server.serve("/a", .ok(picture))
+                bench.server.serve("/a", .ok(image))
                 let (transfer, receiver) = try bench.start("/a")
                 try await receiver.waitForEnd(within: bench.limit)
                 receiver.outside { transfer.cancel() }
@@ -38,7 +38,7 @@ extension TransportConformance {
         (
             "A receiver that refuses the head or the first bytes hears no more",
             { bench in
-                bench.server.serve("/a", .ok(picture).held("", after: 50_000))
+                bench.server.serve("/a", .ok(image).held("", after: 50_000))
                 let atHead = try bench.start("/a", ConformanceReceiver(head: .cancel))
                 let atBytes = try bench.start("/a", ConformanceReceiver(bytes: .cancel))
                 for (_, receiver) in [atHead, atBytes] {
@@ -70,9 +70,9 @@ extension TransportConformance {
             "Failures have the code that names them",
             { bench in
                 let server = bench.server
-                server.serve("/truncated", .ok(picture).truncated(after: 1000))
-                server.serve("/chunk", .ok(picture).chunked([5000]).truncated(after: 7000))
-                server.serve("/reset", .ok(picture).reset(after: 1000))
+                server.serve("/truncated", .ok(image).truncated(after: 1000))
+                server.serve("/chunk", .ok(image).chunked([5000]).truncated(after: 7000))
+                server.serve("/reset", .ok(image).reset(after: 1000))
                 server.serve("/closing", .closing)
                 server.serve("/raw", .raw("SSH-2.0-nothing\r\n"))
                 let cases: [(String, LoadError.Code)] = [
@@ -94,10 +94,10 @@ extension TransportConformance {
         (
             "The limit of bytes holds, with a length and without; what is equal to it is within",
             { bench in
-                bench.server.serve("/length", .ok(picture))
-                bench.server.serve("/chunks", .ok(picture).chunked([1000]))
+                bench.server.serve("/length", .ok(image))
+                bench.server.serve("/chunks", .ok(image).chunked([1000]))
                 bench.server.serve("/endless", .endless())
-                let count = Int64(picture.count)
+                let count = Int64(image.count)
                 for path in ["/length", "/chunks"] {
                     let enough = try await bench.finish(path, limit: count)
                     bench.expect(enough.code == nil, "\(path): \(String(describing: enough.code)) at the limit")

@@ -2,28 +2,28 @@ internal import InflightConcurrency
 internal import InflightCore
 
 extension TransportConformance {
-    static let picture = Bytes((0..<100_000).map { UInt8(truncatingIfNeeded: $0 * 31 ^ $0 >> 8) })
+    static let image = Bytes((0..<100_000).map { UInt8(truncatingIfNeeded: $0 * 31 ^ $0 >> 8) })
 
     /// Checks of successful exchanges.
     static let exchanges: [(String, Body)] = [
         (
             "A body arrives whole, in order, after one head, before one end",
             { bench in
-                bench.server.serve("/length", .ok(picture, type: "image/x"))
-                bench.server.serve("/chunks", .ok(picture).chunked([1, 70_000, 3]))
-                bench.server.serve("/close", .ok(picture).untilClose())
+                bench.server.serve("/length", .ok(image, type: "image/x"))
+                bench.server.serve("/chunks", .ok(image).chunked([1, 70_000, 3]))
+                bench.server.serve("/close", .ok(image).untilClose())
                 for path in ["/length", "/chunks", "/close"] {
                     let receiver = try await bench.finish(path)
                     let state = receiver.state.withLock { $0 }
                     bench.expect(state.heads.first?.status == 200, "\(path): the status is not 200")
-                    bench.expect(state.body == picture.array, "\(path): the body is not what was sent")
-                    let told = path == "/length" ? Int64(picture.count) : nil
+                    bench.expect(state.body == image.array, "\(path): the body is not what was sent")
+                    let told = path == "/length" ? Int64(image.count) : nil
                     bench.expect(state.expectedBytes == told, "\(path): \(state.expectedBytes ?? -1) bytes expected")
                     guard case .success(let summary) = state.results.first else {
                         bench.fail("\(path): failed with \(String(describing: receiver.code))")
                         continue
                     }
-                    bench.expect(summary.bodyBytes == picture.count, "\(path): the summary counts wrongly")
+                    bench.expect(summary.bodyBytes == image.count, "\(path): the summary counts wrongly")
                 }
             }
         ),
@@ -48,7 +48,7 @@ extension TransportConformance {
         (
             "What has no body has none: HEAD, 204, an empty 200",
             { bench in
-                bench.server.serve("/a", .ok(picture))
+                bench.server.serve("/a", .ok(image))
                 bench.server.serve("/none", .status(204))
                 bench.server.serve("/empty", .ok(.empty))
                 for (path, method) in [("/a", "HEAD"), ("/none", "GET"), ("/empty", "GET")] {
@@ -61,7 +61,7 @@ extension TransportConformance {
         (
             "Interim heads come apart from the head",
             { bench in
-                bench.server.serve("/a", .ok(picture).interim(103))
+                bench.server.serve("/a", .ok(image).interim(103))
                 let receiver = try await bench.finish("/a")
                 let (interim, heads) = receiver.state.withLock { ($0.interimStatuses, $0.heads.map(\.status)) }
                 bench.expect(interim == [103] && heads == [200], "interim \(interim), then \(heads)")
@@ -70,12 +70,12 @@ extension TransportConformance {
         (
             "A pause holds the body back until resume, and nothing is lost",
             { bench in
-                bench.server.serve("/a", .ok(picture))
+                bench.server.serve("/a", .ok(image))
                 let (transfer, receiver) = try bench.start("/a", ConformanceReceiver(head: .pause))
                 try await receiver.waitForHead(within: bench.limit)
                 receiver.resume(transfer)
                 try await receiver.waitForEnd(within: bench.limit)
-                bench.expect(receiver.state.withLock { $0.body } == picture.array, "the body is not what was sent")
+                bench.expect(receiver.state.withLock { $0.body } == image.array, "the body is not what was sent")
             }
         ),
         (

@@ -8,7 +8,7 @@ extension TransportConformance {
             "Method, fields and body are sent as they are, without what frames a message",
             { bench in
                 bench.server.serve("/a", .ok(Bytes("ok")))
-                var request = TransportRequest(url: try bench.server.resource("/a"), method: "PUT", body: picture)
+                var request = TransportRequest(url: try bench.server.resource("/a"), method: "PUT", body: image)
                 for (name, value) in [("X-One", "1"), ("X-Two", "a"), ("X-Two", "b"), ("Transfer-Encoding", "no")] {
                     request.fields.append(name, value)
                 }
@@ -16,7 +16,7 @@ extension TransportConformance {
                 try await receiver.waitForEnd(within: bench.limit)
                 guard let sent = bench.server.requests.first else { return bench.fail("no request came") }
                 bench.expect(sent.method == "PUT", "the method was \(sent.method)")
-                bench.expect(sent.body == picture, "\(sent.body.count) bytes were sent")
+                bench.expect(sent.body == image, "\(sent.body.count) bytes were sent")
                 bench.expect(sent.fields.values("X-One") == ["1"], "a field was lost")
                 bench.expect(!sent.fields.values("Transfer-Encoding").contains("no"), "a framing field was sent")
                 bench.expectDoubled(sent.fields.values("X-Two"), ["a", "b"])
@@ -76,16 +76,16 @@ extension TransportConformance {
         (
             "Fields behind the body are told between it and the end, and are no part of the head",
             { bench in
-                bench.server.serve("/b", .ok(picture))
+                bench.server.serve("/b", .ok(image))
                 if !bench.lacks(.breaksOnTrailers) {
                     bench.server.serve(
                         "/a",
-                        .ok(picture).chunked().field("ETag", "\"a\"").trailer("ETag", "\"b\"").trailer("X-Sum", "1"))
+                        .ok(image).chunked().field("ETag", "\"a\"").trailer("ETag", "\"b\"").trailer("X-Sum", "1"))
                     let receiver = try await bench.finish("/a")
                     let state = receiver.state.withLock { $0 }
                     bench.expect(state.heads.first?.fields.values("ETag") == ["\"a\""], "the head was changed")
                     bench.expect(state.heads.first?.fields.contains("X-Sum") == false, "the head was added to")
-                    bench.expect(state.body == picture.array, "\(state.body.count) bytes came")
+                    bench.expect(state.body == image.array, "\(state.body.count) bytes came")
                     let sent = HTTPFields([("ETag", "\"b\""), ("X-Sum", "1")])
                     bench.expect(state.trailers == sent, "told were \(state.trailers.map(\.description) ?? "none")")
                     bench.expect(receiver.code == nil, "it ended with \(receiver.ending)")
@@ -163,7 +163,7 @@ extension TransportConformance {
                 } else {
                     try await receiver.waitForHead(within: bench.limit)
                     // Other exchanges run meanwhile.
-                    bench.server.serve("/b", .ok(picture))
+                    bench.server.serve("/b", .ok(image))
                     for _ in 0..<20 { _ = try await bench.finish("/b") }
                     bench.expect(receiver.result == nil, "it ended in a pause: \(receiver.ending)")
                     receiver.outside { transfer.cancel() }
@@ -175,7 +175,7 @@ extension TransportConformance {
             "The limits of time hold: for silence, and for the whole exchange",
             { bench in
                 bench.server.serve("/silent", .silent)
-                bench.server.serve("/half", .ok(picture).held("", after: 50_000))
+                bench.server.serve("/half", .ok(image).held("", after: 50_000))
                 for path in ["/silent", "/half"] {
                     for isTotal in [true, false] {
                         var request = TransportRequest(url: try bench.server.resource(path))

@@ -6,7 +6,7 @@ public import InflightCore
 /// ```swift
 /// let server = try LoopbackServer()
 /// defer { server.stop() }
-/// server.serve("/a.jpg", .ok(picture, type: "image/jpeg").held("half", after: 500))
+/// server.serve("/a.jpg", .ok(image, type: "image/jpeg").held("half", after: 500))
 /// let task = pipeline.load(ImageRequest(url: server.url("/a.jpg")), on: .main) { … }
 /// try await server.waitUntilHeld("half")
 /// task.cancel()

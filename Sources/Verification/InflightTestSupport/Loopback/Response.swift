@@ -4,10 +4,10 @@ extension LoopbackServer {
     /// The response that the server sends, with the places at which it waits, stops or breaks. A value.
     ///
     /// ```swift
-    /// .ok(picture, type: "image/jpeg")                         // 200 with Content-Length
-    /// .ok(picture).chunked([100, 1]).field("ETag", "\"a\"")    // chunks of 100, 1, 100, 1, … bytes
-    /// .ok(picture).held("half", after: 500)                    // continues after server.release("half")
-    /// .ok(picture).reset(after: 700)                           // 700 bytes of the body, then a TCP reset
+    /// .ok(image, type: "image/jpeg")                         // 200 with Content-Length
+    /// .ok(image).chunked([100, 1]).field("ETag", "\"a\"")    // chunks of 100, 1, 100, 1, … bytes
+    /// .ok(image).held("half", after: 500)                    // continues after server.release("half")
+    /// .ok(image).reset(after: 700)                           // 700 bytes of the body, then a TCP reset
     /// .status(404), .redirect(to: "/b"), .silent, .closing, .raw("no HTTP")
     /// ```
     public struct Response: Sendable {

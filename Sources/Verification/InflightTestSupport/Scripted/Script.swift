@@ -4,8 +4,8 @@ extension ScriptedTransport {
     /// The course of one exchange, step by step. A value.
     ///
     /// ```swift
-    /// .ok(picture, chunks: [100, 50])                        // head, 100 bytes, 50, 100, …, the end
-    /// .ok(picture).stalled("half", after: 500)               // continues after transport.release("half")
+    /// .ok(image, chunks: [100, 50])                        // head, 100 bytes, 50, 100, …, the end
+    /// .ok(image).stalled("half", after: 500)               // continues after transport.release("half")
     /// .status(304), .partial(rest, from: 500, of: 900), .failure(.cannotConnect)
     /// ```
     public struct Script: Sendable {

@@ -6,7 +6,7 @@ public import InflightCore
 ///
 /// ```swift
 /// let transport = ScriptedTransport(.manual)
-/// transport.serve("https://a.example/1.jpg", .ok(picture, chunks: [100]))
+/// transport.serve("https://a.example/1.jpg", .ok(image, chunks: [100]))
 /// // The engine starts the exchange…
 /// transport.step("https://a.example/1.jpg")     // the head, on this thread
 /// transport.step("https://a.example/1.jpg")     // 100 bytes
