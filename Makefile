@@ -7,10 +7,11 @@ SCRATCH ?= .build
 export SWIFT SCRATCH
 
 # The one configuration of `make build`, installations, packages and benchmarks. The standard library is linked
-# statically, so that programs run without a Swift toolchain. Neither programs nor debug information have the folder's
-# path, so a build has the same bytes in every folder.
+# statically, so that programs run without a Swift toolchain. A build has the same bytes in every folder: paths of
+# sources are mapped, and there is no debug information, whose other paths cannot be mapped.
 RELEASE_FLAGS = -c release --static-swift-stdlib --scratch-path $(SCRATCH) --disable-local-rpath \
-	-Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=. -Xlinker -z -Xlinker now
+	-debug-info-format none -Xswiftc -file-prefix-map -Xswiftc "$(CURDIR)=." -Xcc "-ffile-prefix-map=$(CURDIR)=." \
+	-Xlinker -z -Xlinker now
 RELEASE = $(SWIFT) build $(RELEASE_FLAGS)
 # Warnings are errors. With STRICT=1 the tests use this build too, so that CI builds once.
 # Only editors use the index; without it a build takes a third less time. The packages of the examples and of the views
@@ -29,7 +30,8 @@ SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples Fuzzi
 
 .DEFAULT_GOAL := help
 .PHONY: help deps demo build test test-report docs test-docs install lint sanitize stress lab-tsan simulate crash fuzz \
-	simulator-coverage path mutation-test bench test-gtk gallery install-gallery gallery-stress sanitize-gtk screenshots clean
+	simulator-coverage path mutation-test bench test-gtk gallery install-gallery deb release \
+	release-twice test-packages gallery-stress sanitize-gtk screenshots clean
 
 help: ## list the targets
 	@echo "Inflight: every URL in flight once."
@@ -46,6 +48,7 @@ demo: deps build ## load images from a local server into demo-out/
 
 build: deps ## build the release
 	@echo "==> release build"
+	@$(PLAN)
 	@$(RELEASE)
 
 test: deps ## run all tests
@@ -138,6 +141,7 @@ stress: deps ## run 16 threads of random operations under TSan: MINUTES=5 SEED=1
 N ?= 100000
 simulate: deps ## run N schedules of the simulator on all cores: N=100000
 	@echo "==> $(N) schedules"
+	@$(PLAN)
 	@$(RELEASE) --product inflight-simulate
 	@"$$($(RELEASE) --show-bin-path)/inflight-simulate" --count $(N)
 
@@ -145,6 +149,7 @@ simulate: deps ## run N schedules of the simulator on all cores: N=100000
 crash: KILLS = $(if $(filter file,$(origin N)),2000,$(N))
 crash: deps ## check disk caches after N kills, and 1,000 damaged caches: N=2000
 	@echo "==> $(KILLS) kills"
+	@$(PLAN)
 	@$(RELEASE) --product inflight-crash
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --count $(KILLS)
 	@echo "==> a tenth as many kills, each of one of eight processes"
@@ -208,20 +213,44 @@ gallery: deps build ## show images in a window: URLS=file (default: the demo's i
 	@echo "==> inflight-gallery"
 	@Scripts/gallery.sh $(URLS)
 
+# Built into the folder of the release, so that only the views are compiled.
 install-gallery: deps ## install the gallery, its icon and menu entry: PREFIX=/usr/local DESTDIR=
 	@Scripts/deps.sh gtk
 	@echo "==> install into $(DESTDIR)$(PREFIX)"
-	@Scripts/install-gallery.sh "$(SCRATCH)/gtk" "$(DESTDIR)$(PREFIX)"
+	@Scripts/install-gallery.sh "$(DESTDIR)$(PREFIX)" $(RELEASE_FLAGS)
+
+deb: build ## build the Debian packages into .build/deb: DEB_VERSION= for another version
+	@Scripts/deps.sh gtk deb
+	@echo "==> Debian packages"
+	@Scripts/deb.sh "$(SCRATCH)/deb" $(DEB_VERSION)
+
+release: deps ## check everything (CHECKED=1: CI has), and build the files of a release into .build/release-files
+	@Scripts/deps.sh gtk deb
+	@echo "==> release"
+	@Scripts/release.sh --check
+	@$(if $(CHECKED),,.ci/run)
+	@$(MAKE) --no-print-directory build
+	@Scripts/release.sh "$(SCRATCH)/release-files" "$$($(RELEASE) --show-bin-path)"
+
+release-twice: ## build the files of a release in two other folders, and compare their bytes
+	@echo "==> two releases"
+	@Scripts/check-reproducible.sh
+
+test-packages: deb ## install, use, upgrade and purge the packages in a minimal Debian 12 (as root)
+	@Scripts/deps.sh packages
+	@echo "==> Debian packages in a minimal system"
+	@Scripts/deb.sh "$(SCRATCH)/deb-newer" "$$(Scripts/release.sh --version)+test1"
+	@Scripts/test-packages.py "$(SCRATCH)/deb" "$(SCRATCH)/deb-newer"
 
 gallery-stress: deps ## bind a million rows in a fast-scrolling grid: BINDS=1000000
 	@Scripts/deps.sh gtk
 	@echo "==> $(BINDS) binds"
 	@$(PLAN)
-	@$(SWIFT) build -c release --static-swift-stdlib --package-path GTK --scratch-path $(SCRATCH)/gtk --product GTKChecks
-	@$(GTK_DISPLAY) $(SCRATCH)/gtk/release/GTKChecks "no cell" --binds $(BINDS)
+	@$(RELEASE) --package-path GTK --product GTKChecks
+	@$(GTK_DISPLAY) $(SCRATCH)/release/GTKChecks "no cell" --binds $(BINDS)
 	@echo "==> frames of the installed gallery"
-	@Scripts/install-gallery.sh "$(SCRATCH)/gtk" "$(SCRATCH)/gallery"
-	@$(GTK_DISPLAY) $(SCRATCH)/gtk/release/GTKChecks "the gallery" --binds $(BINDS) --gallery $(SCRATCH)/gallery/bin/inflight-gallery
+	@Scripts/install-gallery.sh "$(SCRATCH)/gallery" $(RELEASE_FLAGS)
+	@$(GTK_DISPLAY) $(SCRATCH)/release/GTKChecks "the gallery" --binds $(BINDS) --gallery $(SCRATCH)/gallery/bin/inflight-gallery
 BINDS ?= 1000000
 
 screenshots: deps build ## update .build/screenshots and Documentation's sheets
