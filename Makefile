@@ -8,9 +8,10 @@ export SWIFT SCRATCH
 
 # The one configuration of `make build`, installations, packages and benchmarks. The standard library is linked
 # statically, so that programs run without a Swift toolchain. A build has the same bytes in every folder: paths of
-# sources are mapped, and there is no debug information, whose other paths cannot be mapped.
+# sources are mapped. Debug information, and the hashes for incremental code generation, depend on more than these paths.
 RELEASE_FLAGS = -c release --static-swift-stdlib --scratch-path $(SCRATCH) --disable-local-rpath \
-	-debug-info-format none -Xswiftc -file-prefix-map -Xswiftc "$(CURDIR)=." -Xcc "-ffile-prefix-map=$(CURDIR)=." \
+	-debug-info-format none -Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen \
+	-Xswiftc -file-prefix-map -Xswiftc "$(CURDIR)=." -Xcc "-ffile-prefix-map=$(CURDIR)=." \
 	-Xlinker -z -Xlinker now
 RELEASE = $(SWIFT) build $(RELEASE_FLAGS)
 # Warnings are errors. With STRICT=1 the tests use this build too, so that CI builds once.
