@@ -8,7 +8,7 @@ export SWIFT SCRATCH
 
 # The one configuration of `make build`, installations, packages and benchmarks. The standard library is linked
 # statically, so that programs run without a Swift toolchain. A build has the same bytes in every folder: paths of
-# sources are mapped. Debug information, and the hashes for incremental code generation, depend on more than these paths.
+# sources are mapped; debug information and the hashes of incremental code generation, which cannot be, are left out.
 RELEASE_FLAGS = -c release --static-swift-stdlib --scratch-path $(SCRATCH) --disable-local-rpath \
 	-debug-info-format none -Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen \
 	-Xswiftc -file-prefix-map -Xswiftc "$(CURDIR)=." -Xcc "-ffile-prefix-map=$(CURDIR)=." \
