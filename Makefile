@@ -7,10 +7,12 @@ SCRATCH ?= .build
 export SWIFT SCRATCH
 
 # The one configuration of `make build`, installations, packages and benchmarks. The standard library is linked
-# statically, so that programs run without a Swift toolchain. Neither programs nor debug information have the folder's
-# path, so a build has the same bytes in every folder.
+# statically, so that programs run without a Swift toolchain. A build has the same bytes in every folder: paths of
+# sources are mapped; debug information and the hashes of incremental code generation, which cannot be, are left out.
 RELEASE_FLAGS = -c release --static-swift-stdlib --scratch-path $(SCRATCH) --disable-local-rpath \
-	-Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=. -Xlinker -z -Xlinker now
+	-debug-info-format none -Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen \
+	-Xswiftc -file-prefix-map -Xswiftc "$(CURDIR)=." -Xcc "-ffile-prefix-map=$(CURDIR)=." \
+	-Xlinker -z -Xlinker now
 RELEASE = $(SWIFT) build $(RELEASE_FLAGS)
 # Warnings are errors. With STRICT=1 the tests use this build too, so that CI builds once.
 # Only editors use the index; without it a build takes a third less time. The packages of the examples and of the views
@@ -24,12 +26,16 @@ SANITIZE_FLAGS = --disable-index-store --scratch-path $(SCRATCH)/$(1) --sanitize
 # Without this limit, socket tests wait for a thread behind hundreds of others until their timeouts expire.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 4
 RUN_TESTS = Scripts/run-tests.sh
+# A step prints one line; its output goes to $(SCRATCH)/logs. VERBOSE=1 shows it.
+STEP = Scripts/step.sh
+# The folder of the programs that the tests are built with.
+BIN = "$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))"
 
 SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples Fuzzing GTK)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo build test test-report test-har test-trace docs test-docs install lint sanitize stress lab-tsan simulate crash fuzz \
-	simulator-coverage path mutation-test bench test-gtk gallery install-gallery gallery-stress sanitize-gtk screenshots clean
+# All targets.
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(MAKEFILE_LIST))
 
 help: ## list the targets
 	@echo "Inflight: every URL in flight once."
@@ -38,35 +44,34 @@ help: ## list the targets
 		| while IFS='|' read -r target text; do printf '%-25s %s\n' "$$target" "$$text"; done
 
 deps: ## install missing system packages with apt-get
-	@Scripts/deps.sh build test
+	@Scripts/deps.sh build vips test
 
-demo: deps build ## load images from a local server into demo-out/
-	@echo "==> demo"
+demo: ## load images from a local server into demo-out/
+	@Scripts/deps.sh build
+	@$(PLAN)
+	@$(STEP) "Building the command" $(RELEASE) --product inflight
+	@$(STEP) "Building the server of the demo" $(RELEASE) --product inflight-demo
 	@Scripts/demo.sh
 
 build: deps ## build the release
-	@echo "==> release build"
-	@$(RELEASE)
+	@$(PLAN)
+	@$(STEP) "Building the release" $(RELEASE)
 
 test: deps ## run all tests
-	@echo "==> tests"
 	@$(PLAN)
-	@$(RUN_TESTS) $(TEST_FLAGS)
-	@echo "==> disk cache: acknowledged entries survive kills"
-	@"$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight-crash" --count 50
-	@"$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight-crash" --count 40 --processes 8
-	@echo "==> disk cache: damaged files"
-	@"$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight-crash" --damage 40
-	@echo "==> examples: expected output, and a core without C libraries"
-	@Scripts/check-examples.sh $(TEST_FLAGS)
-	@echo "==> tests of the scripts"
-	@INFLIGHT="$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight" python3 -m unittest discover -q -s Scripts/Tests
+	@$(STEP) "Building the tests" $(SWIFT) build --build-tests $(TEST_FLAGS)
+	@SUMMARY='Test run with' $(STEP) "Tests" $(RUN_TESTS) --skip-build $(TEST_FLAGS)
+	@$(STEP) "Contract: 2,000 simulated schedules" $(BIN)/inflight-simulate --count 2000
+	@$(STEP) "Disk cache: 50 kills of one process" $(BIN)/inflight-crash --count 50
+	@$(STEP) "Disk cache: 40 kills of one of eight processes" $(BIN)/inflight-crash --count 40 --processes 8
+	@$(STEP) "Disk cache: 40 damaged caches" $(BIN)/inflight-crash --damage 40
+	@$(STEP) "Examples: their output, and a core without C libraries" Scripts/check-examples.sh $(TEST_FLAGS)
+	@$(STEP) "Tests of the scripts" env INFLIGHT=$(BIN)/inflight python3 -m unittest discover -q -s Scripts/Tests
 
 test-report: deps ## test the get --report page in headless Chromium (installs Chromium)
 	@Scripts/deps.sh report
-	@echo "==> tests of the --report page in Chromium, and of archives of --har"
 	@$(PLAN)
-	@Scripts/test-report.sh $(TEST_FLAGS)
+	@$(STEP) "The --report page in Chromium, and archives of --har" Scripts/test-report.sh $(TEST_FLAGS)
 
 BUILD_COMMAND = $(PLAN) && $(SWIFT) build --product inflight $(TEST_FLAGS)
 BUILT_COMMAND = INFLIGHT="$$($(SWIFT) build --show-bin-path $(TEST_FLAGS))/inflight"
@@ -84,35 +89,27 @@ test-trace: deps ## read a get --trace file with Perfetto in headless Chromium (
 
 docs: deps ## build the documentation site into .build/docs: BASE=/ (path on the server)
 	@Scripts/deps.sh gtk
-	@echo "==> documentation site"
 	@$(PLAN)
-	@Scripts/docs.py $(SCRATCH)/docs $(TEST_FLAGS)
-	@echo "==> Swift code of the articles"
-	@Scripts/check-snippets.py $(TEST_FLAGS)
+	@$(STEP) "Documentation site" Scripts/docs.py $(SCRATCH)/docs $(TEST_FLAGS)
+	@$(STEP) "Swift code of the articles" Scripts/check-snippets.py $(TEST_FLAGS)
 
 test-docs: docs ## test the site in headless Chromium at two widths, light and dark
 	@Scripts/deps.sh report
-	@echo "==> tests of the documentation site in Chromium"
-	@PYTHONDONTWRITEBYTECODE=1 INFLIGHT_SITE=$(SCRATCH)/docs python3 -m unittest discover -q -s Tests/Site
+	@$(STEP) "Documentation site in Chromium" env PYTHONDONTWRITEBYTECODE=1 INFLIGHT_SITE=$(SCRATCH)/docs \
+		python3 -m unittest discover -q -s Tests/Site
 
 install: build ## install the command, man pages and completions: PREFIX=/usr/local DESTDIR=
 	@echo "==> install into $(DESTDIR)$(PREFIX)"
 	@Scripts/install.sh "$$($(RELEASE) --show-bin-path)" "$(DESTDIR)$(PREFIX)"
 
 lint: deps ## check format, files, imports, names and mutants; build without warnings
-	@echo "==> format"
-	@$(SWIFT) format lint --strict --parallel --recursive $(SWIFT_SOURCES)
-	@echo "==> files"
-	@Scripts/check-files.py
-	@echo "==> imports"
-	@Scripts/check-imports.py
-	@echo "==> public names"
-	@Scripts/public-names.py --check
-	@echo "==> mutants: each replaced text occurs once"
-	@Scripts/mutants.py --check
-	@echo "==> build with warnings as errors"
+	@$(STEP) "Format" $(SWIFT) format lint --strict --parallel --recursive $(SWIFT_SOURCES)
+	@$(STEP) "Files" Scripts/check-files.py
+	@$(STEP) "Imports" Scripts/check-imports.py
+	@$(STEP) "Public names" Scripts/public-names.py --check
+	@$(STEP) "Mutants: each replaced text occurs once" Scripts/mutants.py --check
 	@$(PLAN)
-	@$(SWIFT) build --build-tests $(STRICT_FLAGS)
+	@$(STEP) "Building with warnings as errors" $(SWIFT) build --build-tests $(STRICT_FLAGS)
 
 # Each sanitizer runs the tests in which it can find faults: the thread sanitizer those of concurrent code, the address
 # sanitizer those of code that calls C or accesses memory directly. It skips the kit, the verification programs and text
@@ -125,13 +122,16 @@ ADDRESS_TESTS = --skip '^Inflight(Concurrency|Demo|Lab|Stress|TestSupport)Tests\
 # Foundation's URLSession leaks libcurl's parsed URL of each request (four allocations per request, also in a minimal
 # program), so its tests run without leak detection.
 sanitize: deps ## run tests under the thread and the address sanitizer
-	@echo "==> tests under the thread sanitizer"
-	@$(RUN_TESTS) $(call SANITIZE_FLAGS,thread) $(THREAD_TESTS)
-	@echo "==> tests under the address sanitizer"
+	@$(PLAN)
+	@$(STEP) "Building with the thread sanitizer" $(SWIFT) build --build-tests $(call SANITIZE_FLAGS,thread)
+	@SUMMARY='Test run with' $(STEP) "Tests under the thread sanitizer" \
+		$(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,thread) $(THREAD_TESTS)
+	@$(STEP) "Building with the address sanitizer" $(SWIFT) build --build-tests $(call SANITIZE_FLAGS,address)
 	@LSAN_OPTIONS="suppressions=$(CURDIR)/Scripts/leaks.txt $${LSAN_OPTIONS:-}" \
-		$(RUN_TESTS) $(call SANITIZE_FLAGS,address) $(ADDRESS_TESTS) --skip URLSession
-	@echo "==> URLSession tests under the address sanitizer, without leak detection"
-	@ASAN_OPTIONS=detect_leaks=0 $(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,address) --filter URLSession
+		SUMMARY='Test run with' $(STEP) "Tests under the address sanitizer" \
+		$(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,address) $(ADDRESS_TESTS) --skip URLSession
+	@ASAN_OPTIONS=detect_leaks=0 SUMMARY='Test run with' $(STEP) "URLSession tests under the address sanitizer" \
+		$(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,address) --filter URLSession
 
 lab-tsan: deps ## check that the thread sanitizer finds the race of inflight lab
 	@echo "==> inflight lab race under the thread sanitizer"
@@ -152,6 +152,7 @@ stress: deps ## run 16 threads of random operations under TSan: MINUTES=5 SEED=1
 N ?= 100000
 simulate: deps ## run N schedules of the simulator on all cores: N=100000
 	@echo "==> $(N) schedules"
+	@$(PLAN)
 	@$(RELEASE) --product inflight-simulate
 	@"$$($(RELEASE) --show-bin-path)/inflight-simulate" --count $(N)
 
@@ -159,6 +160,7 @@ simulate: deps ## run N schedules of the simulator on all cores: N=100000
 crash: KILLS = $(if $(filter file,$(origin N)),2000,$(N))
 crash: deps ## check disk caches after N kills, and 1,000 damaged caches: N=2000
 	@echo "==> $(KILLS) kills"
+	@$(PLAN)
 	@$(RELEASE) --product inflight-crash
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --count $(KILLS)
 	@echo "==> a tenth as many kills, each of one of eight processes"
@@ -191,6 +193,12 @@ mutation-test: deps ## check that the suites find the mutants: MUTANTS="engine t
 	@echo "==> mutants"
 	@Scripts/mutants.py $(SCRATCH)/mutants $(MUTANTS)
 
+# One of each table of the simulator.
+FEW_MUTANTS = awaiting-caller-hears-no-cancel budget-forgets-who-waits 304-changes-nothing-stored late-answer-lands
+mutation-test-few: deps ## check in this folder that the simulator finds four mutants, for CI
+	@$(PLAN)
+	@$(STEP) "Four mutants" Scripts/mutants.py --in-place $(FEW_MUTANTS) -- $(TEST_FLAGS)
+
 bench: deps build ## run the benchmarks against peers
 	@Scripts/deps.sh bench
 	@echo "==> benchmarks"
@@ -198,44 +206,67 @@ bench: deps build ## run the benchmarks against peers
 
 # The views are a separate package and need a display: Xvfb, with software rendering.
 GTK_FLAGS = --package-path GTK $(TEST_FLAGS)
+GTK_BIN = "$$($(SWIFT) build --show-bin-path $(GTK_FLAGS))"
 GTK_DISPLAY = env GSK_RENDERER=cairo NO_AT_BRIDGE=1 xvfb-run -a -s "-screen 0 1280x1024x24"
 test-gtk: deps ## test the GTK 4 views on a virtual display
 	@Scripts/deps.sh gtk
-	@echo "==> unit tests of the views"
 	@$(PLAN)
-	@$(RUN_TESTS) $(GTK_FLAGS)
-	@echo "==> views on a virtual display"
-	@$(GTK_DISPLAY) "$$($(SWIFT) build --show-bin-path $(GTK_FLAGS))/GTKChecks"
+	@SUMMARY='Test run with' $(STEP) "Unit tests of the views" $(RUN_TESTS) $(GTK_FLAGS)
+	@$(STEP) "Views on a virtual display" $(GTK_DISPLAY) $(GTK_BIN)/GTKChecks
 
-# The checks that pass work to the main thread. The fast-scrolling grid is left out, because the sanitizer slows its
+# Built into the folder of `sanitize`. The checks that pass work to the main thread. The fast-scrolling grid is left out, because the sanitizer slows its
 # server down so much that hardly any image arrives in time.
 sanitize-gtk: deps ## run the views' bridge and bindings under the thread sanitizer
 	@Scripts/deps.sh gtk
-	@echo "==> views under the thread sanitizer"
 	@$(PLAN)
-	@$(SWIFT) build -c release --sanitize thread --package-path GTK --scratch-path $(SCRATCH)/gtk-thread --product GTKChecks
-	@$(GTK_DISPLAY) $(SCRATCH)/gtk-thread/release/GTKChecks main idle texture "in any order" placeholder moves larger blur \
-		"left the screen" "far away" again
+	@$(STEP) "Building the views with the thread sanitizer" $(SWIFT) build --package-path GTK --product GTKChecks \
+		$(call SANITIZE_FLAGS,thread)
+	@$(STEP) "Views under the thread sanitizer" $(GTK_DISPLAY) $(SCRATCH)/thread/debug/GTKChecks main idle texture \
+		"in any order" placeholder moves larger blur "left the screen" "far away" again
 
 gallery: deps build ## show images in a window: URLS=file (default: the demo's images)
 	@Scripts/deps.sh gtk
 	@echo "==> inflight-gallery"
 	@Scripts/gallery.sh $(URLS)
 
+# Built into the folder of the release, so that only the views are compiled.
 install-gallery: deps ## install the gallery, its icon and menu entry: PREFIX=/usr/local DESTDIR=
 	@Scripts/deps.sh gtk
 	@echo "==> install into $(DESTDIR)$(PREFIX)"
-	@Scripts/install-gallery.sh "$(SCRATCH)/gtk" "$(DESTDIR)$(PREFIX)"
+	@Scripts/install-gallery.sh "$(DESTDIR)$(PREFIX)" $(RELEASE_FLAGS)
+
+deb: build ## build the Debian packages into .build/deb: DEB_VERSION= for another version
+	@Scripts/deps.sh gtk deb
+	@echo "==> Debian packages"
+	@Scripts/deb.sh "$(SCRATCH)/deb" $(DEB_VERSION)
+
+release: deps ## check everything (CHECKED=1: CI has), and build the files of a release into .build/release-files
+	@Scripts/deps.sh gtk deb
+	@echo "==> release"
+	@Scripts/release.sh --check
+	@$(if $(CHECKED),,.ci/run)
+	@$(MAKE) --no-print-directory build
+	@Scripts/release.sh "$(SCRATCH)/release-files" "$$($(RELEASE) --show-bin-path)"
+
+release-twice: ## build the files of a release in two other folders, and compare their bytes
+	@echo "==> two releases"
+	@Scripts/check-reproducible.sh
+
+test-packages: deb ## install, use, upgrade and purge the packages in a minimal Debian 12 (as root)
+	@Scripts/deps.sh packages
+	@echo "==> Debian packages in a minimal system"
+	@Scripts/deb.sh "$(SCRATCH)/deb-newer" "$$(Scripts/release.sh --version)+test1"
+	@Scripts/test-packages.py "$(SCRATCH)/deb" "$(SCRATCH)/deb-newer"
 
 gallery-stress: deps ## bind a million rows in a fast-scrolling grid: BINDS=1000000
 	@Scripts/deps.sh gtk
 	@echo "==> $(BINDS) binds"
 	@$(PLAN)
-	@$(SWIFT) build -c release --static-swift-stdlib --package-path GTK --scratch-path $(SCRATCH)/gtk --product GTKChecks
-	@$(GTK_DISPLAY) $(SCRATCH)/gtk/release/GTKChecks "no cell" --binds $(BINDS)
+	@$(RELEASE) --package-path GTK --product GTKChecks
+	@$(GTK_DISPLAY) $(SCRATCH)/release/GTKChecks "no cell" --binds $(BINDS)
 	@echo "==> frames of the installed gallery"
-	@Scripts/install-gallery.sh "$(SCRATCH)/gtk" "$(SCRATCH)/gallery"
-	@$(GTK_DISPLAY) $(SCRATCH)/gtk/release/GTKChecks "the gallery" --binds $(BINDS) --gallery $(SCRATCH)/gallery/bin/inflight-gallery
+	@Scripts/install-gallery.sh "$(SCRATCH)/gallery" $(RELEASE_FLAGS)
+	@$(GTK_DISPLAY) $(SCRATCH)/release/GTKChecks "the gallery" --binds $(BINDS) --gallery $(SCRATCH)/gallery/bin/inflight-gallery
 BINDS ?= 1000000
 
 screenshots: deps build ## update .build/screenshots and Documentation's sheets
@@ -244,6 +275,16 @@ screenshots: deps build ## update .build/screenshots and Documentation's sheets
 	@$(PLAN)
 	@$(SWIFT) build -c release --package-path GTK --scratch-path $(SCRATCH)/gtk --product inflight-gallery
 	@Scripts/screenshots.py "$$($(RELEASE) --show-bin-path)" $(SCRATCH)/gtk/release/inflight-gallery $(SCRATCH)/screenshots
+
+# The simulator, kills, fuzzer, stress and mutants gate CI in a small form, as their faults are rare; lab-tsan and the
+# mutants build everything again; test-har and test-trace download packages; a release is built three times;
+# test-packages needs root; gallery-stress takes minutes.
+NIGHTLY = simulate crash fuzz stress lab-tsan mutation-test simulator-coverage test-har test-trace release-twice \
+	test-packages gallery-stress
+nightly: deps ## run what is too long for CI, and list what failed
+	@failed=; for target in $(NIGHTLY); do \
+		echo "=== make $$target"; $(MAKE) --no-print-directory $$target || failed="$$failed $$target"; \
+	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 clean: ## remove build products
 	@echo "==> clean"

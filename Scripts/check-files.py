@@ -44,7 +44,7 @@ UNSAFE = re.compile(r"@unchecked\s+Sendable|nonisolated\(unsafe\)")
 CONTINUATION = re.compile(r"\bwith(?:Checked|Unsafe)(?:Throwing)?Continuation\b")
 # Examples show the language's own means. The bridge uses a continuation itself.
 CONTINUATIONS_ARE_FINE = re.compile(r"Examples/|Sources/Kit/InflightConcurrency/Bridges/Bridge\.swift$")
-TABS_ARE_FINE = {"Makefile", ".gitmodules"}
+TABS_ARE_FINE = {"Makefile", "rules", ".gitmodules"}
 WIDTH = 120
 COMMENT = re.compile(r"\s*(?://|# |\* )")
 # Markdown's tables, indented code, headings and fences cannot be wrapped, nor can the expected output of an example.

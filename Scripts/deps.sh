@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the system packages that are missing, and no others.
 #
-#     Scripts/deps.sh GROUP…        GROUP: build, vips, test, report, nightly, gtk, screenshots, bench
+#     Scripts/deps.sh GROUP…        GROUP: build, vips, test, report, nightly, gtk, screenshots, deb, packages, bench
 #
 # The table is the only list of them. Columns: group; Debian package; probe for systems without dpkg (a C header, a
 # command, a file or a Python module); name on other systems; purpose.
@@ -45,6 +45,14 @@ report|node-har-validator|/usr/share/nodejs/har-validator/package.json|har-valid
 nightly|python3-venv|ensurepip|Python's venv with pip|packages for tests in temporary folders
 screenshots|xdotool|xdotool|xdotool|keyboard input for screenshots
 screenshots|xterm|xterm|xterm|terminal window for screenshots
+deb|dpkg-dev|dpkg-buildpackage|dpkg-dev|Debian packages
+deb|debhelper|dh|debhelper|Debian packages
+deb|lintian|lintian|lintian|checks of the Debian packages
+deb|appstream|appstreamcli|AppStream|checks of the gallery's metadata
+packages|mmdebstrap|mmdebstrap|mmdebstrap|a minimal system to install the packages in
+packages|bubblewrap|bwrap|bubblewrap|entering that system
+packages|xvfb|Xvfb|Xvfb|display of the installed gallery
+packages|xdotool|xdotool|xdotool|keyboard input for the gallery
 bench|nginx-light|nginx|nginx|server for benchmarks
 bench|pkg-config|pkg-config|pkg-config|builds the libvips peers
 bench|openssl|openssl|the openssl command|certificate of that server
@@ -71,7 +79,7 @@ is_found() {
     esac
 }
 
-[ $# -gt 0 ] || { say "no group given. Groups: build, vips, test, report, nightly, gtk, screenshots, bench" >&2; exit 64; }
+[ $# -gt 0 ] || { say "no group given. Groups: build, vips, test, report, nightly, gtk, screenshots, deb, packages, bench" >&2; exit 64; }
 wanted=" $* "
 rows=()
 while IFS= read -r row; do

@@ -3,6 +3,7 @@
 
     Scripts/mutants.py --check
     Scripts/mutants.py SCRATCH [NAME…]
+    Scripts/mutants.py --in-place NAME… [-- FLAGS-OF-SWIFT-BUILD…]
 
 The tables in Scripts/Mutants hold the mutants, by subject. A mutant has a sentence (`fault`), a `file`, a text that
 occurs exactly once in it (`find`), and the text that replaces it (`replace`; without it, the text is removed). `also`
@@ -15,6 +16,9 @@ lists further edits, in the same file unless they name another. Each table names
 With --check, only checks that every text occurs exactly once. Otherwise applies each mutant in turn to a copy of the
 sources, builds the copy and runs the suite. NAME selects mutants by name or table. Prints a table with the findings.
 Fails if a mutant is not found.
+
+With --in-place, for a few mutants of the suite `simulator` in CI: changes the files of the working tree, which must not
+differ from the last commit, and restores them. So only these files are built again.
 """
 
 import os
@@ -68,10 +72,12 @@ def build(*flags):
         raise Broken(f"the copy does not build:\n{built.stdout[-3000:]}{built.stderr[-3000:]}")
 
 
-def simulator(copy, mutant):
-    build("--package-path", copy, "--product", "inflight-simulate")
+def simulator(copy, mutant, flags=()):
+    flags = ["--package-path", copy, "--product", "inflight-simulate", *flags]
+    build(*flags)
+    folder = pathlib.Path(run(SWIFT, "build", *flags, "--show-bin-path").stdout.strip())
     count = SCHEDULES if mutant else 500
-    done = run(copy / ".build/debug/inflight-simulate", "--count", count, "--threads", 1, "--standstill", 10)
+    done = run(folder / "inflight-simulate", "--count", count, "--threads", 1, "--standstill", 10)
     found = re.search(r"^seed (\d+) (?:violates a rule|stalls): (contract \d+: .*)$", done.stdout, re.MULTILINE)
     if not found and done.returncode < 0:
         return True, f"crashed with signal {-done.returncode}"
@@ -171,6 +177,37 @@ def prepare(copy, suite):
         write(file, content)
 
 
+def check_in_place(names, flags):
+    mutants = read_tables()
+    if wrong := [name for name in names if mutants.get(name, {}).get("suite") != "simulator"]:
+        sys.exit(f"not a mutant of the suite simulator: {', '.join(wrong)}")
+    changed = run("git", "-C", ROOT, "status", "--porcelain", "--", "Sources").stdout
+    if changed:
+        sys.exit(f"--in-place needs an unchanged working tree, but these files differ from the last commit:\n{changed}")
+    missed = [name for name in names if not try_mutant(
+        ROOT, name, mutants[name], lambda copy, mutant: simulator(copy, mutant, flags))]
+    if missed:
+        sys.exit("not found: " + ", ".join(missed))
+
+
+def try_mutant(copy, name, mutant, look):
+    """Applies a mutant, runs its suite, restores the files, and prints a row. Returns whether the suite found it."""
+    texts = mutated(mutant, copy)
+    before = {file: (copy / file).read_bytes() for file in texts}
+    try:
+        for file, text in texts.items():
+            (copy / file).write_text(text, encoding="utf-8")
+        found, told = look(copy, mutant)
+    except Broken as broken:
+        print(f"{name}: {broken}", file=sys.stderr)
+        found, told = False, "nothing: the copy does not build, or its suite does not finish"
+    finally:
+        for file, content in before.items():
+            (copy / file).write_bytes(content)
+    print(f"| {name} | {mutant['suite']} | {told} |", flush=True)
+    return found
+
+
 def main(scratch, names):
     mutants = read_tables()
     known = mutants.keys() | {mutant["table"] for mutant in mutants.values()}
@@ -189,21 +226,8 @@ def main(scratch, names):
         if found:
             sys.exit(f"the suite {suite} reports a fault in the unchanged sources: {told}")
         for name, mutant in chosen.items():
-            texts = mutated(mutant, copy)
-            before = {file: (copy / file).read_bytes() for file in texts}
-            try:
-                for file, text in texts.items():
-                    (copy / file).write_text(text, encoding="utf-8")
-                found, told = look(copy, mutant)
-            except Broken as broken:
-                print(f"{name}: {broken}", file=sys.stderr)
-                found, told = False, "nothing: the copy does not build, or its suite does not finish"
-            finally:
-                for file, content in before.items():
-                    (copy / file).write_bytes(content)
-            if not found:
+            if not try_mutant(copy, name, mutant, look):
                 missed.append(name)
-            print(f"| {name} | {suite} | {told} |", flush=True)
     if missed:
         sys.exit("not found: " + ", ".join(missed))
 
@@ -211,9 +235,17 @@ def main(scratch, names):
 if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
         sys.exit("\n".join(problems_in(read_tables())) or 0)
-    if len(sys.argv) < 2 or any(argument.startswith("-") for argument in sys.argv[1:]):
+    in_place, arguments = sys.argv[1:2] == ["--in-place"], sys.argv[1:]
+    if in_place and "--" in arguments:
+        arguments, flags = arguments[:arguments.index("--")], arguments[arguments.index("--") + 1:]
+    else:
+        flags = []
+    if len(arguments) < (2 if in_place else 1) or any(argument.startswith("-") for argument in arguments[in_place:]):
         sys.exit(__doc__)
     try:
-        main(sys.argv[1], sys.argv[2:])
+        if in_place:
+            check_in_place(arguments[1:], flags)
+        else:
+            main(arguments[0], arguments[1:])
     except Broken as broken:
         sys.exit(f"without a mutant, {broken}")

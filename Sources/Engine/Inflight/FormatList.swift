@@ -120,9 +120,8 @@ struct FormatList {
     private static func gap(_ missing: [String], among parts: [Part]) -> FormatSupport.Ability {
         guard let part = parts.first(where: { missing.contains($0.name) }) else {
             return .absent(
-                reason:
-                    "inflight-decoder-vips is not installed beside inflight-decoder; install libvips and libjxl, "
-                    + "then rebuild Inflight", package: "libvips-dev libjxl-dev")
+                reason: "inflight-decoder-vips is not installed beside inflight-decoder",
+                package: "inflight-decoder-vips")
         }
         return .absent(reason: part.reason, package: part.package)
     }

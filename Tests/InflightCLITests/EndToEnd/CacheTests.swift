@@ -52,6 +52,20 @@ final class CacheTests: EndToEndSuite {
         #expect(TemporaryDirectory.names(place.appending("caches")) == ["inflight"])
     }
 
+    @Test("Without a usable home folder the command works without a cache, and warns once about an unusable one")
+    func homes() throws {
+        server.serve("/a.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
+        server.serve("/b.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
+        // A file as the home folder is unusable for root, too.
+        for (home, warnings) in [("", 0), ("/dev/null", 1), (place.appending("list.txt"), 1)] {
+            place.write("list.txt", "")
+            let result = place.run(
+                "get", server.url("/a.jpg"), server.url("/b.jpg"), "-o", "out", environment: ["HOME": home])
+            #expect(result.status == 0, "\(home): \(result.errors)")
+            #expect(result.errors.ranges(of: "Continuing without a cache").count == warnings, "\(home)")
+        }
+    }
+
     @Test("Requests that differ only in Cookie are cached separately, and no cookie is stored")
     func cookies() throws {
         server.serve("/a.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
