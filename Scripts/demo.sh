@@ -47,3 +47,11 @@ esac
 
 echo
 "$bin/inflight-demo" contact-sheet "$out" -o "$out/contact-sheet.png"
+
+cat <<TEXT
+
+Open $out/contact-sheet.png, or try:
+  $bin/inflight show $out/*.jpg          # shows the images in the terminal
+  $bin/inflight info $out/01-*.jpg       # format, size and metadata of an image
+  $bin/inflight lab                            # experiments with queues, locks and cancellation
+TEXT
