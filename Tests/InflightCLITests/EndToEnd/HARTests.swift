@@ -85,6 +85,23 @@ final class HARTests: EndToEndSuite {
         #expect(entries.map { $0.timings.connect >= 0 } == [true, true])
     }
 
+    @Test("A TLS handshake is part of a new connection, and its failure an error")
+    func tls() throws {
+        var configuration = LoopbackServer.Configuration()
+        let authority = try LoopbackServer.CertificateAuthority()
+        configuration.tls = .init(authority: authority)
+        let secure = try LoopbackServer(configuration)
+        secure.serve("/good.jpg", .ok(jpeg))
+        place.write("ca.pem", authority.pem)
+        let urls = [secure.url("/good.jpg?1"), secure.url("/good.jpg?2")]
+        let trusted = try entries(urls[0], urls[1], "--discard", "--concurrency", "1", "--cacert", "ca.pem")
+        #expect(trusted.map { $0.timings.ssl > 0 } == [true, false])
+        #expect(trusted.map { $0.timings.blocked >= 0 } == [false, true])
+        let refused = try entries(urls[0], "--discard", status: 1)
+        #expect(refused.first?.response._error?.hasPrefix("untrusted: ") == true)
+        #expect(refused.first.map { $0.timings.connect > 0 } == true)
+    }
+
     @Test("An interrupted run still writes the exchanges until then")
     func interrupted() throws {
         server.serve("/slow.jpg", .ok(Bytes("x")).held("slow"))
