@@ -58,6 +58,15 @@ final class HARTests: EndToEndSuite {
         #expect(resumed[1].response.bodySize == jpeg.count - half)
     }
 
+    @Test("A body that arrives in pieces has the size of all of them")
+    func pieces() throws {
+        let body = Bytes([UInt8](repeating: 7, count: 300_000))
+        server.serve("/large", .ok(body, type: "video/mp4").chunked([1000, 200_000]))
+        let entry = try #require(try entries(server.url("/large"), "--discard", "--any").first)
+        #expect(entry.response.content.size == 300_000 && entry.response.bodySize >= 300_000)
+        #expect(entry.response.content.compression == nil)
+    }
+
     @Test("A revalidation is an entry, and a cache hit, a file or a data: URL is none")
     func cache() throws {
         server.serve("/fresh.jpg", .ok(jpeg).field("Cache-Control", "max-age=600").field("ETag", "\"1\""))
