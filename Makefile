@@ -24,8 +24,8 @@ RUN_TESTS = Scripts/run-tests.sh
 SWIFT_SOURCES = $(wildcard Package.swift Sources Tests Benchmarks Examples Fuzzing GTK)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps demo build test test-report test-har test-trace docs test-docs install lint sanitize stress lab-tsan simulate crash fuzz \
-	simulator-coverage path mutation-test bench test-gtk gallery install-gallery gallery-stress sanitize-gtk screenshots clean
+.PHONY: help deps demo build test test-report test-har test-trace docs test-docs install lint sanitize stress lab-tsan \
+	simulate crash fuzz simulator-coverage path mutation-test bench test-gtk gallery install-gallery gallery-stress sanitize-gtk screenshots clean
 
 help: ## list the targets
 	@echo "Inflight: every URL in flight once."
