@@ -58,6 +58,15 @@ final class HARTests: EndToEndSuite {
         #expect(resumed[1].response.bodySize == jpeg.count - half)
     }
 
+    @Test("A body that arrives in pieces has the size of all of them")
+    func pieces() throws {
+        let body = Bytes([UInt8](repeating: 7, count: 300_000))
+        server.serve("/large", .ok(body, type: "video/mp4").chunked([1000, 200_000]))
+        let entry = try #require(try entries(server.url("/large"), "--discard", "--any").first)
+        #expect(entry.response.content.size == 300_000 && entry.response.bodySize >= 300_000)
+        #expect(entry.response.content.compression == nil)
+    }
+
     @Test("A revalidation is an entry, and a cache hit, a file or a data: URL is none")
     func cache() throws {
         server.serve("/fresh.jpg", .ok(jpeg).field("Cache-Control", "max-age=600").field("ETag", "\"1\""))
@@ -83,6 +92,23 @@ final class HARTests: EndToEndSuite {
         #expect(entries.map(\.response.status) == [0, 0])
         #expect(entries.allSatisfy { $0.response._error?.hasPrefix("cannotConnect: ") == true })
         #expect(entries.map { $0.timings.connect >= 0 } == [true, true])
+    }
+
+    @Test("A TLS handshake is part of a new connection, and its failure an error")
+    func tls() throws {
+        var configuration = LoopbackServer.Configuration()
+        let authority = try LoopbackServer.CertificateAuthority()
+        configuration.tls = .init(authority: authority)
+        let secure = try LoopbackServer(configuration)
+        secure.serve("/good.jpg", .ok(jpeg))
+        place.write("ca.pem", authority.pem)
+        let urls = [secure.url("/good.jpg?1"), secure.url("/good.jpg?2")]
+        let trusted = try entries(urls[0], urls[1], "--discard", "--concurrency", "1", "--cacert", "ca.pem")
+        #expect(trusted.map { $0.timings.ssl > 0 } == [true, false])
+        #expect(trusted.map { $0.timings.blocked >= 0 } == [false, true])
+        let refused = try entries(urls[0], "--discard", status: 1)
+        #expect(refused.first?.response._error?.hasPrefix("untrusted: ") == true)
+        #expect(refused.first.map { $0.timings.connect > 0 } == true)
     }
 
     @Test("An interrupted run still writes the exchanges until then")

@@ -170,6 +170,7 @@ struct RedactionTests {
             ("/p?url=https%3A%2F%2Fb%2F%3Fw%3D3", "/p?url=https%3A%2F%2Fb%2F%3Fw%3D3"),
             ("https://user:pass@a/b?c", "https://a/b?c"), ("max-age=60, public", "max-age=60, public"), ("", ""),
             ("a=", "a="), ("token=", "token=redacted"), ("=x", "=x"), ("?token", "?token"),
+            ("?\u{301}token=\u{301}x&\u{301}w=3", "?\u{301}token=redacted&\u{301}w=3"),
         ])
     func text(_ text: String, _ expected: String) {
         #expect(Redaction.text(text) == expected)

@@ -21,24 +21,23 @@ struct Redaction: Sendable {
 
     /// Returns a text, such as a URL, without user names, passwords and the values of secret parameters.
     static func text(_ text: String) -> String {
-        var rest = (text.contains("//") ? RedactedText.withoutUser(text) : text)[...]
-        var result = ""
+        // Scalars, because a delimiter and a combining mark after it are one character.
+        var rest = (text.contains("//") ? RedactedText.withoutUser(text) : text).unicodeScalars[...]
+        var result = String.UnicodeScalarView()
         while let equals = rest.firstIndex(of: "=") {
-            let name = rest[..<equals].lastIndex(where: isDelimiter).map { rest[rest.index(after: $0)..<equals] }
+            let name = rest[..<equals].lastIndex { "?&;#~,/ <\"".unicodeScalars.contains($0) }
+            let isNamedSecret = isSecret(
+                Substring(rest[..<equals][(name.map(rest.index(after:)) ?? rest.startIndex)...]))
             result += rest[...equals]
-            let isNamedSecret = isSecret(name ?? rest[..<equals])
             rest = rest[rest.index(after: equals)...]
-            let value = rest.prefix { !"&# \">".contains($0) }
-            if isNamedSecret || containsSecret(value) {
-                result += replacement
+            let value = rest.prefix { !"&# \">".unicodeScalars.contains($0) }
+            if isNamedSecret || containsSecret(Substring(value)) {
+                result += replacement.unicodeScalars
                 rest = rest[value.endIndex...]
             }
         }
-        return result + rest
+        return String(result + rest)
     }
-
-    /// Whether the name of a parameter begins after this character.
-    private static func isDelimiter(_ character: Character) -> Bool { "?&;#~,/ <\"".contains(character) }
 
     /// Whether a value is a percent-encoded URL with a secret parameter.
     private static func containsSecret(_ value: Substring) -> Bool {
