@@ -214,8 +214,8 @@ test-gtk: deps ## test the GTK 4 views on a virtual display
 	@SUMMARY='Test run with' $(STEP) "Unit tests of the views" $(RUN_TESTS) $(GTK_FLAGS)
 	@$(STEP) "Views on a virtual display" $(GTK_DISPLAY) $(GTK_BIN)/GTKChecks
 
-# Built into the folder of `sanitize`. The checks that pass work to the main thread. The fast-scrolling grid is left out, because the sanitizer slows its
-# server down so much that hardly any image arrives in time.
+# Built into the folder of `sanitize`. The checks that pass work to the main thread. The fast-scrolling grid is left out,
+# because the sanitizer slows its server down so much that hardly any image arrives in time.
 sanitize-gtk: deps ## run the views' bridge and bindings under the thread sanitizer
 	@Scripts/deps.sh gtk
 	@$(PLAN)
@@ -266,7 +266,8 @@ gallery-stress: deps ## bind a million rows in a fast-scrolling grid: BINDS=1000
 	@$(GTK_DISPLAY) $(SCRATCH)/release/GTKChecks "no cell" --binds $(BINDS)
 	@echo "==> frames of the installed gallery"
 	@Scripts/install-gallery.sh "$(SCRATCH)/gallery" $(RELEASE_FLAGS)
-	@$(GTK_DISPLAY) $(SCRATCH)/release/GTKChecks "the gallery" --binds $(BINDS) --gallery $(SCRATCH)/gallery/bin/inflight-gallery
+	@$(GTK_DISPLAY) $(SCRATCH)/release/GTKChecks "the gallery" --binds $(BINDS) \
+		--gallery $(SCRATCH)/gallery/bin/inflight-gallery
 BINDS ?= 1000000
 
 screenshots: deps build ## update .build/screenshots and Documentation's sheets
