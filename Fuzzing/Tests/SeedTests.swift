@@ -12,8 +12,11 @@ struct SeedTests {
         try #require(!seeds.isEmpty)
         var random = SeededGenerator(seed: 1)
         for seed in seeds {
-            target.run(seed)
-            for _ in 0..<100 { target.run(Self.changed(seed, by: &random)) }
+            Self.$input.withValue(seed) { target.run(seed) }
+            for _ in 0..<100 {
+                let changed = Self.changed(seed, by: &random)
+                Self.$input.withValue(changed) { target.run(changed) }
+            }
         }
     }
 
@@ -23,8 +26,22 @@ struct SeedTests {
         #expect(files.sorted() == Target.all.map { "\($0.name).txt" }.sorted())
     }
 
+    /// The input of the running target.
+    @TaskLocal fileprivate static var input: [UInt8] = []
+
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Seeds").path
+
+    /// The running target's input as a line of its seeds.
+    fileprivate static var line: String {
+        input.map { byte in
+            switch byte {
+            case UInt8(ascii: "\\"): "\\\\"
+            case 0x21..<0x7F: String(UnicodeScalar(byte))
+            default: "\\x" + (byte < 0x10 ? "0" : "") + String(byte, radix: 16)
+            }
+        }.joined()
+    }
 
     /// The seeds: one input per line, with the escapes of Scripts/fuzz.py.
     private static func seeds(of target: Target) throws -> [[UInt8]] {
@@ -73,5 +90,5 @@ struct SeedTests {
 
 /// Records an issue if a property does not hold. In the fuzzer, `require` of `Entry.swift` aborts.
 func require(_ isTrue: Bool, _ property: @autoclosure () -> String) {
-    if !isTrue { Issue.record("does not hold: \(property())") }
+    if !isTrue { Issue.record("does not hold: \(property()), for the input \(SeedTests.line)") }
 }

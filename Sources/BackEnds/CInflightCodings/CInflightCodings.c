@@ -137,7 +137,10 @@ static int run_zstd(
     inflight_decoding *decoding, const uint8_t *bytes, size_t count, size_t *taken, uint8_t *room, size_t size,
     size_t *given) {
     if (!is_zstd_magic(decoding, bytes, count)) return INFLIGHT_CODING_DAMAGED;
-    ZSTD_inBuffer in = {bytes, count, 0};
+    // Pass the magic number alone: libzstd decodes a frame at once if all of it is in the first input, and then skips
+    // checks that it makes otherwise, such as that of the window's size.
+    const size_t missing = 4 - decoding->magic_count;
+    ZSTD_inBuffer in = {bytes, missing > 0 && missing < count ? missing : count, 0};
     ZSTD_outBuffer out = {room, size, 0};
     const size_t result = ZSTD_decompressStream(decoding->zstd, &out, &in);
     *taken = in.pos;
