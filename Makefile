@@ -214,8 +214,8 @@ test-gtk: deps ## test the GTK 4 views on a virtual display
 	@SUMMARY='Test run with' $(STEP) "Unit tests of the views" $(RUN_TESTS) $(GTK_FLAGS)
 	@$(STEP) "Views on a virtual display" $(GTK_DISPLAY) $(GTK_BIN)/GTKChecks
 
-# Built into the folder of `sanitize`. The checks that pass work to the main thread. The fast-scrolling grid is left out,
-# because the sanitizer slows its server down so much that hardly any image arrives in time.
+# Built into the folder of `sanitize`. The checks that pass work to the main thread. The fast-scrolling grid is left
+# out, because the sanitizer slows its server down so much that hardly any image arrives in time.
 sanitize-gtk: deps ## run the views' bridge and bindings under the thread sanitizer
 	@Scripts/deps.sh gtk
 	@$(PLAN)
