@@ -112,7 +112,7 @@ func work(_ count: Int) {
     }
     let lane = WorkLane<Int>(.init(limit: 2))
     measure("WorkLane: in, its turn, out", count) {
-        for _ in 0..<count { lane.add(level: 2, group: 1) { $0.giveBack() } }
+        for _ in 0..<count { lane.add(level: 2, group: 1) { $0.release() } }
     }
     let starter = TaskRunner<Int, Int>(.queue, on: here) { input, _, end in end(input) }
     measure("TaskRunner: a start, its outcome", count) {

@@ -12,12 +12,12 @@ let group = WorkGroup(on: .queue(DispatchQueue(label: "example.callbacks"))) { e
 
 @MainActor func add(_ name: String, level: Int) -> WorkLane<String>.Entry {
     let member = group.enter()
-    return lane.add(level: level, group: "example.org") { place in
+    return lane.add(level: level, group: "example.org") { slot in
         begun.withLock { $0.append(name) }
         DispatchQueue.global().async {
             mayEnd.wait()
             member.leave()
-            place.giveBack()
+            slot.release()
         }
     }
 }

@@ -15,9 +15,9 @@ final class PrimeCounter: Sendable {
         let token = CancellationToken()
         let gate = Gate<Never, Int>(on: queue)
         gate.setEndHandler(completion)
-        let entry = lane.add(level: 0, group: "primes") { place in
+        let entry = lane.add(level: 0, group: "primes") { slot in
             DispatchQueue.global().async {
-                defer { place.giveBack() }
+                defer { slot.release() }
                 var primes: [Int] = []
                 for candidate in 2..<limit {
                     if token.isCancelled { return }

@@ -1,4 +1,4 @@
-/// A bounded set of places for one kind of work, filled by priority. It only decides which element runs next.
+/// A bounded set of slots for one kind of work, filled by priority. It only decides which element runs next.
 ///
 /// A value without locks, clocks and I/O: its methods take events and times, and ``next(now:)`` returns the element
 /// that may start. It does not inspect elements. ``WorkLane`` is the form for closures, with a lock and a clock.
@@ -6,19 +6,19 @@
 /// ```swift
 /// var lane = Lane<Job, String>(.init(limit: 4))
 /// let ticket = lane.enqueue(job, level: 2, group: "example.org", now: now)
-/// while let job = lane.next(now: now) { start(job) }      // takes a place
-/// lane.release(group: "example.org", now: now)            // gives it back
+/// while let job = lane.next(now: now) { start(job) }      // takes a slot
+/// lane.release(group: "example.org", now: now)            // releases it
 /// ```
 ///
 /// - Elements wait in ``levelCount`` levels. A higher level goes first. Within a level the order is first in, first out
 ///   (or last in, first out, see ``Configuration/order``).
-/// - At most ``Configuration/limit`` elements hold a place at once, and at most its own limit for each group (an
+/// - At most ``Configuration/limit`` elements hold a slot at once, and at most its own limit for each group (an
 ///   origin, for example). A full group does not delay other groups.
-/// - Levels below ``Configuration/reservedFromLevel`` may not take the last ``Configuration/reserve`` places.
+/// - Levels below ``Configuration/reservedFromLevel`` may not take the last ``Configuration/reserve`` slots.
 /// - An element that has waited for ``Configuration/raiseAfter`` is raised by one level, to prevent starvation.
 ///
 /// Inserting, removing and moving take constant time. Finding the next element takes constant time for each element
-/// that leaves, and logarithmic time in the number of groups that have just got a place back.
+/// that leaves, and logarithmic time in the number of groups that have just got a slot again.
 public struct Lane<Element, Group: Hashable>: ~Copyable {
     /// The number of levels. They are numbered from 0, which is the least urgent.
     @inlinable public static var levelCount: Int { 5 }
@@ -33,25 +33,25 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
             case lastInFirstOut
         }
 
-        /// The number of places, at least 1.
+        /// The number of slots, at least 1.
         public var limit: Int
-        /// The maximum number of places for one group, unless ``Lane/setLimit(_:of:now:)`` sets another. By default
+        /// The maximum number of slots for one group, unless ``Lane/setLimit(_:of:now:)`` sets another. By default
         /// unlimited.
         public var groupLimit: Int = .max
         /// The order within a level.
         public var order: Order = .firstInFirstOut
-        /// The number of places that the levels below ``reservedFromLevel`` leave free. If it is not less than
+        /// The number of slots that the levels below ``reservedFromLevel`` leave free. If it is not less than
         /// ``limit``, it is ignored.
         public var reserve = 0
-        /// The lowest level that may take the reserved places.
+        /// The lowest level that may take the reserved slots.
         public var reservedFromLevel = 2
         /// The time that an element waits in a level before it is raised by one level. Elements are raised when
         /// ``Lane/next(now:)`` or ``Lane/release(group:now:)`` is called.
         public var raiseAfter: Duration = .seconds(10)
 
-        /// Creates a configuration with `limit` places, and defaults for everything else.
+        /// Creates a configuration with `limit` slots, and defaults for everything else.
         ///
-        /// - Parameter limit: The number of places, at least 1.
+        /// - Parameter limit: The number of slots, at least 1.
         public init(limit: Int) {
             self.limit = limit
         }
@@ -117,7 +117,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         }
     }
 
-    /// A group with parked entries that has a free place again.
+    /// A group with parked entries that has a free slot again.
     @usableFromInline
     struct Ready {
         @usableFromInline var sequence: Int64
@@ -132,7 +132,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     /// The configuration with which the lane was created.
     public let configuration: Configuration
-    /// The number of places that are taken.
+    /// The number of slots that are taken.
     public var running: Int { takenPlaces }
     /// The number of elements that wait.
     public var waiting: Int { waitingCount }
@@ -169,7 +169,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     ///   - level: The level, from 0 to ``levelCount`` − 1. Any other traps.
     ///   - name: The group whose limit applies to the element.
     ///   - now: The current time, from which the element's wait is measured.
-    ///   - ahead: Whether it goes before all others of its level, because it had a place and gave it back.
+    ///   - ahead: Whether it goes before all others of its level, because it had a slot and released it.
     /// - Returns: The ticket by which the element can be moved or removed while it waits.
     @inlinable
     public mutating func enqueue(
@@ -208,7 +208,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         insertFresh(index, level: level, atFront: configuration.order == .lastInFirstOut)
     }
 
-    /// Returns the next element to run, or nil if no waiting element may run now. The element holds a place until
+    /// Returns the next element to run, or nil if no waiting element may run now. The element holds a slot until
     /// ``release(group:now:)``.
     @inlinable
     public mutating func next(now: MonotonicTime) -> Element? {
@@ -219,7 +219,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
             level -= 1
             if fresh[level].head < 0, ready[level].isEmpty { continue }
             if level < configuration.reservedFromLevel, running >= configuration.limit - configuration.reserve {
-                // A reserve of all places is ignored. Otherwise these levels would never run.
+                // A reserve of all slots is ignored. Otherwise these levels would never run.
                 if configuration.limit > configuration.reserve { return nil }
             }
             guard let index = best(level: level) else { continue }
@@ -232,7 +232,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         return nil
     }
 
-    /// Gives back a place that an element of the group held. Traps if the group holds none.
+    /// Releases a slot that an element of the group held. Traps if the group holds none.
     @inlinable
     public mutating func release(group name: Group, now: MonotonicTime) {
         guard let group = find(name) else { preconditionFailure("the group \(name) occupies no slot") }
@@ -244,23 +244,23 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         freeIfUnused(group)
     }
 
-    /// Takes a place for work that was not enqueued and belongs to no group, if one is free and no element waits.
+    /// Takes a slot for work that was not enqueued and belongs to no group, if one is free and no element waits.
     ///
-    /// - Returns: Whether a place was taken. ``vacate()`` gives it back.
+    /// - Returns: Whether a slot was taken. ``vacate()`` releases it.
     public mutating func occupy() -> Bool {
         guard waiting == 0, running < configuration.limit else { return false }
         takenPlaces += 1
         return true
     }
 
-    /// Gives back a place that ``occupy()`` took. Traps if no place is taken.
+    /// Releases a slot that ``occupy()`` took. Traps if no slot is taken.
     public mutating func vacate() {
         precondition(running > 0, "more slots were released than occupied")
         takenPlaces -= 1
     }
 
-    /// Sets the maximum number of places for one group, until no element of the group waits or runs. No effect if none
-    /// does now. Places that are taken beyond the limit stay taken.
+    /// Sets the maximum number of slots for one group, until no element of the group waits or runs. No effect if none
+    /// does now. Slots that are taken beyond the limit stay taken.
     @inlinable
     public mutating func setLimit(_ limit: Int, of name: Group, now: MonotonicTime) {
         guard let group = groupIndices[name] else { return }
@@ -268,13 +268,13 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         markReady(group)
     }
 
-    /// Returns the maximum number of places for the group.
+    /// Returns the maximum number of slots for the group.
     @inlinable
     public func limit(of name: Group) -> Int {
         groupIndices[name].map { groups[Int($0)].limit } ?? configuration.groupLimit
     }
 
-    /// Returns the number of places that the group holds.
+    /// Returns the number of slots that the group holds.
     @inlinable
     public func running(of name: Group) -> Int {
         groupIndices[name].map { groups[Int($0)].running } ?? 0
@@ -307,7 +307,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         return isBefore(nodes[Int(candidate)].sequence, nodes[Int(parked)].sequence) ? candidate : parked
     }
 
-    /// Returns the first parked entry among the groups that have a free place.
+    /// Returns the first parked entry among the groups that have a free slot.
     @inlinable
     mutating func bestParked(level: Int) -> Int32? {
         while let top = ready[level].first {

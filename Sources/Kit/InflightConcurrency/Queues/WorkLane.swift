@@ -2,27 +2,27 @@
 ///
 /// ```swift
 /// let lane = WorkLane<String>(.init(limit: 4))
-/// let entry = lane.add(level: 2, group: "example.org") { place in
-///     fetch(url) { _ in place.giveBack() }       // releasing the closure gives the place back too
+/// let entry = lane.add(level: 2, group: "example.org") { slot in
+///     fetch(url) { _ in slot.release() }       // releasing the closure releases the slot too
 /// }
 /// entry.move(toLevel: 4)                          // raises its priority
 /// entry.cancel()                                  // removes it, unless it has begun
 /// ```
 ///
-/// - Thread: any thread may add. Work is called on a thread that adds or moves an entry or gives a place back, with no
+/// - Thread: any thread may add. Work is called on a thread that adds or moves an entry or releases a slot, with no
 ///   lock held. It should continue elsewhere, because the next entry waits until it returns.
 /// - Order: by level, the highest first; within a level by ``Lane/Configuration/order``. An entry is called once, or
 ///   never after its cancel.
 /// - Cancellation: ``Entry/cancel()`` removes a waiting entry from the lane and releases its closure inside the call.
-///   An entry that has begun keeps its place until its work gives it back.
+///   An entry that has begun keeps its slot until its work releases it.
 /// - Locks: a group's `==` and `hash` run with the lane's lock held, so use a simple type such as a string.
-/// - Bounds: at most ``Lane/Configuration/limit`` entries run at once, and of one group at most its limit. A place is
-///   given back once, however often ``Place/giveBack()`` is called, and at the latest when it is released.
-/// - Cost: about 1 µs and 7 allocations for an entry, from adding it to giving its place back, in an optimised build.
+/// - Bounds: at most ``Lane/Configuration/limit`` entries run at once, and of one group at most its limit. A slot is
+///   released once, however often ``Slot/release()`` is called, and at the latest when it is deallocated.
+/// - Cost: about 1 µs and 7 allocations for an entry, from adding it to releasing its slot, in an optimised build.
 /// - Release: running work retains the lane. An entry only waits while others run, so none waits in an unretained lane.
 public final class WorkLane<Group: Hashable & Sendable>: Sendable {
-    /// A closure that begins one piece of work. It passes the place on until the work has ended.
-    public typealias Work = @Sendable (Place) -> Void
+    /// A closure that begins one piece of work. It passes the slot on until the work has ended.
+    public typealias Work = @Sendable (Slot) -> Void
 
     // Unchecked: accessed only with the lock around it held. A class, because `Lane` cannot be copied.
     @usableFromInline final class State: @unchecked Sendable {
@@ -49,7 +49,7 @@ public final class WorkLane<Group: Hashable & Sendable>: Sendable {
         self.clock = clock
     }
 
-    /// The number of places that are taken, and the number of entries that wait, at one moment.
+    /// The number of slots that are taken, and the number of entries that wait, at one moment.
     @inlinable
     public var counts: (running: Int, waiting: Int) { state.withLock { ($0.lane.running, $0.lane.waiting) } }
 
@@ -81,8 +81,8 @@ public final class WorkLane<Group: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// A place in the lane, held by work that has begun.
-    public final class Place: Sendable {
+    /// A slot in the lane, held by work that has begun.
+    public final class Slot: Sendable {
         @usableFromInline let lane: Guarded<WorkLane?>
         @usableFromInline let group: Group
 
@@ -93,22 +93,22 @@ public final class WorkLane<Group: Hashable & Sendable>: Sendable {
 
         @inlinable
         deinit {
-            giveBack()
+            release()
         }
 
-        /// Gives the place back after the work. Only the first call counts. The next entry may be called inside it.
+        /// Releases the slot after the work. Only the first call counts. The next entry may be called inside it.
         @inlinable
-        public func giveBack() {
-            lane.withLock { $0.take() }?.giveBack(group)
+        public func release() {
+            lane.withLock { $0.take() }?.release(group)
         }
     }
 
-    /// Adds `work`, to be called in its turn: inside this call if a place is free and no other thread is calling work.
+    /// Adds `work`, to be called in its turn: inside this call if a slot is free and no other thread is calling work.
     ///
     /// - Parameters:
     ///   - level: The level, 0 to 4. A higher level goes first.
     ///   - group: The group whose limit applies to the entry.
-    ///   - work: Called with the entry's place, which is given back at the latest when it is released.
+    ///   - work: Called with the entry's slot, which the lane takes back at the latest when it is deallocated.
     /// - Returns: The entry, to move or cancel it. It may be discarded.
     @discardableResult
     @inlinable
@@ -136,7 +136,7 @@ public final class WorkLane<Group: Hashable & Sendable>: Sendable {
         callNext()
     }
 
-    @inlinable func giveBack(_ group: Group) {
+    @inlinable func release(_ group: Group) {
         let now = clock.now()
         state.withLock { $0.lane.release(group: group, now: now) }
         callNext()
@@ -148,7 +148,7 @@ public final class WorkLane<Group: Hashable & Sendable>: Sendable {
             return !state.isCalling
         }
         guard isOurs else { return }
-        while let (entry, work) = takeNext() { work(Place(self, group: entry.group)) }
+        while let (entry, work) = takeNext() { work(Slot(self, group: entry.group)) }
     }
 
     @inlinable func takeNext() -> (Entry, Work)? {
