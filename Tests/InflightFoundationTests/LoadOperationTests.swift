@@ -51,7 +51,7 @@ struct LoadOperationTests {
         #expect(try load.result?.get().body == Bytes("x"))
     }
 
-    @Test("A load operation finishes with an error for an invalid URL and for bytes that are no image")
+    @Test("A load operation finishes with an error for an invalid URL and for bytes that are not an image")
     func fails() async throws {
         transport.serveOthers(.ok(Bytes("no picture")))
         let bytes = makeLoad("no URL")

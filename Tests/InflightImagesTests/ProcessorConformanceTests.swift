@@ -14,7 +14,7 @@ struct ProcessorConformanceTests {
     @Test("The processor checks find each fault of a processor") func faultyProcessors() async {
         let faults: [(Negative.Fault, String)] = [
             (.changingIdentity, "the identity changes"), (.readsGaps, "the pixels differ"),
-            (.ignoresCancellation, "it ended with success"), (.refusesNarrow, "1 × 17"),
+            (.ignoresCancellation, "processing ended with success"), (.refusesNarrow, "1 × 17"),
         ]
         for (fault, sentence) in faults {
             let failures = await ProcessorConformance { Negative(fault: fault) }.run()

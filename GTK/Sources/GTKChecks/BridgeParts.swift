@@ -5,7 +5,7 @@ import InflightGTK
 
 @MainActor
 func bridgeParts(_ harness: Harness) {
-    harness.part("the main queue is served in order while GLib's loop runs") { harness in
+    harness.part("the main queue runs its blocks in order while GLib's loop runs") { harness in
         let order = Guarded<[Int]>([])
         let bridge = Bridge()
         DispatchQueue.global().async {
@@ -13,9 +13,9 @@ func bridgeParts(_ harness: Harness) {
             DispatchQueue.main.async { bridge.open() }
         }
         await bridge.wait()
-        harness.expect(order.withLock { $0 } == Array(0..<10_000), "another order, or not all of it")
+        harness.expect(order.withLock { $0 } == Array(0..<10_000), "blocks ran in another order or not at all")
     }
-    harness.part("the main actor's code runs, and GLib's callbacks are on the main actor") { harness in
+    harness.part("main-actor tasks run under GLib's loop, and GLib's callbacks run on the main actor") { harness in
         let bridge = Bridge()
         unsafe g_idle_add_full(
             200,
@@ -41,7 +41,7 @@ func bridgeParts(_ harness: Harness) {
             }, Unmanaged.passRetained(bridge).toOpaque(), { unsafe Unmanaged<Bridge>.fromOpaque($0!).release() })
         await bridge.wait()
         let count = Polls.end()
-        harness.expect(count <= 6, "the loop went round \(count) times while there was nothing to do")
+        harness.expect(count <= 6, "the loop polled \(count) times while it was idle")
     }
 }
 

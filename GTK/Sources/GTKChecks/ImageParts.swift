@@ -5,7 +5,7 @@ import InflightTestSupport
 
 @MainActor
 func imageParts(_ harness: Harness) {
-    harness.part("100,000 binds in any order leave no object behind") { harness in
+    harness.part("100,000 binds in any order leak no object") { harness in
         let server = try RowServer(slowest: 0)
         let pipeline = try ImagePipeline(configuration: .init())
         let paintables = inflight_live_paintables()

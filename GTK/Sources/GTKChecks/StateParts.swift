@@ -7,45 +7,46 @@ import InflightTestSupport
 func stateParts(_ harness: Harness) {
     let (red, green, blue) = (PixelColor("#ff0000")!, PixelColor("#00ff00")!, PixelColor("#0000ff")!)
 
-    harness.part("a placeholder until the picture is there, in the size of the widget") { harness in
+    harness.part("a placeholder is shown until the image is loaded, in the size of the widget") { harness in
         let server = try LoopbackServer()
-        server.serve("/a", .ok(Plain.png(green, width: 400, height: 400), type: "image/png").held("answer"))
+        server.serve("/a", .ok(Plain.png(green, width: 400, height: 400), type: "image/png").held("image"))
         let pipeline = try ImagePipeline(configuration: .init())
         let one = ImageFixture(pipeline: pipeline) { $0.spinnerDelay = .zero }
         one.image.bind(ImageRequest(server.url("/a")), placeholder: .color(blue))
         unsafe await harness.wait(for: "the placeholder", on: one.window) { one.color() == blue }
-        try await server.waitUntilHeld("answer")
-        unsafe await harness.wait(for: "the ring", on: one.window) {
+        try await server.waitUntilHeld("image")
+        unsafe await harness.wait(for: "the spinner", on: one.window) {
             one.color(x: 100, y: 84).map { $0 != blue } ?? false
         }
-        server.release("answer")
-        unsafe await harness.wait(for: "the picture", on: one.window) { one.color() == green }
-        harness.expect(one.color(x: 100, y: 84) == green, "the ring is still there")
+        server.release("image")
+        unsafe await harness.wait(for: "the image", on: one.window) { one.color() == green }
+        harness.expect(one.color(x: 100, y: 84) == green, "the spinner is still visible")
         let texture = unsafe inflight_paintable_get_image(one.image.paintable)
         let width = unsafe gdk_texture_get_width(texture)
-        harness.expect(width == ImageFixture.side, "made \(width) pixels wide for a widget of \(ImageFixture.side)")
+        harness.expect(
+            width == ImageFixture.side, "the image is \(width) pixels wide for a widget of \(ImageFixture.side)")
         one.close()
     }
 
-    harness.part("a failure is said, and a retry gets the picture") { harness in
+    harness.part("a failure is reported, and retry() loads the image") { harness in
         let server = try LoopbackServer()
         server.serve("/a", inOrder: [.status(404), .ok(Plain.png(green), type: "image/png")])
         let pipeline = try ImagePipeline(configuration: .init())
         let one = ImageFixture(pipeline: pipeline)
-        var told = 0
-        one.image.onChange = { _ in told += 1 }
+        var changes = 0
+        one.image.onChange = { _ in changes += 1 }
         one.image.bind(ImageRequest(server.url("/a")), placeholder: .color(blue))
         unsafe await harness.wait(for: "the failure", on: one.window) {
             if case .failed = one.image.state { true } else { false }
         }
         if case .failed(let error) = one.image.state { harness.expect(error.status == 404, "\(error)") }
-        harness.expect(told > 0, "nobody was told")
+        harness.expect(changes > 0, "onChange was not called")
         one.image.retry()
-        unsafe await harness.wait(for: "the picture", on: one.window) { one.color() == green }
+        unsafe await harness.wait(for: "the image", on: one.window) { one.color() == green }
         one.close()
     }
 
-    harness.part("what moves moves while it is seen, and rests while it is not") { harness in
+    harness.part("an animation moves while its widget is visible, and again after it was hidden") { harness in
         let server = try LoopbackServer()
         server.serve("/a", .ok(Plain.gif(frames: 9), type: "image/gif"))
         let pipeline = try ImagePipeline(configuration: .init())
@@ -65,7 +66,7 @@ func stateParts(_ harness: Harness) {
         await pipeline.shutdown(.cancel)
     }
 
-    harness.part("a widget that becomes larger has its picture made anew") { harness in
+    harness.part("a widget that becomes larger loads its image at the new size") { harness in
         let server = try LoopbackServer()
         server.serve("/a", .ok(Plain.png(green, width: 900, height: 900), type: "image/png"))
         let pipeline = try ImagePipeline(configuration: .init())
@@ -74,39 +75,39 @@ func stateParts(_ harness: Harness) {
         @MainActor func width() -> Int32 {
             unsafe inflight_paintable_get_image(one.image.paintable).map { unsafe gdk_texture_get_width($0) } ?? 0
         }
-        unsafe await harness.wait(for: "the picture", on: one.window) { width() == 200 }
+        unsafe await harness.wait(for: "the image", on: one.window) { width() == 200 }
         unsafe gtk_window_set_default_size(one.window.window, 500, 500)
-        unsafe await harness.wait(for: "the larger picture", on: one.window) { width() == 500 }
+        unsafe await harness.wait(for: "the larger image", on: one.window) { width() == 500 }
         one.close()
     }
 
-    harness.part("a blur is drawn before the picture, and made elsewhere") { harness in
+    harness.part("a blur is drawn until the image is loaded") { harness in
         let pipeline = try ImagePipeline(configuration: .init())
         let one = ImageFixture(pipeline: pipeline)
         let hash = try BlurHash("L6PZfSi_.AyE_3t7t7R**0o#DgR4")
         let server = try LoopbackServer()
-        server.serve("/a", .ok(Plain.png(green), type: "image/png").held("answer"))
+        server.serve("/a", .ok(Plain.png(green), type: "image/png").held("image"))
         one.image.bind(ImageRequest(server.url("/a")), placeholder: .blurHash(hash))
         unsafe await harness.wait(for: "the blur", on: one.window) {
             // The average colour alone would be the same everywhere.
             guard let left = one.color(x: 10, y: 10), let right = one.color(x: 190, y: 150) else { return false }
             return left != right
         }
-        server.release("answer")
-        unsafe await harness.wait(for: "the picture", on: one.window) { one.color() == green }
+        server.release("image")
+        unsafe await harness.wait(for: "the image", on: one.window) { one.color() == green }
         one.close()
     }
 }
 
 @MainActor
 func leavingParts(_ harness: Harness) {
-    harness.part("what has left the screen is cancelled, what is seen is asked for first") { harness in
+    harness.part("rows that have left the screen are cancelled, and visible rows are requested first") { harness in
         let server = try LoopbackServer()
         let pipeline = try ImagePipeline(configuration: .init())
         server.serveOthers { request in
             let row = Int(request.path.split(separator: "/").last ?? "") ?? 0
-            let answer = LoopbackServer.Response.ok(RowImages.png(row), type: "image/png")
-            return row < 500 ? answer.held("early") : answer
+            let response = LoopbackServer.Response.ok(RowImages.png(row), type: "image/png")
+            return row < 500 ? response.held("early") : response
         }
         let grid = RowGrid(rows: 10_000, pipeline: pipeline) {
             ImageRequest(server.url("/row/\($0)"))
@@ -115,21 +116,21 @@ func leavingParts(_ harness: Harness) {
         }
         try await server.waitUntilHeld("early", count: 6)
         let first = server.requests.prefix(6).compactMap { Int($0.path.split(separator: "/").last ?? "") }
-        harness.expect(first.allSatisfy { $0 < 72 }, "asked first for rows that are not seen: \(first)")
-        let asked = server.requests.first?.path ?? ""
+        harness.expect(first.allSatisfy { $0 < 72 }, "rows that are not visible were requested first: \(first)")
+        let firstPath = server.requests.first?.path ?? ""
         grid.position = grid.limit / 2
         // GTK 4.8 ignores the first jump after its first layout.
         unsafe await Frames.next(of: grid.window)
         grid.position += 1
-        try await server.waitUntilClosedByPeer(asked)
-        unsafe await harness.wait(for: "the pictures that are seen now", on: grid.window) {
+        try await server.waitUntilClosedByPeer(firstPath)
+        unsafe await harness.wait(for: "the images that are visible now", on: grid.window) {
             grid.look()?.isComplete ?? false
         }
         grid.close()
         await pipeline.shutdown(.cancel)
     }
 
-    harness.part("what is bound far away is loaded where its options say so, and not where they do not") { harness in
+    harness.part("an image bound far away is loaded only if it has a priority for that") { harness in
         let server = try LoopbackServer()
         server.serveOthers { _ in .ok(Plain.png(PixelColor("#00ff00")!), type: "image/png") }
         let pipeline = try ImagePipeline(configuration: .init())
@@ -154,17 +155,17 @@ func leavingParts(_ harness: Harness) {
         unsafe gtk_widget_show(window)
         images[0].bind(ImageRequest(server.url("/not")))
         images[1].bind(ImageRequest(server.url("/yes")))
-        unsafe await harness.wait(for: "the picture far away", on: window) {
+        unsafe await harness.wait(for: "the image far away", on: window) {
             if case .loaded = images[1].state { true } else { false }
         }
         let waits = if case .waiting = images[0].state { true } else { false }
-        harness.expect(waits, "the other one is \(images[0].state)")
-        harness.expect(server.requests.map(\.path) == ["/yes"], "asked for \(server.requests.map(\.path))")
+        harness.expect(waits, "the image without a priority is \(images[0].state)")
+        harness.expect(server.requests.map(\.path) == ["/yes"], "the requests are \(server.requests.map(\.path))")
         unsafe gtk_window_destroy(window.window)
         await pipeline.shutdown(.cancel)
     }
 
-    harness.part("a button's picture tries again when it is pressed") { harness in
+    harness.part("pressing a button loads its failed image again") { harness in
         let server = try LoopbackServer()
         server.serve("/a", inOrder: [.status(404), .ok(Plain.png(PixelColor("#00ff00")!), type: "image/png")])
         let pipeline = try ImagePipeline(configuration: .init())
@@ -180,7 +181,7 @@ func leavingParts(_ harness: Harness) {
             if case .failed = image.state { true } else { false }
         }
         unsafe gtk_widget_activate(button)
-        unsafe await harness.wait(for: "the picture", on: window) {
+        unsafe await harness.wait(for: "the image", on: window) {
             if case .loaded = image.state { true } else { false }
         }
         unsafe gtk_window_destroy(window.window)

@@ -36,7 +36,7 @@ struct CellMachineTests {
         }
     }
 
-    @Test("Binding a cell asks for its position and loads nothing")
+    @Test("Binding a cell requests its position and loads nothing")
     func bound() {
         #expect(told([.bound(inMemory: false)]) == ["look"])
     }
@@ -67,7 +67,7 @@ struct CellMachineTests {
         #expect(told(inputs, priorities: priorities) == wanted)
     }
 
-    @Test("A cell whose image is in memory loads nothing but asks for its position")
+    @Test("A cell whose image is in memory loads nothing but requests its position")
     func memory() {
         #expect(told([.bound(inMemory: true), .looked(.visible), .looked(.away)]) == ["look", "", ""])
     }

@@ -262,7 +262,7 @@ final class BadInputTests: EndToEndSuite {
         }
     }
 
-    @Test("A list line that is too long or not UTF-8 fails alone")
+    @Test("A list line that is too long or not UTF-8 fails without affecting other lines")
     func badLines() throws {
         place.write(
             "list",

@@ -206,7 +206,7 @@ final class CacheCommandTests: EndToEndSuite {
         #expect(line.removed == 1 && line.entries == 5)
     }
 
-    @Test("A missing cache is no error and is not created", arguments: ["stat", "list", "verify", "clear"])
+    @Test("A missing cache is not an error and is not created", arguments: ["stat", "list", "verify", "clear"])
     func absent(_ action: String) throws {
         let words = cache(action)
         #expect(words.status == 0 && words.text == "There is no cache in cache.\n" && words.errors.isEmpty)
@@ -225,7 +225,7 @@ final class CacheCommandTests: EndToEndSuite {
         #expect(TemporaryDirectory.names(place.appending("cache")).isEmpty)
     }
 
-    @Test("A folder that is not a cache is refused and left alone", arguments: ["stat", "list", "verify", "clear"])
+    @Test("A folder that is not a cache is refused and left unchanged", arguments: ["stat", "list", "verify", "clear"])
     func foreign(_ action: String) throws {
         _ = unsafe mkdir(place.appending("cache"), 0o755)
         place.write("cache/letter.txt", "Dear Sir")

@@ -17,7 +17,7 @@ final class CacheTests: EndToEndSuite {
     }
 
     @Test(
-        "A fresh response comes from the cache, a stale one is revalidated, and the report tells which")
+        "A fresh response is served from the cache, a stale one is revalidated, and the report shows which")
     func sources() throws {
         server.serve("/fresh.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
         server.serve("/stale.jpg") { [jpeg] request in
@@ -38,7 +38,7 @@ final class CacheTests: EndToEndSuite {
         #expect(told.contains("from the cache"))
     }
 
-    @Test("The cache lies in the cache folder of the user by default, and is private")
+    @Test("By default the cache is in the cache folder of the user, and it is private")
     func folder() throws {
         server.serve("/a.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
         let home = ["HOME": place.path]
@@ -102,7 +102,7 @@ final class CacheTests: EndToEndSuite {
         #expect(server.requestCount == 0)
     }
 
-    @Test("A folder that is not a cache is left alone, and the run warns once and uses no cache")
+    @Test("A folder that is not a cache is left unchanged, and the run warns once and uses no cache")
     func foreignFolder() throws {
         server.serve("/a.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
         server.serve("/b.jpg", .ok(jpeg).field("Cache-Control", "max-age=600"))
@@ -141,7 +141,7 @@ final class CacheTests: EndToEndSuite {
         place.run("cache", "list", "--json", "--cache", "cache").text.contains("\"whole\":false")
     }
 
-    @Test("A transient failure is retried as often as --retries says")
+    @Test("A transient failure is retried up to --retries times")
     func retries() throws {
         server.serve("/a.jpg", .status(503).field("Retry-After", "0"))
         for count in 0...1 {

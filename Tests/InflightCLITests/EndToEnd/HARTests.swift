@@ -67,7 +67,7 @@ final class HARTests: EndToEndSuite {
         #expect(entry.response.content.compression == nil)
     }
 
-    @Test("A revalidation is an entry, and a cache hit, a file or a data: URL is none")
+    @Test("A revalidation has an entry; a cache hit, a file and a data: URL have none")
     func cache() throws {
         server.serve("/fresh.jpg", .ok(jpeg).field("Cache-Control", "max-age=600").field("ETag", "\"1\""))
         _ = try entries(server.url("/fresh.jpg"), "--discard", "--cache", "cache")

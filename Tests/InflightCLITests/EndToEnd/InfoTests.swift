@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 final class InfoTests: EndToEndSuite {
-    @Test("info tells URLs from file paths")
+    @Test("info distinguishes URLs from file paths")
     func places() {
         for url in ["http://h/a", "https://h", "data:image/png,x", "file:///a", "ftp://h"] {
             #expect(InfoCommand.isURL(url), "\(url)")

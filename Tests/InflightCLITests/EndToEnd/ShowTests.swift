@@ -119,7 +119,7 @@ struct ShowTests {
         }
     }
 
-    @Test("show refuses output that is no terminal, sends nothing and suggests get")
+    @Test("show refuses output that is not a terminal, sends no request and suggests get")
     func noTerminal() throws {
         let server = try LoopbackServer()
         let result = place.run("show", server.url("/a.jpg"))

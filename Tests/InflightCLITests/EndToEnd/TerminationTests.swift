@@ -138,7 +138,7 @@ final class TerminationTests: EndToEndSuite {
         }
     }
 
-    @Test("The progress line is not printed if standard error is no terminal")
+    @Test("The progress line is not printed if standard error is not a terminal")
     func noTerminal() {
         let result = place.run("get", server.url("/good.jpg"), "-o", "out")
         #expect(!result.errors.contains("\r") && !result.errors.contains("\u{1B}"))

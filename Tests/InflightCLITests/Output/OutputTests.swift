@@ -86,7 +86,7 @@ struct TerminalTextTests {
 
 @Suite(.timeLimit(.minutes(10)))
 struct OrderedLinesTests {
-    @Test("Lines come out in request order, as early as that order allows")
+    @Test("Lines are emitted in request order, as early as that order allows")
     func order() {
         var lines = OrderedLines()
         for _ in 0..<4 { _ = lines.opened() }

@@ -112,7 +112,7 @@ struct KittyGraphicsTests {
         #expect(profile(["TERM": "xterm-kitty", "TMUX": ""]).mayHaveKitty)
     }
 
-    @Test("Pixels are drawn if the terminal confirms graphics or --mode asks for them, else half blocks")
+    @Test("Pixels are drawn if the terminal confirms graphics or --mode requires them, else half blocks")
     func choice() {
         let (yes, no) = (replies(full), replies("\u{1B}[?6c"))
         let profile = TerminalProfile { ["TERM": "xterm"][$0] }

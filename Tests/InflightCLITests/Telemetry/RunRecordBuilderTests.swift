@@ -218,7 +218,7 @@ struct RunRecordBuilderTests {
         #expect(sizes.p99 == 3000)
     }
 
-    @Test("Samples are thinned out, include the last one and never go back in time")
+    @Test("Samples are thinned out, include the last one and are in order of time")
     func samples() {
         var samples = Samples<Int>()
         for time in 0..<100_000 { samples.add(time, at: time) }

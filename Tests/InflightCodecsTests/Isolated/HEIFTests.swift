@@ -101,7 +101,7 @@ struct HEIFTests {
         #expect(isolatedCode(film, .avif) == .unsupportedFormat)
     }
 
-    @Test("Probing asks for the missing bytes if the header comes after other data")
+    @Test("Probing requests the missing bytes if the header follows other data")
     func late() throws {
         var pieces = HEIFPieces()
         pieces.front = HEIFPieces.box("free", [UInt8](repeating: 0, count: 5000))

@@ -38,7 +38,7 @@ struct TIFFTests {
         }
     }
 
-    @Test("Probing asks for a directory at the end of the file and a profile after it")
+    @Test("Probing requests a directory at the end of the file and a profile after it")
     func late() throws {
         var pieces = TIFFPieces()
         pieces.profile = Pieces.profile(order: [0, 1, 2], gamma: 1.8, name: "Wide")

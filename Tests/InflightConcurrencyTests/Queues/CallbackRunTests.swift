@@ -61,7 +61,7 @@ struct CallbackRunTests {
         done.wait()
     }
 
-    @Test("Closures that others submitted meanwhile run between two callbacks of a run")
+    @Test("Closures that other callers submit during a run are run between its callbacks")
     func others() {
         let queue = DispatchQueue(label: "serial")
         let seen = Guarded([String]())

@@ -43,7 +43,7 @@ struct CurrentQueueTests {
         #expect(answers == [false, true])
     }
 
-    @Test("Concurrent and global queues know whether they are current")
+    @Test("isCurrent is correct for concurrent and global queues")
     func concurrent() async {
         let queue = DispatchQueue(label: "wide", attributes: .concurrent)
         #expect(await ask(on: queue) { CallbackQueue.queue(queue).isCurrent })

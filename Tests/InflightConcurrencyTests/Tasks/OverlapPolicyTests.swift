@@ -205,7 +205,7 @@ struct OverlapPolicyTests {
         #expect(manualWork.log.all == ["begin a", "stop a", "begin b"])
     }
 
-    @Test("A start cancelled as its turn comes delivers nothing, its token is cancelled, and the next start runs")
+    @Test("A start cancelled as it is dequeued delivers nothing, its token is cancelled, and the next start runs")
     func handOver() async {
         /// The end and the token of the second start, if it began; the end is called after the start was cancelled.
         struct Second {

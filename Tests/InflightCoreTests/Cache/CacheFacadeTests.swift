@@ -33,7 +33,7 @@ struct CacheFacadeTests {
         #expect(cache.statistics.count == 0)
     }
 
-    @Test("An image whose response forbids it, or whose request cannot be cached, is not kept")
+    @Test("An image whose response forbids caching, or whose request cannot be cached, is not stored")
     func refused() async throws {
         let (stage, image) = try await loaded(("Cache-Control", "no-store"))
         stage.pipeline.cache[ImageRequest(StoreStage.url)] = image

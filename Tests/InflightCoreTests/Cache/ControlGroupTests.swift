@@ -60,7 +60,7 @@ struct ControlGroupTests {
     }
 
     @Test(
-        "Invalid, zero or overflowing numbers are no limit", arguments: ["", "-5", "0", "12x", "99999999999999999999"])
+        "Invalid, zero or overflowing numbers mean no limit", arguments: ["", "-5", "0", "12x", "99999999999999999999"])
     func numbers(text: String) {
         let group = group([
             "/proc/self/cgroup": "0::/\n",

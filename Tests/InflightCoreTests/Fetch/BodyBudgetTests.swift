@@ -183,7 +183,7 @@ struct BodyBudgetTests {
         #expect(stage.pipeline.statistics.jobsInFlight == 0)
     }
 
-    @Test("Without a writable temporary folder, the oldest transfer fails with tooLarge and says why")
+    @Test("Without a writable temporary folder, the oldest transfer fails with tooLarge and states why")
     func noFile() throws {
         let stage = try stage {
             $0.maximumBodyBytesInFlight = 1024

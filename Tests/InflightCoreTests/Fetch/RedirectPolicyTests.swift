@@ -32,7 +32,8 @@ struct RedirectPolicyTests {
         return next
     }
 
-    @Test("A status other than 301, 302, 303, 307 and 308 is no redirect", arguments: [200, 300, 304, 305, 306, 404])
+    @Test(
+        "A status other than 301, 302, 303, 307 and 308 is not a redirect", arguments: [200, 300, 304, 305, 306, 404])
     func none(status: Int) throws {
         guard case .none = decide(try exchange(), status, "/2") else {
             Issue.record("\(status)")

@@ -181,7 +181,7 @@ struct PrefetchMachineTests {
         #expect(machine.statistics.inFlight == 0)
     }
 
-    @Test("Prefetched responses are kept up to a limit, evicted oldest first, and handed out once")
+    @Test("Prefetched responses are retained up to a limit, evicted oldest first, and returned once")
     func keeping() {
         var world = World(limit: 9, keptLimit: 10)
         world.start("a", "b", "c", "d")

@@ -108,7 +108,7 @@ struct PrefetcherTests {
         #expect(stage.transport.startCount == 2)
     }
 
-    @Test("Prefetched bytes are kept without decoding and can be taken once")
+    @Test("Prefetched bytes are retained without decoding and can be taken once")
     func bytes() throws {
         let stage = try PrefetchStage()
         let prefetcher = stage.prefetcher(.bytes)
@@ -249,7 +249,7 @@ struct PrefetcherTests {
         #expect(prefetcher.statistics.stopped == 1)
     }
 
-    @Test("Prefetching to the store stores the bytes and keeps none, and waiting returns when all have ended")
+    @Test("Prefetching to the store retains no bytes in memory, and waiting returns when all have ended")
     func store() async throws {
         let stage = try StoreStage()
         for number in 1...3 {

@@ -14,7 +14,7 @@ struct EventBufferTests {
         buffer.take().events.map(\.time.nanoseconds)
     }
 
-    @Test("The event buffer is handed out again only after the observer has returned and events remain")
+    @Test("The event buffer is delivered again only after the observer has returned and events remain")
     func flush() {
         var buffer = EventBuffer(capacity: 8)
         var said = [buffer.beginDelivery()]
@@ -58,7 +58,7 @@ struct EventBufferTests {
         #expect(taken == [5, 5, 1, 5, 6])
     }
 
-    @Test("After a queue drops a batch, the event buffer is handed out with the next event")
+    @Test("After a queue drops a batch, the event buffer is delivered with the next event")
     func dropped() {
         var buffer = EventBuffer(capacity: 8)
         buffer.append(event(1))

@@ -33,7 +33,7 @@ struct RecordTests {
         key: StoreKey("http://a/b"), stored: WallTime(milliseconds: -5),
         response: .example("http://a/b", bytes: 5..<17, total: 99))
 
-    @Test("A record decodes to what was encoded") func roundTrip() throws {
+    @Test("A record round-trips through encoding and decoding") func roundTrip() throws {
         #expect(try EntryRecord(Self.record.encoded()) == Self.record)
         #expect(Self.record.encoded().count <= EntryRecord.size(key: Self.record.key, Self.record.response) ?? 0)
     }

@@ -8,7 +8,7 @@ import Testing
 /// Several stores on one folder: SQLite's locks and ours treat them like separate processes.
 @Suite("Disk cache: shared folder", .timeLimit(.minutes(10)))
 struct SharingTests {
-    @Test("What one store adds or removes, all stores of the folder see") func visibility() async {
+    @Test("An entry added or removed by one store is seen by all stores of the folder") func visibility() async {
         let folder = Folder()
         let stores = (0..<3).map { _ in folder.store() }
         for (index, store) in stores.enumerated() {

@@ -83,7 +83,7 @@ struct RecordedEventTests {
         #expect(RecordedEvent(line: line.dropLast()) == event)
     }
 
-    @Test("A truncated line is no record", arguments: events)
+    @Test("A truncated line is not a record", arguments: events)
     func halfLines(_ event: RecordedEvent) {
         let fields = event.line.dropLast().split(separator: "\t")
         for count in 0..<fields.count {
@@ -99,7 +99,7 @@ struct RecordedEventTests {
         #expect(read.what == .marked(track: "a b", label: "c d ", isTrouble: false, thread: 1))
     }
 
-    @Test("A malformed line is no record", arguments: ["", "x\ty", "1\tbegan\t2", "1\tgone\t2", "9\tended\tx"])
+    @Test("A malformed line is not a record", arguments: ["", "x\ty", "1\tbegan\t2", "1\tgone\t2", "9\tended\tx"])
     func strangeLines(_ line: String) {
         #expect(RecordedEvent(line: line[...]) == nil)
     }

@@ -29,8 +29,8 @@ struct TransportConformanceTests {
         ]
         let conformance = TransportConformance { ThreadTransport(script) }
         let failures = await conformance.run(TransportConformance.checks[0]).map(\.description)
-        for text in ["ended 2 times", "bytes at offset 1 came after 0 bytes", "after the end", "not what was sent"] {
-            #expect(failures.contains { $0.contains(text) }, "nothing says \(text): \(failures)")
+        for text in ["ended 2 times", "bytes at offset 1 arrived after 0 bytes", "after the end", "not what was sent"] {
+            #expect(failures.contains { $0.contains(text) }, "no failure contains \"\(text)\": \(failures)")
         }
     }
 }

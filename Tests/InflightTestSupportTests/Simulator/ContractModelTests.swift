@@ -66,7 +66,7 @@ struct ContractModelTests {
         #expect(model.violation?.rule == 2)
     }
 
-    @Test("Contract 3: A second ending is a violation, and so is none at all")
+    @Test("Contract 3: A second or a missing ending is a violation")
     func endings() {
         let task = ask()
         start(0)
@@ -92,7 +92,7 @@ struct ContractModelTests {
         #expect(model.violation?.rule == 4)
     }
 
-    @Test("Contract 5: Progress that goes back is a violation")
+    @Test("Contract 5: Decreasing progress is a violation")
     func progressGoesBack() {
         let task = ask()
         start(0)
@@ -200,7 +200,7 @@ struct ContractModelTests {
         #expect(other.violation?.rule == 7)
     }
 
-    @Test("Contract 3: With a fallback, delivering the first failure or nothing at all is a violation")
+    @Test("Contract 3: With a fallback, delivering the first failure or no ending is a violation")
     func forgotten() {
         let next = RequestSpec(kind: .image, resource: 2, origin: 0)
         let model = ContractModel(bounds: Bounds())
@@ -221,7 +221,7 @@ struct ContractModelTests {
         #expect(other.violation?.rule == 3)
     }
 
-    @Test("Contract 8: Credentials that go to another origin are a violation")
+    @Test("Contract 8: Sending credentials to another origin is a violation")
     func credentials() {
         var secret = spec
         secret.hasCredentials = true
@@ -236,7 +236,7 @@ struct ContractModelTests {
         #expect(model.violation?.rule == 8)
     }
 
-    @Test("The model tells identical redirected fetches apart by their receivers", arguments: [true, false])
+    @Test("The model distinguishes identical redirected fetches by their receivers", arguments: [true, false])
     func twins(cancelsItsOwn: Bool) {
         let (here, own, late) = (Receiver(), Receiver(), Receiver())
         func start(_ serial: Int, _ language: UInt8, _ receiver: Receiver, isRedirected: Bool = false) {

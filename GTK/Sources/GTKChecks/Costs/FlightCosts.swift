@@ -10,7 +10,7 @@ import ScrollTrials
 /// requested by name, in an optimised build.
 @MainActor
 func flightCosts(_ harness: Harness) {
-    harness.part("costs of a frame, thrown over 10,000 rows while all cores decode") { harness in
+    harness.part("costs of a frame while scrolling fast over 10,000 rows, with all cores decoding") { harness in
         let picture = try photograph(width: 640, height: 480)
         var configuration = ImagePipeline.Configuration()
         configuration.memoryCache.limit = 20_000_000
@@ -45,7 +45,7 @@ func flightCosts(_ harness: Harness) {
         await pipeline.shutdown(.cancel)
     }
 
-    harness.part("costs in waiting, with what is seen first and without") { harness in
+    harness.part("costs in waiting time, with and without priority for visible cells") { harness in
         let names = [true: "what is seen first", false: "all that is bound "]
         for (seed, isFirst) in [(1, true), (1, false), (2, true), (2, false), (3, true), (3, false)] as [(UInt64, Bool)]
         {

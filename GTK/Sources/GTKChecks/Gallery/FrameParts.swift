@@ -1,11 +1,11 @@
 /// Checks the evaluation of gallery frames on pixels that are drawn here.
 @MainActor
 func frameParts(_ harness: Harness) {
-    harness.part("a frame with a wrong cell is told from one without, wherever it has scrolled to") { harness in
+    harness.part("wrong and blank cells of a frame are found at every scroll offset") { harness in
         for scrolled in [0, 20, 33, 64, 69] {
             let right = DrawnWindow(first: 104, scrolled: scrolled).frame
             harness.expect(right?.wrong.isEmpty == true && right?.isComplete == true, "\(scrolled): \(right as Any)")
-            harness.expect((right?.right ?? 0) >= 13 * 8, "\(scrolled): only \(right?.right ?? 0) cells are seen")
+            harness.expect((right?.right ?? 0) >= 13 * 8, "\(scrolled): only \(right?.right ?? 0) cells are visible")
             harness.expect(right?.rows?.lowerBound == (scrolled == 0 ? 104 : 117), "\(scrolled): \(right as Any)")
             var window = DrawnWindow(first: 104, scrolled: scrolled)
             window.shown[150] = 3
@@ -15,7 +15,7 @@ func frameParts(_ harness: Harness) {
             harness.expect(wrong?.blank == 1, "\(wrong as Any)")
         }
     }
-    harness.part("a scrollbar, a blank column and what is selected make no cell of a frame wrong") { harness in
+    harness.part("a scrollbar, a blank column and a selected cell do not count as wrong cells") { harness in
         var window = DrawnWindow(first: 0, scrolled: 0)
         window.scrollbar = true
         window.selected = 27
@@ -26,7 +26,7 @@ func frameParts(_ harness: Harness) {
         window.fading = 27
         harness.expect(window.frame?.wrong.isEmpty == true, "\(window.frame as Any)")
     }
-    harness.part("what is not drawn in the window's size yet is no frame") { harness in
+    harness.part("pixels that do not fill the size of the window are not a frame") { harness in
         let window = DrawnWindow(first: 0, scrolled: 0)
         let smaller = GalleryFrame(width: 800, height: DrawnWindow.height) { window.pixel($0, $1) }
         harness.expect(smaller == nil, "\(smaller as Any)")

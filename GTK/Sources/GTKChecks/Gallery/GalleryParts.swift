@@ -5,7 +5,7 @@ import InflightTestSupport
 
 @MainActor
 func galleryParts(_ harness: Harness, program: String, binds: Int) {
-    harness.part("the gallery shows no wrong row, seen from outside at every frame") { harness in
+    harness.part("the gallery shows no wrong row in any frame captured from its window") { harness in
         let run = try await GalleryRun(harness, program: program)
         // GTK binds several rows for each row that comes into view, so fewer rows are seen than bound.
         await run.throwAbout(untilSeen: min(binds / 5, 25_000))
@@ -51,22 +51,24 @@ private final class GalleryRun {
         var tries = 0
         while !gallery.takeWindow() {
             tries += 1
-            guard tries < 50_000, gallery.isRunning else { throw GalleryProgram.Failure(message: "No window came.") }
+            guard tries < 50_000, gallery.isRunning else {
+                throw GalleryProgram.Failure(message: "The gallery opened no window.")
+            }
             await Task.yield()
         }
         _ = gallery.waitForFrame(atMost: 10_000)
         gallery.resize(width: size.width, height: size.height)
         gallery.move(x: size.width / 2, y: size.height / 2)
-        until("the first pictures") { last.map { $0.frame.right > 10 } ?? false }
+        until("the first images") { last.map { $0.frame.right > 10 } ?? false }
         memory.append(gallery.memory)
     }
 
     // MARK: Looking
 
-    /// Waits for a frame, reads it, and returns whether one came. If no frame comes, nothing has changed.
+    /// Waits for a frame, reads it, and returns whether there was one. Without a frame, nothing has changed.
     @discardableResult
     private func see(atMost milliseconds: Int32 = 40) -> Bool {
-        let came = gallery.waitForFrame(atMost: milliseconds)
+        let isNew = gallery.waitForFrame(atMost: milliseconds)
         var look = gallery.look()
         for _ in 0..<10 {
             guard case .torn = look else { break }
@@ -84,7 +86,7 @@ private final class GalleryRun {
             last = (number, frame)
         }
         if frames % 100 == 0 { _ = server.answerOrder() }
-        return came
+        return isNew
     }
 
     private func count(_ frame: GalleryFrame) {
@@ -184,7 +186,7 @@ private final class GalleryRun {
     /// Stays in place until every request has its response and almost no cell is blank. Failed responses leave blank
     /// cells. If few cells are visible, the failed ones alone can exceed that share, so failed loads are retried.
     private func rest() {
-        until("at rest \(rests), fewer than a twentieth of the cells are blank") {
+        until("at rest \(rests), less than 5 % of the cells are blank") {
             guard server.answerOrder().inFlight == 0, let frame = last?.frame else { return false }
             if (frame.blank + frame.other) * 20 < frame.visible { return true }
             gallery.press("r", control: true)
@@ -198,7 +200,7 @@ private final class GalleryRun {
         // GTK does not scroll to an end of the list that already has the keyboard focus.
         for (away, key) in [("Down", "Home"), ("Up", "End")] {
             var frames = 0
-            until("\(key) shows that end of the list") {
+            until("that end of the list after \(key)") {
                 // GTK 4.8 may lose the scroll, as it warns (see `close()`): the key is pressed again then.
                 if frames % 100 == 0 {
                     gallery.press(away)
@@ -209,7 +211,7 @@ private final class GalleryRun {
                 return key == "Home" ? rows.contains(0) : rows.contains(10_000 / frame.columns * frame.columns - 1)
             }
             rest()
-            until("every visible cell has its picture, at \(key)") {
+            until("the image of every visible cell, at \(key)") {
                 if last?.frame.isComplete == true { return true }
                 gallery.press("r", control: true)
                 return false
@@ -225,28 +227,30 @@ private final class GalleryRun {
         let lines = text.split(separator: "\n")
         let errors = lines.filter { line in !known.contains { line.contains($0) } }.joined(separator: "\n")
         warnings = lines.count { $0.contains("failed to scroll") }
-        harness.expect(status == 0, "it did not end well: \(status.map(String.init) ?? "it had to be ended")")
-        harness.expect(errors.isEmpty, "it said: \(errors)")
+        harness.expect(
+            status == 0, "its exit status is \(status.map(String.init) ?? "missing, because it had to be killed")")
+        harness.expect(errors.isEmpty, "its standard error has: \(errors)")
         server.stop()
     }
 
     func judge() {
         let order = server.answerOrder()
         harness.note(
-            "\(frames) frames in \(Int(began.duration(to: .now) / .seconds(1))) s, \(torn) reads torn, \(unread) between two "
-                + "sizes, \(resizes) resizes, \(zooms) zooms, \(rests) rests, \(warnings) places that GTK "
-                + "lost: \(right) cells right, \(blank) blank, \(other) something else, \(wrongCount) wrong")
+            "\(frames) frames in \(Int(began.duration(to: .now) / .seconds(1))) s, \(torn) torn reads, \(unread) between two "
+                + "sizes, \(resizes) resizes, \(zooms) zooms, \(rests) rests, \(warnings) scroll positions lost "
+                + "by GTK: \(right) cells right, \(blank) blank, \(other) of other contents, \(wrongCount) wrong")
         harness.note(
             "\(cameIntoView) rows came into view, \(rows.count) of 10,000; \(server.requestCount) requests; "
-                + "\(order.overtaken * 100 / max(1, order.answered)) % of \(order.answered) answers came behind one that "
-                + "was asked for later")
+                + "\(order.overtaken * 100 / max(1, order.answered)) % of \(order.answered) responses arrived after that of a "
+                + "later request")
         harness.note("memory of the gallery: \(memory.map { "\($0 / 1_000_000) MB" }.joined(separator: ", "))")
         harness.expect(wrongCount == 0, "\(wrongCount) wrong cells: \(wrong.prefix(10))")
-        harness.expect(frames > 100 && right > 1000, "nothing was seen")
-        harness.expect(order.overtaken * 10 >= order.answered * 3, "nearly all answers came in the order of asking")
+        harness.expect(frames > 100 && right > 1000, "only \(right) right cells in \(frames) frames")
+        harness.expect(
+            order.overtaken * 10 >= order.answered * 3, "more than 70 % of the responses arrived in request order")
         let grown = (memory.max() ?? 0) - (memory.first ?? 0)
         harness.expect(
             ProcessMemory.isWatched || grown <= (Self.cacheMegabytes << 20) + 100_000_000,
-            "\(grown / 1_000_000) MB more than in the beginning")
+            "\(grown / 1_000_000) MB more than at the start")
     }
 }

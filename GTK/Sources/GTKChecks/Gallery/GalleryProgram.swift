@@ -22,7 +22,7 @@ final class GalleryProgram {
     /// Starts the program with a list of URLs.
     init(at path: String, urls: [String], options: [String]) throws {
         guard let client = unsafe x_client_open() else {
-            throw Failure(message: "The display cannot be asked for its keyboard and its frames: Xvfb can.")
+            throw Failure(message: "There is no X display with the SYNC and XTEST extensions. Run under Xvfb.")
         }
         unsafe self.client = unsafe client
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("inflight-gallery-\(UUID())")
@@ -55,7 +55,7 @@ final class GalleryProgram {
     func takeWindow() -> Bool { unsafe x_client_take_window(client, process.processIdentifier) != 0 }
 
     /// Waits for the window's next frame. No frame comes while nothing moves.
-    /// - Returns: whether a frame came.
+    /// - Returns: whether there was a frame.
     func waitForFrame(atMost milliseconds: Int32 = 100) -> Bool {
         unsafe x_client_wait_for_frame(client, milliseconds) != 0
     }

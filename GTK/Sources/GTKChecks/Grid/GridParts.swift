@@ -5,7 +5,7 @@ import InflightTestSupport
 
 @MainActor
 func gridParts(_ harness: Harness, binds: Int) {
-    harness.part("no cell shows another row's picture, not for one frame") { harness in
+    harness.part("no cell shows another row's image in any frame") { harness in
         let run = try GridRun(harness)
         await run.throwAbout(untilBound: binds)
         await run.comeToRest()
@@ -57,7 +57,7 @@ private final class GridRun {
     // MARK: The script
 
     func throwAbout(untilBound binds: Int) async {
-        unsafe await harness.wait(for: "the first pictures", on: grid.window) {
+        unsafe await harness.wait(for: "the first images", on: grid.window) {
             grid.look().map { $0.right > 0 } ?? false
         }
         // In a tall window, more of the rows that a grid binds are visible or near.
@@ -116,13 +116,13 @@ private final class GridRun {
     private func rest() async {
         // The visibility check runs before the next frame, and requests the images that are visible then.
         for _ in 0..<3 { await frame() }
-        unsafe await harness.wait(for: "an end of all loads", on: grid.window) {
+        unsafe await harness.wait(for: "the end of all loads", on: grid.window) {
             look()
             return pipeline.statistics.tasksInFlight == 0
         }
         // The last image is visible once its fade has begun, which takes a frame.
         for _ in 0..<3 { await frame() }
-        guard let sight = grid.look() else { return harness.expect(false, "nothing is seen at rest") }
+        guard let sight = grid.look() else { return harness.expect(false, "no cells are visible at rest") }
         rests += 1
         seenAtRest.add(sight)
         harness.expect(
@@ -132,7 +132,7 @@ private final class GridRun {
     /// Checks that no placeholder is left in the end, after failed loads were retried.
     func comeToRest() async {
         await rest()
-        unsafe await harness.wait(for: "every visible cell has its picture", on: grid.window) {
+        unsafe await harness.wait(for: "the image of every visible cell", on: grid.window) {
             guard let sight = look() else { return false }
             if sight.failed > 0 { grid.retryFailed() }
             return sight.isComplete
@@ -145,34 +145,36 @@ private final class GridRun {
         let seconds = (began.duration(to: .now)) / .seconds(1)
         let order = server.answerOrder()
         harness.note(
-            "\(grid.bindCount) binds in \(Int(seconds)) s (\(Int(Double(grid.bindCount) / seconds)) a second), \(frames) frames, \(sizes.count) sizes of the window: "
-                + "\(seen.right) cells right, \(seen.blank) blank, \(seen.failed) failed, \(seen.other) something else, "
+            "\(grid.bindCount) binds in \(Int(seconds)) s (\(Int(Double(grid.bindCount) / seconds)) per second), \(frames) frames, \(sizes.count) window sizes: "
+                + "\(seen.right) cells right, \(seen.blank) blank, \(seen.failed) failed, \(seen.other) of other contents, "
                 + "\(wrongCount) wrong; \(server.requestCount) requests")
         harness.note(
             "\(rests) rests: \(seenAtRest.right) cells right, \(seenAtRest.blank) blank, \(seenAtRest.failed) failed")
         harness.note(
-            "\(percent(grid.askedCount, of: grid.bindCount)) % of the binds went to the server, "
-                + "\(percent(grid.hitCount, of: grid.bindCount)) % found their picture in memory, the others were neither "
-                + "seen nor near; "
-                + "\(percent(order.overtaken, of: order.answered)) % of \(order.answered) answers came behind one that "
-                + "was asked for later")
+            "\(percent(grid.askedCount, of: grid.bindCount)) % of the binds sent a request, "
+                + "\(percent(grid.hitCount, of: grid.bindCount)) % found their image in memory, the others were neither "
+                + "visible nor near; "
+                + "\(percent(order.overtaken, of: order.answered)) % of \(order.answered) responses arrived after that of a "
+                + "later request")
         let quarters = memory.map { "\($0.resident / 1_000_000) MB, \($0.allocated / 1_000_000) in use" }
-        harness.note("memory at each quarter, the server's too: \(quarters.joined(separator: "; "))")
+        harness.note("memory at each quarter, including the server: \(quarters.joined(separator: "; "))")
         let times = grid.bindTimes
-        harness.note("a bind took \(times.p50 / 1000) µs in the middle, \(times.p99 / 1000) µs at p99")
+        harness.note("time per bind: median \(times.p50 / 1000) µs, p99 \(times.p99 / 1000) µs")
 
-        harness.expect(frames > 100 && seen.right > 1000, "nothing was seen")
+        harness.expect(frames > 100 && seen.right > 1000, "only \(seen.right) right cells in \(frames) frames")
         harness.expect(wrongCount == 0, "\(wrongCount) wrong cells: \(seen.wrong.prefix(10))")
         harness.expect(
-            (seenAtRest.blank + seenAtRest.failed) * 20 < seenAtRest.visible, "a twentieth or more is blank at rest")
+            (seenAtRest.blank + seenAtRest.failed) * 20 < seenAtRest.visible,
+            "5 % or more of the cells are blank at rest")
         harness.expect(
-            grid.askedCount >= grid.hitCount, "fewer than half of the binds that wanted a picture went to the server")
-        harness.expect(order.overtaken * 10 >= order.answered * 3, "nearly all answers came in the order of asking")
+            grid.askedCount >= grid.hitCount, "fewer than half of the binds that need an image sent a request")
+        harness.expect(
+            order.overtaken * 10 >= order.answered * 3, "more than 70 % of the responses arrived in request order")
         // Resident memory is judged for the gallery, whose process has no server threads.
         let grown = memory.map(\.allocated).max()! - memory[0].allocated
         harness.expect(
             ProcessMemory.isWatched || grown <= Self.cacheLimit + 100_000_000,
-            "\(grown / 1_000_000) MB more are in use than before")
+            "\(grown / 1_000_000) MB more are in use than at the start")
     }
 
     private func percent(_ part: Int, of whole: Int) -> Int { whole == 0 ? 0 : part * 100 / whole }

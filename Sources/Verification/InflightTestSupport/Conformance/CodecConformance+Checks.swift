@@ -5,27 +5,28 @@ extension CodecConformance {
     /// Checks with complete images.
     static let reading: [(String, CheckList<CodecBench>.Body)] = [
         (
-            "There is a picture of each format that it reads, and each is whole",
+            "The samples cover every decodable format, pass validation and decode to the probed size",
             { bench in
                 let subject = bench.subject
                 let formats = Set(subject.samples.map(\.format))
-                bench.expect(formats == subject.codec.decodableFormats, "the samples are of \(formats)")
+                bench.expect(formats == subject.codec.decodableFormats, "the samples have the formats \(formats)")
                 for sample in subject.samples {
                     try subject.codec.validate(sample.bytes, format: sample.format)
                     let info = try sample.probe(subject.codec)
-                    bench.expect(info.format == sample.format, "\(sample.name) is said to be \(info.format)")
+                    bench.expect(info.format == sample.format, "\(sample.name): probed as \(info.format)")
                     let pixels = try sample.decode(subject.codec)
                     bench.expect(
                         pixels.width == info.width && pixels.height == info.height,
-                        "\(sample.name): \(info.width) × \(info.height) by its header, "
+                        "\(sample.name): \(info.width) × \(info.height) probed, "
                             + "\(pixels.width) × \(pixels.height) decoded")
                     bench.expect(
-                        info.hasAlpha || pixels.format.alpha == .opaque, "\(sample.name): alpha that is not there")
+                        info.hasAlpha || pixels.format.alpha == .opaque,
+                        "\(sample.name): decoded with alpha, but probed without")
                 }
             }
         ),
         (
-            "Size, byte order and alpha are those that were asked for",
+            "Decoding returns the requested size, byte order and alpha format",
             { bench in
                 for sample in bench.subject.samples {
                     for (width, height) in [(1, 1), (7, 5), (3, 11)] {
@@ -45,7 +46,7 @@ extension CodecConformance {
             }
         ),
         (
-            "Several at once give what one alone gives",
+            "Concurrent decodes return the same pixels as a single decode",
             { bench in
                 for sample in bench.subject.samples {
                     let codec = bench.subject.codec
@@ -64,29 +65,31 @@ extension CodecConformance {
     /// Checks with truncated, invalid or oversized images.
     static let refusing: [(String, CheckList<CodecBench>.Body)] = [
         (
-            "A header that is not there yet is asked for, and tells the same as soon as it is",
+            "Probing a prefix requests more bytes or returns the info of the whole file",
             { bench in
                 for sample in bench.subject.samples {
                     let whole = try sample.probe(bench.subject.codec)
-                    var isTold = false
+                    var hasInfo = false
                     for length in sample.shorterLengths {
                         let part = sample.prefix(length)
                         switch try bench.subject.codec.probe(part, format: sample.format, isComplete: false) {
                         case .needsMoreBytes(let count):
-                            bench.expect(count > length, "\(sample.name): wants \(count) bytes, and has \(length)")
-                            bench.expect(!isTold, "\(sample.name): told at less than \(length) bytes, not here")
-                        case .info(var told):
-                            isTold = true
-                            told.frameCount = whole.frameCount
-                            told.mayHaveMoreFrames = whole.mayHaveMoreFrames
-                            bench.expect(told == whole, "\(sample.name): another answer at \(length) bytes")
+                            bench.expect(
+                                count > length, "\(sample.name): requests \(count) bytes when it has \(length)")
+                            bench.expect(
+                                !hasInfo, "\(sample.name): returns info for fewer than \(length) bytes, but not here")
+                        case .info(var info):
+                            hasInfo = true
+                            info.frameCount = whole.frameCount
+                            info.mayHaveMoreFrames = whole.mayHaveMoreFrames
+                            bench.expect(info == whole, "\(sample.name): different info at \(length) bytes")
                         }
                     }
                 }
             }
         ),
         (
-            "A picture that is cut short is damaged at every length",
+            "A truncated sample fails validation as damaged at every length, and decoding unless it decodes early",
             { bench in
                 let codec = bench.subject.codec
                 for sample in bench.subject.samples {
@@ -95,7 +98,8 @@ extension CodecConformance {
                         let found = bench.code { () throws(LoadError) in
                             try codec.validate(part, format: sample.format)
                         }
-                        bench.expect(found == .damaged, "\(sample.name), \(length) bytes: validated")
+                        bench.expect(
+                            found == .damaged, "\(sample.name), \(length) bytes: validation does not fail as damaged")
                         let decoded = bench.code { () throws(LoadError) in
                             _ = try codec.decode(
                                 part, format: sample.format, options: DecodeOptions(),
@@ -106,7 +110,7 @@ extension CodecConformance {
                                 part, format: sample.format, options: DecodeOptions(),
                                 cancellation: CancellationFlag())
                         }
-                        bench.expect(verified == decoded, "\(sample.name), \(length) bytes: verified otherwise")
+                        bench.expect(verified == decoded, "\(sample.name), \(length) bytes: verify and decode differ")
                         bench.expect(
                             decoded == .damaged || (sample.decodesEarly && decoded == nil),
                             "\(sample.name), \(length) bytes: decoded with \(decoded.map(\.rawValue) ?? "success")")
@@ -115,7 +119,7 @@ extension CodecConformance {
             }
         ),
         (
-            "Bytes that were changed at random never crash it, and never give more pixels than allowed",
+            "Randomly corrupted samples neither crash the codec nor decode to more pixels than allowed",
             { bench in
                 let codec = bench.subject.codec
                 var generator = SeededGenerator(seed: 0x1F17)
@@ -137,7 +141,7 @@ extension CodecConformance {
                             try codec.verify(
                                 bytes, format: sample.format, options: options, cancellation: CancellationFlag())
                         }
-                        bench.expect((isVerified == nil) == (pixels != nil), "\(sample.name): verified otherwise")
+                        bench.expect((isVerified == nil) == (pixels != nil), "\(sample.name): verify and decode differ")
                         let count = pixels.map { $0.width * $0.height } ?? 0
                         bench.expect(count <= 300_000, "\(sample.name): \(count) pixels")
                     }
@@ -145,7 +149,7 @@ extension CodecConformance {
             }
         ),
         (
-            "More pixels than allowed are refused, by the header and by the size that is wanted",
+            "An image or a requested size above the pixel limit fails with tooManyPixels",
             { bench in
                 for sample in bench.subject.samples {
                     let info = try sample.probe(bench.subject.codec)
@@ -160,13 +164,13 @@ extension CodecConformance {
                             _ = try sample.decode(bench.subject.codec, options)
                         }
                         bench.expect(
-                            code == .tooManyPixels, "\(sample.name): \(code.map(\.rawValue) ?? "it was decoded")")
+                            code == .tooManyPixels, "\(sample.name): \(code.map(\.rawValue) ?? "decoded")")
                     }
                 }
             }
         ),
         (
-            "What is cancelled before it begins ends as cancelled",
+            "Decoding throws cancelled if cancelled before it starts",
             { bench in
                 let flag = CancellationFlag()
                 flag.cancel()
@@ -174,7 +178,7 @@ extension CodecConformance {
                     let code = bench.code { () throws(LoadError) in
                         _ = try sample.decode(bench.subject.codec, cancellation: flag)
                     }
-                    bench.expect(code == .cancelled, "\(sample.name): \(code.map(\.rawValue) ?? "it was decoded")")
+                    bench.expect(code == .cancelled, "\(sample.name): \(code.map(\.rawValue) ?? "decoded")")
                 }
             }
         ),
@@ -183,7 +187,7 @@ extension CodecConformance {
     /// Checks of encoding.
     static let writing: [(String, CheckList<CodecBench>.Body)] = [
         (
-            "What it writes it can read again, and the same pixels give the same bytes",
+            "Encoding is deterministic, and encoded images decode to their size",
             { bench in
                 let codec = bench.subject.codec
                 for format in codec.encodableFormats {
@@ -193,26 +197,26 @@ extension CodecConformance {
                         let bytes = try codec.encode(pixels, options: options)
                         bench.expect(try codec.encode(pixels, options: options) == bytes, "\(format): bytes differ")
                         guard codec.decodableFormats.contains(format) else { continue }
-                        let sample = Sample("\(format) of its own", bytes, format: format)
+                        let sample = Sample("encoded \(format)", bytes, format: format)
                         try codec.validate(bytes, format: format)
                         let again = try sample.decode(codec)
                         bench.expect(
                             again.width == 21 && again.height == 13,
-                            "\(format): \(again.width) × \(again.height) came back")
+                            "\(format): \(again.width) × \(again.height) after decoding")
                     }
                 }
             }
         ),
         (
-            "Formats that it does not write are refused",
+            "Encoding an unsupported format fails with unsupportedFormat",
             { bench in
-                let other = ImageFormat(rawValue: "of no kind")
+                let other = ImageFormat(rawValue: "unknown")
                 let pixels = PixelBuffer.pattern(width: 2, height: 2, format: .rgbx)
                 let code = bench.code { () throws(LoadError) in
                     _ = try bench.subject.codec.encode(pixels, options: EncodeOptions(format: other))
                 }
                 bench.expect(
-                    code == .unsupportedFormat, "it ended with \(code.map(\.rawValue) ?? "success")")
+                    code == .unsupportedFormat, "encoding ended with \(code.map(\.rawValue) ?? "success")")
             }
         ),
     ]

@@ -75,7 +75,8 @@ public struct CodecConformance: Sendable {
 extension CodecConformance.Sample {
     func probe(_ codec: any ImageCodec) throws(LoadError) -> ImageInfo {
         guard case .info(let info) = try codec.probe(bytes, format: format, isComplete: true) else {
-            throw LoadError(.damaged, stage: .decode, message: "\(name): more bytes are wanted than there are.")
+            throw LoadError(
+                .damaged, stage: .decode, message: "\(name): the codec needs more bytes than the complete file has.")
         }
         return info
     }

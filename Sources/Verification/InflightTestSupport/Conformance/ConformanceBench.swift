@@ -26,7 +26,7 @@ final class ConformanceBench: Sendable {
     var serverSummary: String {
         let last = server.events.suffix(6).map(\.description).joined(separator: "; ")
         return "The server saw \(server.requestCount) requests on \(server.openedConnections) connections, of which "
-            + "\(server.openConnections) are open; last: \(last); now: \(SystemClock().now().nanoseconds / 1000) µs"
+            + "\(server.openConnections) are open; last events: \(last); now: \(SystemClock().now().nanoseconds / 1000) µs"
     }
 
     func fail(_ text: String) {
@@ -44,9 +44,9 @@ final class ConformanceBench: Sendable {
     func expectDoubled(_ values: [String], _ sent: [String]) {
         if lacks(.joinsDoubledFields) {
             let parts = values.flatMap { $0.split(separator: ",") }.map { String($0.filter { $0 != " " }) }
-            expect(values.count == 1 && parts == sent, "doubled fields came as \(values)")
+            expect(values.count == 1 && parts == sent, "repeated fields arrived as \(values)")
         } else {
-            expect(values == sent, "doubled fields came as \(values)")
+            expect(values == sent, "repeated fields arrived as \(values)")
         }
     }
 

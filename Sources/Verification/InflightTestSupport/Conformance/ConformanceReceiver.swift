@@ -41,12 +41,12 @@ final class ConformanceReceiver: TransportReceiver {
     }
 
     func didReceive(interim head: ResponseHead) {
-        hear("an interim head") { $0.interimStatuses.append(head.status) }
+        record("an interim head") { $0.interimStatuses.append(head.status) }
     }
 
     func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition {
-        hear("the head", answer: headDisposition) { state in
-            if !state.heads.isEmpty { state.breaches.append("a second head came") }
+        record("the head", answer: headDisposition) { state in
+            if !state.heads.isEmpty { state.breaches.append("a second head was delivered") }
             state.heads.append(head)
             state.expectedBytes = expectedBytes
         }
@@ -54,39 +54,39 @@ final class ConformanceReceiver: TransportReceiver {
 
     func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition {
         let copy = unsafe [UInt8](bytes)
-        return hear("bytes", answer: bytesDisposition) { state in
-            if state.heads.isEmpty { state.breaches.append("bytes came before the head") }
-            if state.trailers != nil { state.breaches.append("bytes came behind the trailers") }
-            if copy.isEmpty { state.breaches.append("a piece of no bytes came") }
+        return record("bytes", answer: bytesDisposition) { state in
+            if state.heads.isEmpty { state.breaches.append("bytes arrived before the head") }
+            if state.trailers != nil { state.breaches.append("bytes arrived after the trailers") }
+            if copy.isEmpty { state.breaches.append("an empty piece of the body was delivered") }
             if offset != Int64(state.body.count) {
-                state.breaches.append("bytes at offset \(offset) came after \(state.body.count) bytes")
+                state.breaches.append("bytes at offset \(offset) arrived after \(state.body.count) bytes")
             }
             state.body += copy
         }
     }
 
     func didReceive(trailers: HTTPFields) {
-        hear("trailers") { state in
-            if state.heads.isEmpty { state.breaches.append("trailers came before the head") }
-            if state.trailers != nil { state.breaches.append("trailers came twice") }
+        record("trailers") { state in
+            if state.heads.isEmpty { state.breaches.append("trailers arrived before the head") }
+            if state.trailers != nil { state.breaches.append("trailers arrived twice") }
             state.trailers = trailers
         }
     }
 
     func didEnd(_ result: Result<TransportSummary, LoadError>) {
-        hear("the end") { $0.results.append(result) }
+        record("the end") { $0.results.append(result) }
     }
 
     @discardableResult
-    private func hear(
+    private func record(
         _ what: String, answer: TransportDisposition = .proceed, _ note: (inout State) -> Void
     ) -> TransportDisposition {
         state.withLock { state in
-            if state.isInsideCall { state.breaches.append("\(what) came while another call was under way") }
-            if !state.results.isEmpty { state.breaches.append("\(what) came after the end") }
-            if state.isPaused, what == "bytes" { state.breaches.append("bytes came in a pause") }
+            if state.isInsideCall { state.breaches.append("\(what) arrived during another call") }
+            if !state.results.isEmpty { state.breaches.append("\(what) arrived after the end") }
+            if state.isPaused, what == "bytes" { state.breaches.append("bytes arrived during a pause") }
             if let caller = state.caller, pthread_equal(caller, pthread_self()) != 0 {
-                state.breaches.append("\(what) came inside a call of start or cancel")
+                state.breaches.append("\(what) arrived inside a call of start or cancel")
             }
             state.isInsideCall = true
             note(&state)
@@ -128,6 +128,8 @@ final class ConformanceReceiver: TransportReceiver {
     }
 
     private var seen: String {
-        state.withLock { "\($0.heads.count) heads, \($0.body.count) bytes and \($0.results.count) ends came." }
+        state.withLock {
+            "\($0.heads.count) heads, \($0.body.count) bytes and \($0.results.count) ends were delivered."
+        }
     }
 }

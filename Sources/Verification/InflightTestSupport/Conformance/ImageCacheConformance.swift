@@ -39,11 +39,11 @@ public struct ImageCacheConformance: Sendable {
         return failures
     }
 
-    private static let room = 1 << 20
+    private static let limit = 1 << 20
     /// The cost of one of the images.
     private static let cost = 32 * 32 * 4
 
-    private static func picture(_ mark: Int, released: (@Sendable () -> Void)? = nil) -> LoadedImage {
+    private static func makeImage(_ mark: Int, released: (@Sendable () -> Void)? = nil) -> LoadedImage {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: cost, alignment: 16)
         unsafe memory.initializeMemory(as: UInt8.self, repeating: UInt8(truncatingIfNeeded: mark))
         let bytes = unsafe Bytes(adopting: UnsafeRawBufferPointer(memory)) { memory in
@@ -56,71 +56,74 @@ public struct ImageCacheConformance: Sendable {
             url: "\(mark)", bodyBytes: 0, wireBytes: 0, source: .network)
     }
 
-    private static func key(_ number: Int) -> ImageCacheKey { ImageCacheKey(named: "picture \(number)") }
+    private static func key(_ number: Int) -> ImageCacheKey { ImageCacheKey(named: "image \(number)") }
 
     private static let list = CheckList<ValueBench<Maker>>([
         (
-            "What was stored is found by its key, until another takes its place or it is removed",
+            "A stored image is found by its key until it is replaced or removed",
             { bench in
-                let cache = bench.subject(room)
-                bench.expect(cache.image(for: key(1)) == nil, "something was there from the beginning")
-                cache.store(picture(1), for: key(1))
-                cache.store(picture(2), for: key(2))
+                let cache = bench.subject(limit)
+                bench.expect(cache.image(for: key(1)) == nil, "a new cache is not empty")
+                cache.store(makeImage(1), for: key(1))
+                cache.store(makeImage(2), for: key(2))
                 bench.expect(cache.image(for: key(1))?.url == "1", "the first is not found")
                 bench.expect(cache.image(for: key(2))?.url == "2", "the second is not found")
-                cache.store(picture(3), for: key(1))
-                bench.expect(cache.image(for: key(1))?.url == "3", "the one before it was not replaced")
+                cache.store(makeImage(3), for: key(1))
+                bench.expect(cache.image(for: key(1))?.url == "3", "the first was not replaced")
                 cache.remove(key(1))
                 cache.remove(key(7))
-                bench.expect(cache.image(for: key(1)) == nil, "what was removed is there")
-                bench.expect(cache.image(for: key(2)) != nil, "another was removed")
+                bench.expect(cache.image(for: key(1)) == nil, "a removed image is found")
+                bench.expect(cache.image(for: key(2)) != nil, "removing an image removed another one")
                 cache.removeAll()
-                bench.expect(cache.image(for: key(2)) == nil, "something is left of all")
-                cache.store(picture(4), for: key(2))
-                bench.expect(cache.image(for: key(2))?.url == "4", "nothing is kept after all were removed")
+                bench.expect(cache.image(for: key(2)) == nil, "an image is found after all were removed")
+                cache.store(makeImage(4), for: key(2))
+                bench.expect(cache.image(for: key(2))?.url == "4", "an image stored after removeAll() is not found")
             }
         ),
         (
-            "It never keeps more than its room, and lets go of more when it is told to",
+            "The cost never exceeds the limit, and trimming reduces it to the given cost",
             { bench in
                 let cache = bench.subject(20 * cost)
                 for number in 0..<100 {
-                    cache.store(picture(number), for: key(number))
-                    bench.expect(cache.statistics.cost <= 20 * cost, "it keeps \(cache.statistics.cost) bytes")
+                    cache.store(makeImage(number), for: key(number))
+                    bench.expect(cache.statistics.cost <= 20 * cost, "the cost is \(cache.statistics.cost) bytes")
                 }
-                let kept = (0..<100).count { cache.image(for: key($0)) != nil }
-                bench.expect(kept <= 20, "\(kept) pictures are found")
+                let found = (0..<100).count { cache.image(for: key($0)) != nil }
+                bench.expect(found <= 20, "\(found) images are found")
                 cache.trim(to: 3 * cost)
-                bench.expect(cache.statistics.cost <= 3 * cost, "\(cache.statistics.cost) bytes are left")
+                bench.expect(
+                    cache.statistics.cost <= 3 * cost, "the cost is \(cache.statistics.cost) bytes after trimming")
                 cache.trim(to: 0)
-                bench.expect((0..<100).allSatisfy { cache.image(for: key($0)) == nil }, "something is left")
+                bench.expect(
+                    (0..<100).allSatisfy { cache.image(for: key($0)) == nil }, "an image is found after trimming to 0")
             }
         ),
         (
-            "Its statistics count what is there, hits and misses",
+            "The statistics count images, cost, insertions, hits and misses",
             { bench in
-                let cache = bench.subject(room)
-                for number in 0..<3 { cache.store(picture(number), for: key(number)) }
+                let cache = bench.subject(limit)
+                for number in 0..<3 { cache.store(makeImage(number), for: key(number)) }
                 _ = cache.image(for: key(0))
                 _ = cache.image(for: key(9))
-                let told = cache.statistics
-                bench.expect(told.count == 3 && told.cost == 3 * cost, "\(told)")
-                bench.expect(told.hits == 1 && told.misses == 1 && told.insertions == 3, "\(told)")
+                let statistics = cache.statistics
+                bench.expect(statistics.count == 3 && statistics.cost == 3 * cost, "\(statistics)")
+                bench.expect(
+                    statistics.hits == 1 && statistics.misses == 1 && statistics.insertions == 3, "\(statistics)")
                 cache.removeAll()
                 bench.expect(cache.statistics.count == 0 && cache.statistics.cost == 0, "\(cache.statistics)")
             }
         ),
         (
-            "Pictures that go are released, with no lock held: the cache can be called meanwhile",
+            "Replaced, evicted and removed images are released with no lock held, so the cache can be called",
             { bench in
                 let cache = bench.subject(10 * cost)
                 let (released, stuck) = (Guarded(0), Guarded([JoinableThread]()))
                 for number in 0..<50 {
                     cache.store(
-                        picture(number) {
+                        makeImage(number) {
                             released.withLock { $0 += 1 }
                             guard stuck.withLock(\.isEmpty) else { return }
-                            // On another thread, so that a lock that is held blocks that thread and not this one.
+                            // Call the cache on another thread, so that a held lock does not block this one.
                             let answered = DispatchSemaphore(value: 0)
                             let thread = JoinableThread(name: "conformance") {
                                 _ = cache.statistics
@@ -137,13 +140,13 @@ public struct ImageCacheConformance: Sendable {
                 cache.remove(key(1))
                 cache.removeAll()
                 let late = stuck.withLock { $0 }
-                bench.expect(late.isEmpty, "a picture was released with a lock held")
+                bench.expect(late.isEmpty, "an image was released with a lock held")
                 for thread in late { thread.join() }
                 bench.expect(released.withLock { $0 } == 50, "\(released.withLock { $0 }) of 50 were released")
             }
         ),
         (
-            "Many threads at once find what was stored for their key, or nothing",
+            "Concurrent lookups return the image stored for their key or nil",
             { bench in
                 let cache = bench.subject(40 * cost)
                 bench.atOnce(8) { thread in
@@ -154,13 +157,13 @@ public struct ImageCacheConformance: Sendable {
                         case 0..<5:
                             guard let found = cache.image(for: key(number)) else { continue }
                             bench.expect(found.url == "\(number)", "\(found.url) was found for \(number)")
-                        case 5..<8: cache.store(picture(number), for: key(number))
+                        case 5..<8: cache.store(makeImage(number), for: key(number))
                         case 8: cache.remove(key(number))
                         default: cache.trim(to: 20 * cost)
                         }
                     }
                 }
-                bench.expect(cache.statistics.cost <= 40 * cost, "it keeps \(cache.statistics.cost) bytes")
+                bench.expect(cache.statistics.cost <= 40 * cost, "the cost is \(cache.statistics.cost) bytes")
             }
         ),
     ])

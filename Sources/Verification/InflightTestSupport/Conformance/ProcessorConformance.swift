@@ -42,7 +42,7 @@ public struct ProcessorConformance: Sendable {
 
     private static let list = CheckList<ValueBench<@Sendable () -> any ImageProcessing>>([
         (
-            "Its identity is a text that stays the same, and says kind and parameters",
+            "The identity is not empty and is the same for every instance",
             { bench in
                 let first = bench.subject()
                 let second = bench.subject()
@@ -53,7 +53,7 @@ public struct ProcessorConformance: Sendable {
             }
         ),
         (
-            "Pictures of every size and format go through, one pixel and rows with gaps too",
+            "Images of every pixel format are processed, down to one pixel and with row padding",
             { bench in
                 for format in formats {
                     for (width, height) in [(1, 1), (1, 17), (23, 1), (40, 30)] {
@@ -67,7 +67,7 @@ public struct ProcessorConformance: Sendable {
             }
         ),
         (
-            "The same image gives the same pixels, whatever lies between its rows, and stays as it was",
+            "Row padding does not change the result, and the input is not modified",
             { bench in
                 for format in formats {
                     let image = PixelBuffer.pattern(width: 40, height: 30, format: format)
@@ -77,12 +77,12 @@ public struct ProcessorConformance: Sendable {
                     let one = try bench.subject().process(image, cancellation: CancellationFlag())
                     let two = try bench.subject().process(packed, cancellation: CancellationFlag())
                     bench.expect(one.hasSamePixels(as: two), "\(format): the pixels differ")
-                    bench.expect(image.bytes.array == before, "\(format): the image was changed")
+                    bench.expect(image.bytes.array == before, "\(format): the input was modified")
                 }
             }
         ),
         (
-            "Several at once give what one alone gives",
+            "Concurrent calls return the same pixels as a single call",
             { bench in
                 let image = PixelBuffer.pattern(width: 64, height: 64, format: .rgba)
                 let processor = bench.subject()
@@ -96,7 +96,7 @@ public struct ProcessorConformance: Sendable {
             }
         ),
         (
-            "What is cancelled before it begins ends as cancelled",
+            "Processing throws cancelled if cancelled before it starts",
             { bench in
                 let flag = CancellationFlag()
                 flag.cancel()
@@ -104,7 +104,7 @@ public struct ProcessorConformance: Sendable {
                 let code = bench.code { () throws(LoadError) in
                     _ = try bench.subject().process(image, cancellation: flag)
                 }
-                bench.expect(code == .cancelled, "it ended with \(code.map(\.rawValue) ?? "success")")
+                bench.expect(code == .cancelled, "processing ended with \(code.map(\.rawValue) ?? "success")")
             }
         ),
     ])

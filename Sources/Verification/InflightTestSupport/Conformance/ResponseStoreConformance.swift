@@ -53,7 +53,7 @@ public struct ResponseStoreConformance: Sendable {
         do {
             bench = Bench(store: try makeStore())
         } catch {
-            return [Failure(check: check, description: "the check could not begin: \(error)")]
+            return [Failure(check: check, description: "the check could not start: \(error)")]
         }
         await body(bench)
         await bench.store.shutdown()
@@ -87,14 +87,14 @@ public struct ResponseStoreConformance: Sendable {
         ) async -> StoredEntry.ID {
             let id = await store.keep(
                 .example(url, body: body), body: body, under: StoreKey(url), replacing: replaced)
-            expect(id != nil, "\(url) with \(body.count) bytes was not kept")
+            expect(id != nil, "\(url) with \(body.count) bytes was not stored")
             return id ?? StoredEntry.ID(rawValue: -1)
         }
 
         /// Expects that exactly these entries are found, and that the newest has that body.
         func expect(_ url: String, _ ids: [StoredEntry.ID], body: Bytes?, _ when: String) async {
             let (found, read) = await store.find(StoreKey(url))
-            expect(found.map(\.id) == ids, "\(when): \(found.map(\.id)) was found, not \(ids)")
+            expect(found.map(\.id) == ids, "\(when): found \(found.map(\.id)), not \(ids)")
             expect(
                 read?.bytes == body, "\(when): the body is \(read?.bytes.count ?? -1) bytes, not \(body?.count ?? -1)")
             if body != nil { expect(read?.position == 0, "\(when): the body's position is not 0") }

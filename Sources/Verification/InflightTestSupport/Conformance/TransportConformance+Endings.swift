@@ -5,7 +5,7 @@ extension TransportConformance {
     /// Checks of cancellation by the caller, the receiver, or a shutdown.
     static let cancellations: [(String, Body)] = [
         (
-            "Cancelling at once, before the answer, in the body and in a pause ends the exchange as cancelled",
+            "Cancelling at the start, before the response, in the body or while paused ends the exchange with cancelled",
             { bench in
                 bench.server.serve("/silent", .silent)
                 bench.server.serve("/half", .ok(image).held("", after: 50_000))
@@ -20,46 +20,51 @@ extension TransportConformance {
                     receiver.outside { transfer.cancel() }
                     receiver.outside { transfer.cancel() }
                     try await receiver.waitForEnd(within: bench.limit)
-                    bench.expect(receiver.code == .cancelled, "it ended with \(String(describing: receiver.code))")
+                    bench.expect(
+                        receiver.code == .cancelled, "the exchange ended with \(String(describing: receiver.code))")
                 }
                 try await bench.server.waitUntilClosedByPeer("/half", count: 2, within: bench.limit)
             }
         ),
         (
-            "Cancelling after the end changes nothing",
+            "Cancelling after the end has no effect",
             { bench in
                 bench.server.serve("/a", .ok(image))
                 let (transfer, receiver) = try bench.start("/a")
                 try await receiver.waitForEnd(within: bench.limit)
                 receiver.outside { transfer.cancel() }
-                bench.expect(receiver.code == nil, "it ended with \(String(describing: receiver.code))")
+                bench.expect(receiver.code == nil, "the exchange ended with \(String(describing: receiver.code))")
             }
         ),
         (
-            "A receiver that refuses the head or the first bytes hears no more",
+            "A receiver that cancels at the head or at the first bytes ends the exchange with cancelled",
             { bench in
                 bench.server.serve("/a", .ok(image).held("", after: 50_000))
                 let atHead = try bench.start("/a", ConformanceReceiver(head: .cancel))
                 let atBytes = try bench.start("/a", ConformanceReceiver(bytes: .cancel))
                 for (_, receiver) in [atHead, atBytes] {
                     try await receiver.waitForEnd(within: bench.limit)
-                    bench.expect(receiver.code == .cancelled, "it ended with \(String(describing: receiver.code))")
+                    bench.expect(
+                        receiver.code == .cancelled, "the exchange ended with \(String(describing: receiver.code))")
                 }
-                bench.expect(atHead.receiver.state.withLock { $0.body.isEmpty }, "bytes came after a refusal")
+                bench.expect(
+                    atHead.receiver.state.withLock { $0.body.isEmpty },
+                    "bytes were delivered after the receiver had cancelled")
                 try await bench.server.waitUntilClosedByPeer("/a", count: 2, within: bench.limit)
             }
         ),
         (
-            "Shutdown ends what is under way with an error, and later starts fail with shutDown",
+            "Shutdown fails running exchanges, and later starts fail with shutDown",
             { bench in
                 bench.server.serve("/silent", .silent)
                 let running = try bench.start("/silent")
                 try await bench.server.waitForRequest("/silent", within: bench.limit)
                 await bench.transport.shutdown()
-                bench.expect(running.receiver.result != nil, "shutdown returned before the end")
-                if case .success = running.receiver.result { bench.fail("an exchange ended well without an answer") }
+                bench.expect(running.receiver.result != nil, "shutdown returned before the exchange had ended")
+                if case .success = running.receiver.result { bench.fail("an exchange succeeded without a response") }
                 let late = try await bench.finish("/silent")
-                bench.expect(late.code == .shutDown, "a late start ended with \(String(describing: late.code))")
+                bench.expect(
+                    late.code == .shutDown, "a start after shutdown ended with \(String(describing: late.code))")
             }
         ),
     ]
@@ -67,7 +72,7 @@ extension TransportConformance {
     /// Checks of failures and of their codes.
     static let failures: [(String, Body)] = [
         (
-            "Failures have the code that names them",
+            "A truncated, malformed or missing response and a refused connection fail with their error codes",
             { bench in
                 let server = bench.server
                 server.serve("/truncated", .ok(image).truncated(after: 1000))
@@ -92,7 +97,7 @@ extension TransportConformance {
             }
         ),
         (
-            "The limit of bytes holds, with a length and without; what is equal to it is within",
+            "The body limit applies with and without Content-Length; a body of exactly the limit is accepted",
             { bench in
                 bench.server.serve("/length", .ok(image))
                 bench.server.serve("/chunks", .ok(image).chunked([1000]))
@@ -100,13 +105,16 @@ extension TransportConformance {
                 let count = Int64(image.count)
                 for path in ["/length", "/chunks"] {
                     let enough = try await bench.finish(path, limit: count)
-                    bench.expect(enough.code == nil, "\(path): \(String(describing: enough.code)) at the limit")
+                    bench.expect(
+                        enough.code == nil,
+                        "\(path): \(String(describing: enough.code)) for a body of exactly the limit")
                 }
                 for path in ["/length", "/chunks", "/endless"] {
                     let receiver = try await bench.finish(path, limit: count - 1)
-                    bench.expect(receiver.code == .tooLarge, "\(path): \(String(describing: receiver.code))")
+                    bench.expect(
+                        receiver.code == .tooLarge, "\(path): \(String(describing: receiver.code)) above the limit")
                     let body = receiver.state.withLock { $0.body.count }
-                    bench.expect(body < count, "\(path): \(body) bytes were handed on")
+                    bench.expect(body < count, "\(path): \(body) bytes were delivered")
                 }
             }
         ),

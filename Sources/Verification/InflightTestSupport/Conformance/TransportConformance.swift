@@ -20,20 +20,20 @@ public struct TransportConformance: Sendable {
     /// A violation that a check of this suite has found.
     public typealias Failure = ConformanceFailure
 
-    /// A feature that a transport lacks. The suite then checks the rules that hold all the same. A shortcoming that is
-    /// declared without need is a failure, so that the list stays true.
+    /// A feature that a transport lacks. The suite then checks the rules that apply without it. Declaring a shortcoming
+    /// that the transport does not have is a failure.
     public struct Shortcoming: Sendable, Hashable, CustomStringConvertible {
         /// The shortcoming as a phrase, which also identifies it.
         public let description: String
 
         /// Repeated fields, of requests and of responses, arrive as one, joined by commas.
-        public static let joinsDoubledFields = Self(description: "joins doubled fields")
+        public static let joinsDoubledFields = Self(description: "joins repeated fields")
         /// It does not report whether a connection was reused.
         public static let hidesReusedConnections = Self(description: "hides reused connections")
         /// Trailer fields crash the program or break the transport, so the suite sends none.
         public static let breaksOnTrailers = Self(description: "breaks on trailers")
         /// Bytes that arrive during a pause are read from the connection.
-        public static let readsOnInPauses = Self(description: "reads on in pauses")
+        public static let readsOnInPauses = Self(description: "reads during pauses")
     }
 
     private let makeTransport: @Sendable () throws -> any Transport
@@ -74,7 +74,7 @@ public struct TransportConformance: Sendable {
             }
             return await bench.end()
         } catch {
-            return [Failure(check: check, description: "the check could not begin: \(error)")]
+            return [Failure(check: check, description: "the check could not start: \(error)")]
         }
     }
 
