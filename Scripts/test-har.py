@@ -29,7 +29,7 @@ print(json.dumps({
     "types": sorted({entry.response.mimeType for entry in page.filter_entries(status_code="200")}),
     "images": len(page.image_files),
     "bytes": page.image_size,
-    "time": sum(entry.time for entry in page.entries),
+    "time": round(sum(entry.time for entry in page.entries), 3),
     "redirects": [entry.response.redirectURL for entry in page.filter_entries(status_code="302")],
     "queries": [entry.request.queryString for entry in page.entries if entry.request.queryString][:1],
 }))
@@ -48,7 +48,7 @@ def expected(archive):
         "types": ["image/png", "text/html"],
         "images": 3,
         "bytes": sum(entry["response"]["bodySize"] for entry in images),
-        "time": sum(entry["time"] for entry in entries),
+        "time": round(sum(entry["time"] for entry in entries), 3),
         "redirects": ["/picture-7.png"],
         "queries": [next(entry["request"]["queryString"] for entry in entries if entry["request"]["queryString"])],
     }
