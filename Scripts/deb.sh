@@ -9,7 +9,7 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH INFLIGHT_TREE=$PWD
 
 mkdir -p "$out"
-rm -f "$out"/inflight*_"$version"_*.deb
+rm -f "$out"/inflight*.deb
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 source=$folder/inflight-$version

@@ -182,7 +182,7 @@ def main(packages, newer):
         root.apt("install", "--no-install-recommends", *(f"/packages/{each}" for each in names(packages, PACKAGES[:1])))
         check(not any("libvips" in path for path in root.files() - bare), "no libvips")
         listed = root.run(0, "inflight", "info", "--formats")
-        check("Debian package: inflight-decoder-vips" in listed, f"the missing package is named:\n{listed}")
+        check("Debian packages: inflight-decoder-vips" in listed, f"the missing package is named:\n{listed}")
 
         step("all packages")
         root.apt("install", *(f"/packages/{each}" for each in names(packages, PACKAGES)))
