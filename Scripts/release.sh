@@ -7,6 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+umask 022
 version=$(sed -nE 's/^## ([0-9]+\.[0-9]+\.[0-9]+) \(.*/\1/p' CHANGELOG.md | head -1)
 fail() {
     echo "release: $*" >&2
