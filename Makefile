@@ -111,11 +111,14 @@ lint: deps ## check format, files, imports, names and mutants; build without war
 	@$(PLAN)
 	@$(STEP) "Building with warnings as errors" $(SWIFT) build --build-tests $(STRICT_FLAGS)
 
-# Each sanitizer runs the tests in which it can find faults: the thread sanitizer those of concurrent code, the address
-# sanitizer those of code that calls C or accesses memory directly. It skips the kit, the verification programs and text
-# layout, which are pure Swift.
-THREAD_TESTS = --filter '^Inflight(Concurrency|Images|Core|Curl|Disk|Foundation|Stress|TestSupport|Worker)?Tests\.' \
-	--filter '^InflightCLITests\.(Termination|HAR|Network|OutputFile|Unavailable)Tests/'
+# Each sanitizer runs the tests in which it can find faults. The thread sanitizer: those of concurrent code, not of
+# pixels, of the simulator, and of the disk cache after every possible fault, which are long and use one thread. The
+# address sanitizer: those of code that calls C or accesses memory directly, not of the kit, the verification programs
+# and text layout, which are pure Swift.
+THREAD_TESTS = --filter '^Inflight(Concurrency|Core|Curl|Disk|Foundation|Stress|TestSupport|Worker)?Tests\.' \
+	--filter '^InflightImagesTests\.(Animated|Frame)' \
+	--filter '^InflightCLITests\.(Termination|HAR|Network|OutputFile|Unavailable)Tests/' \
+	--skip '^InflightTestSupportTests\.(Simulator|ContractModel)' --skip '^InflightDiskTests\.(Damage|Failing)'
 ADDRESS_TESTS = --skip '^Inflight(Concurrency|Demo|Lab|Stress|TestSupport)Tests\.' \
 	--skip '\.(GridLayout|HalfBlocks|TimelineText)Tests/'
 
