@@ -37,7 +37,7 @@ struct SeedTests {
         input.map { byte in
             switch byte {
             case UInt8(ascii: "\\"): "\\\\"
-            case 0x21..<0x7F: String(UnicodeScalar(byte))
+            case 0x20..<0x7F: String(UnicodeScalar(byte))
             default: "\\x" + (byte < 0x10 ? "0" : "") + String(byte, radix: 16)
             }
         }.joined()

@@ -51,7 +51,7 @@ class Release(unittest.TestCase):
 class Packages(unittest.TestCase):
     def test_build_depends_are_the_packages_that_deps_installs(self):
         rows = [line.split("|") for line in (ROOT / "Scripts" / "deps.sh").read_text().splitlines()]
-        installed = {row[1] for row in rows if row[0] in ("build", "gtk") and row[1].endswith("-dev")}
+        installed = {row[1] for row in rows if row[0] in ("build", "vips", "gtk") and row[1].endswith("-dev")}
         control = (ROOT / "Packaging" / "debian" / "control").read_text()
         required = set(re.findall(r"^ ([a-z0-9.+-]+-dev)", control.partition("\n\n")[0], re.MULTILINE))
         # Only checks of the views use the X test extension. The test kit links OpenSSL.

@@ -37,20 +37,21 @@ let steps: [(name: String, source: PixelBuffer, processor: ImageProcessor)] = [
     ("round", opaque, .roundCorners(radius: 40)), ("circle", opaque, .circle()),
 ]
 
+func run(_ processor: ImageProcessor, _ source: PixelBuffer) {
+    do {
+        _ = try processor.process(source, cancellation: CancellationFlag())
+    } catch {
+        fatalError(error.message)
+    }
+}
+
 var sample = Sample()
 for step in steps {
-    func once() {
-        do {
-            _ = try step.processor.process(step.source, cancellation: CancellationFlag())
-        } catch {
-            fatalError(error.message)
-        }
-    }
-    once()
+    run(step.processor, step.source)
     var count = 0
     let start = Usage.now()
     while Usage.now().wall - start.wall < seconds {
-        once()
+        run(step.processor, step.source)
         count += 1
     }
     sample.add(step.name, (Usage.now() - start).cpu / Double(count * width * height) * 1e9)
