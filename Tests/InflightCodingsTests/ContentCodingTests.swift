@@ -12,7 +12,7 @@ struct ContentCodingTests {
     private func decode(
         _ bytes: [UInt8], _ field: String, pieces: Int = .max, limit: Int = .max
     ) throws(ContentCodingError) -> String {
-        guard case .coded(let decoders) = Self.codings.way(of: HTTPFields([("Content-Encoding", field)])) else {
+        guard case .coded(let decoders) = Self.codings.decoderChain(for: HTTPFields([("Content-Encoding", field)])) else {
             Issue.record("\(field) is not known")
             return ""
         }
@@ -154,12 +154,12 @@ struct ContentCodingTests {
     @Test("Unknown or too many codings are not decoded, and identity is no coding")
     func unknown() {
         for field in ["rot13", "gzip, rot13", "gzip, gzip, gzip, gzip, gzip"] {
-            guard case .unknown = Self.codings.way(of: HTTPFields([("Content-Encoding", field)])) else {
+            guard case .unknown = Self.codings.decoderChain(for: HTTPFields([("Content-Encoding", field)])) else {
                 Issue.record("\(field) is known")
                 continue
             }
         }
-        guard case .plain = Self.codings.way(of: HTTPFields([("Content-Encoding", "identity, ")])) else {
+        guard case .plain = Self.codings.decoderChain(for: HTTPFields([("Content-Encoding", "identity, ")])) else {
             Issue.record("identity is a coding")
             return
         }

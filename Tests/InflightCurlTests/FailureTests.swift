@@ -8,7 +8,7 @@ import Testing
 struct FailureTests {
     private func answered(
         _ bytes: String, _ change: (inout TransportRequest) -> Void = { _ in }
-    ) throws -> Recorder.Heard {
+    ) throws -> Recorder.Recording {
         let server = RawServer { connection in
             _ = connection.readHead()
             connection.send(bytes)

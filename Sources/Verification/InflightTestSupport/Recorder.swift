@@ -4,7 +4,7 @@ package import InflightCore
 
 /// A receiver that records everything it receives, traps if a transport breaks its order, and can be waited for.
 package final class Recorder: TransportReceiver {
-    package struct Heard {
+    package struct Recording {
         package var interim: [ResponseHead] = []
         package var head: ResponseHead?
         package var expectedBytes: Int64?
@@ -15,8 +15,8 @@ package final class Recorder: TransportReceiver {
     }
 
     private struct State {
-        var heard = Heard()
-        var waiters: [(isMet: (Heard) -> Bool, done: DispatchSemaphore)] = []
+        var heard = Recording()
+        var waiters: [(isMet: (Recording) -> Bool, done: DispatchSemaphore)] = []
     }
 
     private let state = Guarded(State())
@@ -34,9 +34,9 @@ package final class Recorder: TransportReceiver {
         self.onBytes = onBytes
     }
 
-    package var heard: Heard { state.withLock { $0.heard } }
+    package var heard: Recording { state.withLock { $0.heard } }
 
-    private func record(_ change: (inout Heard) -> Void) {
+    private func record(_ change: (inout Recording) -> Void) {
         state.withLock { state in
             if state.heard.end != nil { preconditionFailure("something followed the end") }
             change(&state.heard)
@@ -89,7 +89,7 @@ package final class Recorder: TransportReceiver {
     }
 
     /// Waits, on the test's own thread, until the record satisfies `isMet` or the end has arrived.
-    package func wait(until isMet: @escaping (Heard) -> Bool) -> Heard {
+    package func wait(until isMet: @escaping (Recording) -> Bool) -> Recording {
         let done = DispatchSemaphore(value: 0)
         let isMetAlready = state.withLock { state in
             if state.heard.end != nil || isMet(state.heard) { return true }
@@ -100,10 +100,10 @@ package final class Recorder: TransportReceiver {
         return heard
     }
 
-    package func waitForEnd() -> Heard { wait { $0.end != nil } }
+    package func waitForEnd() -> Recording { wait { $0.end != nil } }
 }
 
-extension Recorder.Heard {
+extension Recorder.Recording {
     package var text: String { String(decoding: body, as: UTF8.self) }
 
     package var summary: TransportSummary? {
@@ -119,7 +119,8 @@ extension Recorder.Heard {
 
 extension Transport {
     /// Runs one exchange, and waits for it on this thread.
-    package func load(_ url: String, _ change: (inout TransportRequest) -> Void = { _ in }) throws -> Recorder.Heard {
+    package func load(_ url: String, _ change: (inout TransportRequest) -> Void = { _ in }) throws -> Recorder.Recording
+    {
         let recorder = Recorder()
         _ = start(try .of(url, change), receiver: recorder)
         return recorder.waitForEnd()

@@ -5,8 +5,8 @@ import Testing
 struct GateMachineTests {
     private typealias Machine = GateMachine<EventBacklog<Int>, String>
 
-    private func passed(_ passage: Machine.Passage) -> String {
-        switch passage {
+    private func passed(_ next: Machine.NextCallback) -> String {
+        switch next {
         case .nothing: "nothing"
         case .event(let event): "\(event)"
         case .outcome(let outcome): outcome

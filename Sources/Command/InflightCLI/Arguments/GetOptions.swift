@@ -13,7 +13,7 @@ struct GetOptions: CommandOptions {
     }
 
     /// Values whose meaning depends on other options.
-    struct Given: Equatable, Sendable {
+    struct UnresolvedValues: Equatable, Sendable {
         var size: OptionValue.Sides?
         var fit: Resize.Fit?
         var gravity: Resize.Gravity?
@@ -30,7 +30,7 @@ struct GetOptions: CommandOptions {
     var list: String?
     /// The folder for the files, or the file of a single URL.
     var output: String?
-    var given = Given()
+    var given = UnresolvedValues()
     /// The treatment, derived from the given options.
     private(set) var treatment = Treatment.unchanged(verified: false)
     /// The resize step, derived from the given options.

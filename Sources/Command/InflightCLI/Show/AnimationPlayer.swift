@@ -8,7 +8,7 @@ struct AnimationPlayer: Sendable {
         /// The animation has ended. Its last frame stays.
         case ended
         case failed(LoadError)
-        case lost(TerminalScreen.Loss)
+        case lost(TerminalScreen.WriteFailure)
     }
 
     let image: AnimatedImage
@@ -45,7 +45,7 @@ struct AnimationPlayer: Sendable {
                     }
                     (shown, shownIndex) = (next, frame.index)
                 }
-                do throws(TerminalScreen.Loss) {
+                do throws(TerminalScreen.WriteFailure) {
                     try await screen.change(bytes)
                 } catch {
                     return .lost(error)

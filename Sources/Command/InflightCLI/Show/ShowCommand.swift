@@ -24,7 +24,7 @@ struct ShowCommand: Sendable {
     }
 
     /// Messages printed at the end, below the images, so that no message moves an image.
-    private struct Remarks: Sendable {
+    private struct Notices: Sendable {
         var failures: [(String, LoadError)] = []
         var stories: [(String, String)] = []
     }
@@ -55,18 +55,18 @@ struct ShowCommand: Sendable {
         let drawing = Drawing(
             options.mode, colors: options.colors, profile: profile, window: window, replies: replies)
 
-        var remarks = Remarks()
+        var notices = Notices()
         var status = CommandLineTool.ExitStatus.success
         do throws(StandardStream.WriteError) {
-            try await show(drawing, window, &remarks)
+            try await show(drawing, window, &notices)
         } catch {
             status = CommandLineTool.status(ofOutputLost: error)
         }
         let wasAnswered = await query?.end() ?? true
         terminal?.restore(forgetsInput: !wasAnswered)
         let console = ConsoleReporter(options.network)
-        for (place, text) in remarks.stories { console.tell(shown: InfoCommand.shown(place), text) }
-        for (place, error) in remarks.failures {
+        for (place, text) in notices.stories { console.tell(shown: InfoCommand.shown(place), text) }
+        for (place, error) in notices.failures {
             if !options.network.isQuiet { console.failed(shown: InfoCommand.shown(place), error) }
             if status == CommandLineTool.ExitStatus.success { status = CommandLineTool.ExitStatus.failure }
         }
@@ -83,17 +83,17 @@ struct ShowCommand: Sendable {
     // MARK: Drawing
 
     private func show(
-        _ drawing: Drawing, _ window: TerminalWindow, _ remarks: inout Remarks
+        _ drawing: Drawing, _ window: TerminalWindow, _ notices: inout Notices
     ) async throws(StandardStream.WriteError) {
         var (drawing, window) = (drawing, window)
         var items = options.places.map { Item.place($0) }
         while true {
             let screen = TerminalScreen(output, window: window)
-            let shown = try await put(items, drawing, window, screen, &remarks)
+            let shown = try await put(items, drawing, window, screen, &notices)
             var visible: [Shown] = []
             for one in shown where await screen.distance(to: one.line) != nil { visible.append(one) }
             let outcome = await play(visible, drawing, screen)
-            remarks.failures += outcome.failures
+            notices.failures += outcome.failures
             switch outcome.loss {
             case nil: return
             case .stream(let error): throw error
@@ -111,7 +111,7 @@ struct ShowCommand: Sendable {
     /// Draws images in a grid, line by line, each as soon as all of its images are ready.
     private func put(
         _ items: [Item], _ drawing: Drawing, _ window: TerminalWindow, _ screen: TerminalScreen,
-        _ remarks: inout Remarks
+        _ notices: inout Notices
     ) async throws(StandardStream.WriteError) -> [Shown] {
         let layout = GridLayout(
             count: items.count, window: window, size: options.size, across: options.pictureColumns)
@@ -120,7 +120,7 @@ struct ShowCommand: Sendable {
         let firstID = UInt32.random(in: 1 << 16...1 << 30)
         var loss: StandardStream.WriteError?
         var shown: [Shown] = []
-        var heard = Remarks()
+        var heard = Notices()
         await withTaskGroup(of: (Int, Prepared).self) { group in
             var begun = 0
             var ready: [Int: Prepared] = [:]
@@ -166,22 +166,22 @@ struct ShowCommand: Sendable {
             }
             group.cancelAll()
         }
-        remarks.failures += heard.failures
-        remarks.stories += heard.stories
+        notices.failures += heard.failures
+        notices.stories += heard.stories
         if let loss { throw loss }
         return shown
     }
 
-    private func note(_ item: Item, _ picture: TerminalImageLoader.Picture?, _ remarks: inout Remarks) {
+    private func note(_ item: Item, _ picture: TerminalImageLoader.Picture?, _ notices: inout Notices) {
         switch item {
-        case .failure(let place, let error): remarks.failures.append((place, error))
+        case .failure(let place, let error): notices.failures.append((place, error))
         case .source(let source):
             guard let fit = picture?.fit else { return }
             let frames = picture.map { $0.image.frameCount > 1 ? ", \($0.image.frameCount) frames" : "" } ?? ""
             let text =
                 "\(InfoText.name(source.info.format)) \(source.info.width) × \(source.info.height)\(frames), "
                 + "drawn as \(fit.width) × \(fit.height) pixels in \(fit.columns) × \(fit.rows) cells"
-            remarks.stories.append((source.place, text))
+            notices.stories.append((source.place, text))
         case .place: break
         }
     }
@@ -235,7 +235,7 @@ struct ShowCommand: Sendable {
     /// Plays animations until all have ended, the window size has changed, or the task is cancelled.
     private func play(
         _ shown: [Shown], _ drawing: Drawing, _ screen: TerminalScreen
-    ) async -> (failures: [(String, LoadError)], loss: TerminalScreen.Loss?) {
+    ) async -> (failures: [(String, LoadError)], loss: TerminalScreen.WriteFailure?) {
         var players: [(String, AnimationPlayer)] = []
         for one in shown {
             guard let picture = one.picture, moves(picture), let distance = await screen.distance(to: one.line)
@@ -254,7 +254,7 @@ struct ShowCommand: Sendable {
             return ([], .stream(error))
         }
         var failures: [(String, LoadError)] = []
-        var loss: TerminalScreen.Loss?
+        var loss: TerminalScreen.WriteFailure?
         await withTaskGroup(of: (String, AnimationPlayer.Ending).self) { group in
             for (place, player) in players { group.addTask { (place, await player.play(on: screen)) } }
             for await (place, ending) in group {

@@ -5,7 +5,7 @@ import InflightConcurrency
 ///
 /// An actor, because writing blocks while the terminal does not read.
 actor TerminalScreen {
-    enum Loss: Error, Equatable {
+    enum WriteFailure: Error, Equatable {
         case stream(StandardStream.WriteError)
         /// The window has another size now, so all positions have changed.
         case resized
@@ -39,7 +39,7 @@ actor TerminalScreen {
     }
 
     /// Changes displayed contents, unless the window size has changed since.
-    func change(_ bytes: [UInt8]) throws(Loss) {
+    func change(_ bytes: [UInt8]) throws(WriteFailure) {
         let now = stream.window
         guard now.columns == window.columns, now.rows == window.rows else { throw .resized }
         guard !bytes.isEmpty else { return }

@@ -160,7 +160,7 @@ final class Scheduler: @unchecked Sendable {
     }
 
     /// A subscriber that a job's result is not valid for.
-    struct Departure {
+    struct Reassignment {
         let id: Machine.TaskID
         let task: ImageTask
         /// The plan of its own fetch.
@@ -174,12 +174,12 @@ final class Scheduler: @unchecked Sendable {
     ///   - hits: the images in memory for each of them.
     ///   - isOutdated: whether an image was stored since the lookup in memory.
     /// - Returns: whether they were moved. If not, an image of theirs may have been stored since the lookup.
-    func move(_ departures: [Departure], hits: [MemoryHit?], isOutdated: () -> Bool) -> Bool {
+    func move(_ reassignments: [Reassignment], hits: [MemoryHit?], isOutdated: () -> Bool) -> Bool {
         let now = clock.now()
         var isMoved = false
         changeEnding { machine, actions in
             // A job that ended since the lookup stored its image before it left the table.
-            let mayHaveMissed = zip(departures, hits).contains { departure, hit in
+            let mayHaveMissed = zip(reassignments, hits).contains { departure, hit in
                 guard case .success(let plan) = departure.plan, hit?.steps != plan.stepCount, plan.mayBeInMemory else {
                     return false
                 }
@@ -188,7 +188,7 @@ final class Scheduler: @unchecked Sendable {
             if mayHaveMissed, isOutdated() { return [] }
             isMoved = true
             var ended: [(ImageTask, JobResult)] = []
-            for (departure, hit) in zip(departures, hits) {
+            for (departure, hit) in zip(reassignments, hits) {
                 guard let task = machine.taskCancelled(departure.id, now: now, actions: &actions) else { continue }
                 switch (hit, departure.plan) {
                 case (let hit?, .success(let plan)) where hit.steps == plan.stepCount:

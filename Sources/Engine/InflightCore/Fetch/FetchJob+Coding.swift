@@ -6,7 +6,7 @@ extension FetchJob {
     /// - Returns: the failure, if the body cannot be decoded.
     func undoCoding(of head: ResponseHead, _ work: Work) -> Verdict? {
         guard head.version != .none, stage.codings.accepted != nil, !wantsCoded else { return nil }
-        switch stage.codings.way(of: head.fields) {
+        switch stage.codings.decoderChain(for: head.fields) {
         case .plain: return nil
         case .coded(let decoders):
             work.response.coded = CodedBody(decoders)

@@ -96,7 +96,7 @@ extension FetchJob {
         /// Makes previews, if a subscriber requests them.
         var previews: PreviewProducer?
 
-        init(startedAt: MonotonicTime, _ early: Machine.Early) {
+        init(startedAt: MonotonicTime, _ early: Machine.EarlyInputs) {
             self.startedAt = startedAt
             machine = Machine(early)
         }

@@ -28,7 +28,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     /// The progress last reported to subscribers. Guarded by the scheduler's lock.
     var progress: ImageTask.Progress?
     /// The inputs that arrived before there was any `work`.
-    private var early = Machine.Early()
+    private var early = Machine.EarlyInputs()
     var work: Work?
 
     init(stage: FetchStage, id: ID, plan: RequestPlan) {

@@ -81,7 +81,7 @@ struct FetchMachine<Handles: FetchHandles> {
     }
 
     /// The inputs that may arrive before the first start.
-    struct Early {
+    struct EarlyInputs {
         var isCancelled = false
         /// Whether the priority changed while there was no transfer to pass it to.
         var hasMissedPriority = false
@@ -112,9 +112,9 @@ struct FetchMachine<Handles: FetchHandles> {
     }
 
     private(set) var state = State.queued(deadline: nil, nil)
-    private var early: Early
+    private var early: EarlyInputs
 
-    init(_ early: Early) {
+    init(_ early: EarlyInputs) {
         self.early = early
     }
 

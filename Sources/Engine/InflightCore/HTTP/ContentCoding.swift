@@ -52,7 +52,7 @@ struct AcceptedCodings: Sendable {
         accepted = codings.isEmpty ? nil : codings.compactMap(\.names.first).joined(separator: ", ")
     }
 
-    enum Way {
+    enum DecoderChain {
         /// The body is not coded.
         case plain
         /// The name of a coding that cannot be decoded, or a description of too many codings.
@@ -62,7 +62,7 @@ struct AcceptedCodings: Sendable {
     }
 
     /// Returns how to decode a body with these header fields: the last coding first (RFC 9110 section 8.4).
-    func way(of fields: HTTPFields) -> Way {
+    func decoderChain(for fields: HTTPFields) -> DecoderChain {
         guard fields.contains("content-encoding") else { return .plain }
         let names = fields.values("content-encoding").flatMap { $0.split(separator: ",") }
             .map { String($0.filter { $0 != " " && $0 != "\t" }).lowercased() }

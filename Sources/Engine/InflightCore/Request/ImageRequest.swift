@@ -46,65 +46,65 @@ public struct ImageRequest: Sendable {
     /// are coalesced.
     public var priority: Priority
     /// The properties that most requests leave at their defaults. Shared until changed, so that a request stays small.
-    private var rest = Rest.standard
+    private var options = Options.standard
 
     /// The HTTP method, `GET` by default. It is sent as it is, so use upper case. Files and `data:` URLs support `GET`
     /// and `HEAD`. If it is not a token (RFC 9110 section 9.1), the load fails with ``LoadError/Code/invalidRequest``.
     public var method: String {
-        get { rest.value.method }
+        get { options.value.method }
         set { changeRest { $0.method = newValue } }
     }
     /// The header fields sent to every host that the load reaches. `Authorization`, `Cookie` and `Proxy-Authorization`
     /// never follow a redirect to another origin.
     public var fields: HTTPFields {
-        get { rest.value.fields }
+        get { options.value.fields }
         set { changeRest { $0.fields = newValue } }
     }
     /// The header fields sent only to the URL's own origin. They never follow a redirect to another.
     public var originFields: HTTPFields {
-        get { rest.value.originFields }
+        get { options.value.originFields }
         set { changeRest { $0.originFields = newValue } }
     }
     /// The body to send, by default nil for none. A redirect that changes the method to `GET` drops it; others send it
     /// again.
     public var body: Bytes? {
-        get { rest.value.body }
+        get { options.value.body }
         set { changeRest { $0.body = newValue } }
     }
     /// The processors applied to the decoded and resized image, in this order. None by default.
     public var processors: [ImageProcessor] {
-        get { rest.value.processors }
+        get { options.value.processors }
         set { changeRest { $0.processors = newValue } }
     }
     /// The byte order of the pixels, `.rgba` by default. GTK and Cairo need `.bgra`, with ``premultipliesAlpha``.
     public var pixelOrder: PixelBuffer.Format.Order {
-        get { rest.value.pixelOrder }
+        get { options.value.pixelOrder }
         set { changeRest { $0.pixelOrder = newValue } }
     }
     /// Whether the color components of the pixels are multiplied by their alpha. `false` by default. Images without
     /// alpha are not affected.
     public var premultipliesAlpha: Bool {
-        get { rest.value.premultipliesAlpha }
+        get { options.value.premultipliesAlpha }
         set { changeRest { $0.premultipliesAlpha = newValue } }
     }
     /// The key that identifies the image instead of its URL, for URLs that are signed or otherwise change. Requests
     /// with the same identity are coalesced and share cache entries, whatever their URLs. The first one's URL is
     /// fetched. Every other difference between requests (method, fields, body, limits) still separates them.
     public var identity: String? {
-        get { rest.value.identity }
+        get { options.value.identity }
         set { changeRest { $0.identity = newValue } }
     }
     /// The URLs to try in order if ``url`` fails. The error of the load is that of the last one. On another origin,
     /// ``originFields`` and credentials in ``fields`` are not sent. ``identity`` and ``source`` apply to the first URL
     /// alone. Fallbacks are not part of the keys by which requests are coalesced.
     public var fallbacks: [String] {
-        get { rest.value.fallbacks }
+        get { options.value.fallbacks }
         set { changeRest { $0.fallbacks = newValue } }
     }
     /// The policy for using stored responses, ``CachePolicy/obey`` by default. With ``CachePolicy/refresh``,
     /// ``CachePolicy/reload`` and ``CachePolicy/noStore``, images in memory are not used either.
     public var cachePolicy: CachePolicy {
-        get { rest.value.cachePolicy }
+        get { options.value.cachePolicy }
         set { changeRest { $0.cachePolicy = newValue } }
     }
     /// Whether a stale response is used, whatever its age, if the origin cannot be reached (RFC 9111 section 4.2.4):
@@ -112,7 +112,7 @@ public struct ImageRequest: Sendable {
     /// `no-cache`, ``CachePolicy/refresh`` and ``CachePolicy/reload`` forbid it. By default (`false`), only a response
     /// with `stale-if-error` is used in this case.
     public var servesStaleOnDisconnect: Bool {
-        get { rest.value.servesStaleOnDisconnect }
+        get { options.value.servesStaleOnDisconnect }
         set { changeRest { $0.servesStaleOnDisconnect = newValue } }
     }
     /// Whether the memory cache serves the image when it is stale, regardless of HTTP: for lists that are scrolled back
@@ -120,71 +120,71 @@ public struct ImageRequest: Sendable {
     /// (``LoadedImage/isStale``). If the pipeline knows a newer response, the image is not served. Not part of the keys
     /// by which requests are coalesced. ``ImagePipeline/Configuration/allowsStaleFromMemory`` applies to all loads.
     public var allowsStaleFromMemory: Bool {
-        get { rest.value.allowsStaleFromMemory }
+        get { options.value.allowsStaleFromMemory }
         set { changeRest { $0.allowsStaleFromMemory = newValue } }
     }
     /// Whether a load of bytes expects an image. A body that is not an image, such as a captive portal's page, is still
     /// delivered but not stored. A stored body is checked before it is served: if its structure is broken, its entry is
     /// removed and the body is fetched again, once.
     public var expectsImage: Bool {
-        get { rest.value.expectsImage }
+        get { options.value.expectsImage }
         set { changeRest { $0.expectsImage = newValue } }
     }
     /// Whether the pixels of a stored image are decoded too, before its bytes are served to a caller that expects an
     /// image. If they do not decode, the entry is removed and the image is fetched again, once. Costs a decode of each
     /// stored image, within ``limits`` and while decode memory is available.
     public var verifiesStoredImage: Bool {
-        get { rest.value.verifiesStoredImage }
+        get { options.value.verifiesStoredImage }
         set { changeRest { $0.verifiesStoredImage = newValue } }
     }
     /// The representation in which an image from a server is stored, by default the bytes as received. Not part of the
     /// keys by which requests are coalesced: the bytes are stored if any subscriber wants them.
     public var storedRepresentation: StoredRepresentation {
-        get { rest.value.storedRepresentation }
+        get { options.value.storedRepresentation }
         set { changeRest { $0.storedRepresentation = newValue } }
     }
     /// The page of a multi-page image (TIFF only), counted from 0, which is the default: see ``DecodeOptions/page``.
     /// ``ImagePipeline/info(for:)`` reads only the first.
     public var page: Int {
-        get { rest.value.page }
+        get { options.value.page }
         set { changeRest { $0.page = newValue } }
     }
     /// Whether the file's metadata is delivered with the image, as ``LoadedImage/metadata``, and written into stored
     /// processed images. It is part of the image's key.
     public var keepsMetadata: Bool {
-        get { rest.value.keepsMetadata }
+        get { options.value.keepsMetadata }
         set { changeRest { $0.keepsMetadata = newValue } }
     }
     /// The expected SHA-256 of the body after its content coding is decoded. If nil, it is not checked. A body that
     /// does not match fails with ``LoadError/Code/damaged`` and is not stored.
     public var checksum: Checksum? {
-        get { rest.value.checksum }
+        get { options.value.checksum }
         set { changeRest { $0.checksum = newValue } }
     }
     /// Whether redirects are followed, `true` by default. If not, ``ImagePipeline/response(for:)`` returns the redirect
     /// itself, and every other call fails with its status.
     public var followsRedirects: Bool {
-        get { rest.value.followsRedirects }
+        get { options.value.followsRedirects }
         set { changeRest { $0.followsRedirects = newValue } }
     }
     /// Whether a partial decode of a truncated or corrupt image is a success. Such an image is marked
     /// (``LoadedImage/isIncomplete``) and never cached. A corrupt stored image is fetched again first.
     public var allowsPartialImage: Bool {
-        get { rest.value.allowsPartialImage }
+        get { options.value.allowsPartialImage }
         set { changeRest { $0.allowsPartialImage = newValue } }
     }
     /// The previews to deliver while the image loads: by the events of ``ImagePipeline/events(for:)``, by the `preview`
     /// callbacks of ``ImagePipeline`` and by ``ImageLoader``. If nil, there are none. Not part of the keys by which
     /// requests are coalesced. Cached images are delivered at once and have no previews.
     public var previews: PreviewOptions? {
-        get { rest.value.previews }
+        get { options.value.previews }
         set { changeRest { $0.previews = newValue } }
     }
     /// The source of the bytes or the image, if the request was created with one. If nil, ``url`` is loaded.
-    public var source: Source? { rest.value.source }
+    public var source: Source? { options.value.source }
     /// The limits of the load: times, bytes, pixels, memory and redirects.
     public var limits: Limits {
-        get { rest.value.limits }
+        get { options.value.limits }
         set { changeRest { $0.limits = newValue } }
     }
 
@@ -237,14 +237,14 @@ public struct ImageRequest: Sendable {
 extension ImageRequest: Hashable {
     public static func == (left: ImageRequest, right: ImageRequest) -> Bool {
         left.url == right.url && left.resize == right.resize && left.priority == right.priority
-            && (left.rest === right.rest || left.rest.value == right.rest.value)
+            && (left.options === right.options || left.options.value == right.options.value)
     }
 
     public func hash(into hasher: inout Hasher) {
         hasher.combine(url)
         hasher.combine(resize)
         hasher.combine(priority)
-        hasher.combine(rest.value)
+        hasher.combine(options.value)
     }
 }
 
@@ -314,8 +314,8 @@ extension ImageRequest {
     }
 
     // Immutable, because every load reads it many times, and reads of a variable are checked for exclusive access.
-    private final class Rest: Sendable {
-        static let standard = Rest(Values())
+    private final class Options: Sendable {
+        static let standard = Options(Values())
 
         let value: Values
 
@@ -325,11 +325,11 @@ extension ImageRequest {
     }
 
     /// Whether all properties but URL, size and priority have their defaults.
-    var hasDefaults: Bool { rest === Rest.standard }
+    var hasDefaults: Bool { options === Options.standard }
 
     private mutating func changeRest(_ change: (inout Values) -> Void) {
-        var values = rest.value
+        var values = options.value
         change(&values)
-        rest = Rest(values)
+        options = Options(values)
     }
 }

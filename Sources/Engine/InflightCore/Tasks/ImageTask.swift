@@ -103,7 +103,7 @@ public final class ImageTask: @unchecked Sendable {
     /// at once.
     public func cancel() {
         let now = driver.scheduler.telemetry?.now
-        let left: (Machine.Leftovers, CallbackSink?, Bridge?, Scheduler.Machine.TaskID?)? = stripe.lock.withLock {
+        let left: (Machine.ReleasedValues, CallbackSink?, Bridge?, Scheduler.Machine.TaskID?)? = stripe.lock.withLock {
             guard let leftovers = state.machine.cancelled() else { return nil }
             record(.cancelled, at: now)
             driver.endings.countCancel()
@@ -281,7 +281,7 @@ public final class ImageTask: @unchecked Sendable {
     /// The queue dropped a delivery without running it.
     private func wasDropped() {
         let now = driver.scheduler.telemetry?.now
-        let (leftovers, sink, queue): (Machine.Leftovers, CallbackSink?, CallbackQueue?) = stripe.lock.withLock {
+        let (leftovers, sink, queue): (Machine.ReleasedValues, CallbackSink?, CallbackQueue?) = stripe.lock.withLock {
             let (submits, leftovers) = state.machine.deliveryDropped()
             guard leftovers.isEnd else { return (leftovers, nil, submits ? state.sink?.queue : nil) }
             record(.dropped, at: now)

@@ -223,28 +223,28 @@ final class TaskDriver: Sendable {
         _ tasks: [(id: Scheduler.Machine.TaskID, task: ImageTask)], from plan: RequestPlan, by names: Set<String>
     ) {
         let varying = names.union(plan.varying)
-        var departures: [Scheduler.Departure] = []
+        var reassignments: [Scheduler.Reassignment] = []
         for (id, task) in tasks {
             let request = task.currentRequest
             if request.agrees(with: plan.request, in: names) { continue }
             let own = Result { () throws(LoadError) in
                 try self.plan(request, goal: task.goal, varying: varying)
             }
-            departures.append(Scheduler.Departure(id: id, task: task, plan: own))
+            reassignments.append(Scheduler.Reassignment(id: id, task: task, plan: own))
         }
-        guard !departures.isEmpty else { return }
+        guard !reassignments.isEmpty else { return }
         var isMoved = false
         while !isMoved {
             let count = images.count
-            let hits = departures.map { departure in
+            let hits = reassignments.map { departure in
                 if case .success(let own) = departure.plan { images.find(own) } else { MemoryHit?.none }
             }
-            isMoved = scheduler.move(departures, hits: hits) { images.count != count }
+            isMoved = scheduler.move(reassignments, hits: hits) { images.count != count }
         }
         scheduler.log(.notice, "separate fetches, because the response varies") {
             [
                 ("url", plan.url.string), ("by", names.sorted().joined(separator: ", ")),
-                ("loads", "\(departures.count)"),
+                ("loads", "\(reassignments.count)"),
             ]
         }
     }

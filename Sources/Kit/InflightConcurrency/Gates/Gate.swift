@@ -146,7 +146,7 @@ public final class Gate<Event: Sendable, Outcome: Sendable>: Sendable {
     @discardableResult
     @inlinable
     public func cancel() -> Bool {
-        let left = state.withLock { state -> (GateMachine<EventBacklog<Event>, Outcome>.Leftovers, Handlers)? in
+        let left = state.withLock { state -> (GateMachine<EventBacklog<Event>, Outcome>.ReleasedValues, Handlers)? in
             state.machine.cancelled().map { ($0, state.takeHandlers()) }
         }
         return withExtendedLifetime(left) { left != nil }

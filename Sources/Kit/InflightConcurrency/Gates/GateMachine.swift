@@ -9,7 +9,7 @@
 @usableFromInline
 package struct GateMachine<Backlog: GateBacklog, Outcome> {
     @usableFromInline
-    package enum Passage {
+    package enum NextCallback {
         /// Nothing may pass now.
         case nothing
         case event(Backlog.Event)
@@ -18,7 +18,7 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
 
     /// The values that are no longer needed.
     @usableFromInline
-    package struct Leftovers {
+    package struct ReleasedValues {
         @usableFromInline package var backlog: Backlog?
         @usableFromInline package var outcome: Outcome?
         /// Whether the gate has ended, so that no more handlers are called.
@@ -63,7 +63,7 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
 
     /// The delivery has reached its queue, where the gate decides what may pass.
     @inlinable
-    package mutating func queueReached() -> Passage {
+    package mutating func queueReached() -> NextCallback {
         guard phase == .waiting else {
             isScheduled = false
             return .nothing
@@ -90,7 +90,7 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
     /// A consumer has requested the next event. No queue and no handler are involved, so the outcome ends the gate at
     /// once. If nothing passed, wake the consumer when the gate returns that a delivery is to be submitted.
     @inlinable
-    package mutating func pulled() -> Passage {
+    package mutating func pulled() -> NextCallback {
         let passage = queueReached()
         if phase == .delivering { phase = .ended }
         isScheduled = false
@@ -99,13 +99,13 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
 
     /// The queue has released the delivery without running it. Its event is lost, or the ending is not delivered.
     @inlinable
-    package mutating func deliveryDropped() -> (submits: Bool, leftovers: Leftovers) {
-        var leftovers = Leftovers()
+    package mutating func deliveryDropped() -> (submits: Bool, leftovers: ReleasedValues) {
+        var leftovers = ReleasedValues()
         if phase == .waiting {
             if !backlog.isEmpty {
                 leftovers.backlog = backlog.takeDropped()
             } else if let outcome = outcome.take() {
-                leftovers = Leftovers(outcome: outcome, isEnd: true)
+                leftovers = ReleasedValues(outcome: outcome, isEnd: true)
                 phase = .ended
             }
         }
@@ -115,10 +115,10 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
 
     /// - Returns: The values that will not be delivered, or nil if it was too late to cancel.
     @inlinable
-    package mutating func cancelled() -> Leftovers? {
+    package mutating func cancelled() -> ReleasedValues? {
         guard phase == .waiting else { return nil }
         phase = .cancelled
-        return Leftovers(backlog: backlog.takeAll(), outcome: outcome.take(), isEnd: true)
+        return ReleasedValues(backlog: backlog.takeAll(), outcome: outcome.take(), isEnd: true)
     }
 
     /// Whether something may still arrive.
@@ -135,5 +135,5 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
 }
 
 extension GateMachine: Sendable where Backlog: Sendable, Outcome: Sendable {}
-extension GateMachine.Leftovers: Sendable where Backlog: Sendable, Outcome: Sendable {}
-extension GateMachine.Passage: Sendable where Backlog.Event: Sendable, Outcome: Sendable {}
+extension GateMachine.ReleasedValues: Sendable where Backlog: Sendable, Outcome: Sendable {}
+extension GateMachine.NextCallback: Sendable where Backlog.Event: Sendable, Outcome: Sendable {}

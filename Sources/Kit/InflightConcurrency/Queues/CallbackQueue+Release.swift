@@ -33,28 +33,28 @@ package final class ReleaseBox<Content: Sendable>: Emptying {
 }
 
 /// Work for a queue that may drop it. If it is released without having run, it calls `dropped`.
-// Unchecked: `ways` is accessed only with the object's lock stripe held, or in `deinit`.
+// Unchecked: `callbacks` is accessed only with the object's lock stripe held, or in `deinit`.
 @usableFromInline package final class DroppableWork: @unchecked Sendable {
-    private struct Ways {
+    private struct Callbacks {
         var run: @Sendable () -> Void
         var dropped: @Sendable () -> Void
     }
 
-    private var ways: Ways?
+    private var callbacks: Callbacks?
 
     @usableFromInline
     package init(run: @escaping @Sendable () -> Void, dropped: @escaping @Sendable () -> Void) {
-        ways = Ways(run: run, dropped: dropped)
+        callbacks = Callbacks(run: run, dropped: dropped)
     }
 
     @usableFromInline
     package func run() {
-        let ways = LockStripes.stripe(for: self).lock.withLock { self.ways.take() }
-        ways?.run()
-        withExtendedLifetime(ways) {}
+        let callbacks = LockStripes.stripe(for: self).lock.withLock { self.callbacks.take() }
+        callbacks?.run()
+        withExtendedLifetime(callbacks) {}
     }
 
     deinit {
-        ways?.dropped()
+        callbacks?.dropped()
     }
 }
