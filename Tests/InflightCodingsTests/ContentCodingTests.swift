@@ -12,7 +12,8 @@ struct ContentCodingTests {
     private func decode(
         _ bytes: [UInt8], _ field: String, pieces: Int = .max, limit: Int = .max
     ) throws(ContentCodingError) -> String {
-        guard case .coded(let decoders) = Self.codings.decoderChain(for: HTTPFields([("Content-Encoding", field)])) else {
+        guard case .coded(let decoders) = Self.codings.decoderChain(for: HTTPFields([("Content-Encoding", field)]))
+        else {
             Issue.record("\(field) is not known")
             return ""
         }
