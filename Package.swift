@@ -95,6 +95,9 @@ let package = Package(
                 "InflightConcurrency", "InflightImages", "InflightCore", "InflightFoundation", "InflightCurl",
                 "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker",
             ]),
+        // The decisions of `inflight batch`, without I/O: input rows, politeness to hosts, shards.
+        .target(name: "InflightBatch"),
+        .testTarget(name: "InflightBatchTests", dependencies: ["InflightBatch"]),
         // The page of `get --report`, edited as files in `Page` and embedded in the command as bytes.
         .target(name: "CInflightReport", exclude: ["Page"]),
         .executableTarget(
@@ -241,7 +244,7 @@ let folders = [
         "CInflightCodecs", "InflightCodecs", "CInflightVips", "InflightVips", "CInflightWorker",
         "InflightWorker", "CInflightSandbox", "InflightSandbox", "InflightDecoder", "InflightVipsDecoder",
     ],
-    "Command": ["CInflightReport", "InflightCLI", "CInflightLab", "InflightLab", "InflightDemo"],
+    "Command": ["InflightBatch", "CInflightReport", "InflightCLI", "CInflightLab", "InflightLab", "InflightDemo"],
     "Verification": [
         "InflightContract", "CInflightTLS", "InflightTestSupport", "InflightSimulate", "InflightStress",
         "InflightCrash",

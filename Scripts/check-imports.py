@@ -35,6 +35,7 @@ ALLOWED = {
     "Inflight": PLATFORM
     | ENGINE
     | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker"},
+    "InflightBatch": set(),
     "InflightCLI": PLATFORM | ASSEMBLY | {"InflightLab", "CInflightReport"},
     "InflightLab": PLATFORM | ASSEMBLY | {"CInflightLab", "Foundation"},
     "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},

@@ -1,0 +1,132 @@
+/// A row of the input that names a URL.
+package struct InputRow: Hashable, Sendable {
+    /// A column that passes through to the output.
+    package struct Column: Hashable, Sendable {
+        /// The name, from the header or, without escapes, from the JSON object.
+        package var name: String
+        /// The value, as it is in the input.
+        package var value: Value
+    }
+
+    /// The value of a column.
+    package enum Value: Hashable, Sendable {
+        /// A field of CSV or TSV, without quotes.
+        case text(String)
+        /// The bytes of a valid JSON value, in UTF-8.
+        case json([UInt8])
+    }
+
+    /// The position among all rows of the input, rejected ones included, from 0.
+    package var number: Int
+    /// The line where the row begins, from 1.
+    package var line: Int
+    /// The URL, not parsed and not empty. The text format removes the white space around it.
+    package var url: String
+    /// The identifier, if the row has one. A JSON number is kept as it is written.
+    package var id: String?
+    /// The caption, if the row has one.
+    package var caption: String?
+    /// All other columns, in the order of the input.
+    package var columns: [Column] = []
+}
+
+/// A row that cannot be used.
+package struct InputReject: Hashable, Sendable {
+    /// The reason for a reject. Its description is a sentence.
+    package enum Reason: Error, Hashable, Sendable {
+        /// The row is not valid JSON; `column` is the position in bytes in the line, from 1.
+        case malformedJSON(JSONProblem, column: Int)
+        /// The row is a JSON value other than an object.
+        case notAnObject
+        /// The JSON object has two members of one name.
+        case duplicateMember(String)
+        /// The JSON object has no member for the URL.
+        case missingURL(member: String)
+        /// The URL is not a JSON string.
+        case urlNotAString(member: String)
+        /// The identifier is not a JSON string, number or null.
+        case idNotAStringOrNumber(member: String)
+        /// The caption is not a JSON string or null.
+        case captionNotAString(member: String)
+        /// The number of fields differs from the header's.
+        case wrongNumberOfFields(Int, header: Int)
+        /// A quoted field does not end within the row limit or before the end of the input. Reading resumes at the line
+        /// after `line`, where the field begins.
+        case quoteNeverClosed(line: Int)
+        /// A closing quote, on this line, is not followed by a separator or the end of the line.
+        case textAfterQuote(line: Int)
+        /// The row is longer than the limit, in bytes.
+        case tooLong(limit: Int)
+        /// The row is not valid UTF-8.
+        case notUTF8
+        /// The URL is empty or only white space.
+        case emptyURL
+    }
+
+    /// The position among all rows of the input, from 0.
+    package var number: Int
+    /// The line where the row begins, from 1.
+    package var line: Int
+    /// Why the row cannot be used.
+    package var reason: Reason
+}
+
+extension InputReject.Reason: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .malformedJSON(let problem, let column): "Malformed JSON at column \(column): \(problem.rawValue)."
+        case .notAnObject: "The line is not a JSON object."
+        case .duplicateMember(let name): "The JSON object has two members '\(name)'."
+        case .missingURL(let member): "The JSON object has no member '\(member)'."
+        case .urlNotAString(let member): "The member '\(member)' is not a string."
+        case .idNotAStringOrNumber(let member): "The member '\(member)' is not a string or a number."
+        case .captionNotAString(let member): "The member '\(member)' is not a string."
+        case .wrongNumberOfFields(let count, let header):
+            "The row has \(count) \(count == 1 ? "field" : "fields"), the header \(header)."
+        case .quoteNeverClosed(let line): "The quoted field that begins on line \(line) is never closed."
+        case .textAfterQuote(let line): "Text follows the closing quote of a field on line \(line)."
+        case .tooLong(let limit): "The row is longer than the limit of \(limit) bytes."
+        case .notUTF8: "The row is not valid UTF-8."
+        case .emptyURL: "The URL is empty."
+        }
+    }
+}
+
+/// An error that ends the reading of an input. Its description is a message without the input's name.
+package enum InputError: Error, Hashable, Sendable {
+    /// The input has no rows, and, if `header` is false, no header where it needs one.
+    case empty(header: Bool)
+    /// The header has no such column.
+    case missingColumn(String, columns: [String])
+    /// The header has two columns of one name.
+    case duplicateColumn(String)
+    /// The input is not text. `kind` names its format, if known.
+    case binary(kind: String?)
+    /// The header is longer than the limit, in bytes.
+    case headerTooLong(limit: Int)
+    /// The header cannot be read.
+    case malformedHeader(InputReject.Reason)
+}
+
+extension InputError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .empty(header: true): "The input has a header, but no rows."
+        case .empty(header: false): "The input is empty."
+        case .missingColumn(let name, let columns) where columns.isEmpty:
+            "The input has no column '\(name)': the text format has only URLs."
+        case .missingColumn(let name, let columns): "The input has no column '\(name)'. Columns: \(Self.list(columns))."
+        case .duplicateColumn(let name): "The header has two columns '\(name)'."
+        case .binary(let kind?): "The input is not text, but \(kind)."
+        case .binary(nil): "The input is not text: it contains NUL bytes."
+        case .headerTooLong(let limit): "The header is longer than the limit of \(limit) bytes."
+        case .malformedHeader(let reason): "The header is malformed. \(reason)"
+        }
+    }
+
+    /// Lists at most 20 names, each of at most 60 characters, so that the message stays readable.
+    private static func list(_ names: [String]) -> String {
+        let shown = names.prefix(20).map { $0.count > 60 ? "\($0.prefix(59))…" : String($0) }.joined(separator: ", ")
+        return names.count > 20 ? "\(shown) and \(names.count - 20) more" : shown
+    }
+}

@@ -1,0 +1,229 @@
+/// Reads the rows of one input from chunks of bytes.
+///
+/// A value without I/O. The results do not depend on how the input is cut into chunks. The reader holds at most the row
+/// limit and the bytes appended last.
+///
+/// ```swift
+/// var reader = RowReader(format: .csv, options: .init())
+/// while let chunk = read() {
+///     reader.append(chunk)
+///     while let result = try reader.next() { … }
+/// }
+/// reader.end()
+/// while let result = try reader.next() { … }
+/// ```
+package struct RowReader: Sendable {
+    /// A row of the input.
+    package enum Result: Hashable, Sendable {
+        /// A row that names a URL.
+        case row(InputRow)
+        /// A row that cannot be used.
+        case reject(InputReject)
+    }
+
+    /// The indices of the columns in the header.
+    private struct Header {
+        var names: [String]
+        var url: Int
+        var id: Int?
+        var caption: Int?
+    }
+
+    /// The number of bytes at the beginning of the input in which a NUL byte shows that it is not text.
+    package static let binaryCheckLength = 4096
+
+    /// The number of rows so far, rejected ones included.
+    package private(set) var rowCount = 0
+    /// The number of blank lines so far. They are not rows.
+    package private(set) var blankLineCount = 0
+
+    private let format: InputFormat
+    private let options: InputOptions
+    private var scanner: RecordScanner
+    private var appendedCount = 0
+    private var firstNUL: Int?
+    private var hasStarted = false
+    private var header: Header?
+    private var failure: InputError?
+
+    /// Creates a reader at the beginning of an input.
+    package init(format: InputFormat, options: InputOptions) {
+        self.format = format
+        self.options = options
+        let separator: UInt8? =
+            switch format {
+            case .text, .jsonLines: nil
+            case .csv: UInt8(ascii: ",")
+            case .tsv: UInt8(ascii: "\t")
+            }
+        scanner = RecordScanner(separator: separator, limit: options.rowLimit)
+    }
+
+    /// Appends bytes that were read, without compression. Take all rows with ``next()`` before appending more.
+    package mutating func append(_ chunk: ArraySlice<UInt8>) {
+        if appendedCount < Self.binaryCheckLength, firstNUL == nil,
+            let index = chunk.prefix(Self.binaryCheckLength - appendedCount).firstIndex(of: 0)
+        {
+            firstNUL = appendedCount + (index - chunk.startIndex)
+        }
+        appendedCount += chunk.count
+        scanner.append(chunk)
+    }
+
+    /// Records that no more bytes will follow.
+    package mutating func end() {
+        scanner.isAtEnd = true
+    }
+
+    /// Returns the next row or reject, or `nil` if more bytes have to be appended first or the input has ended.
+    ///
+    /// - Throws: ``InputError`` if the input cannot be read. Further calls throw the same error.
+    package mutating func next() throws(InputError) -> Result? {
+        if let failure { throw failure }
+        do throws(InputError) {
+            return try read()
+        } catch {
+            failure = error
+            throw error
+        }
+    }
+
+    private mutating func read() throws(InputError) -> Result? {
+        guard try start() else { return nil }
+        while let record = scanner.next() {
+            if let firstNUL, firstNUL < scanner.scannedOffset { throw .binary(kind: nil) }
+            if record.problem == nil, isBlank(record) {
+                blankLineCount += 1
+            } else if header == nil, hasHeader {
+                header = try readHeader(record)
+            } else {
+                defer { rowCount += 1 }
+                return result(record)
+            }
+        }
+        // An endless line does not delay the error.
+        if let firstNUL, scanner.isSkipping, firstNUL < scanner.droppedOffset { throw .binary(kind: nil) }
+        if scanner.isAtEnd, rowCount == 0 { throw .empty(header: header != nil) }
+        return nil
+    }
+
+    /// Examines the first bytes. Returns whether enough of them were appended.
+    private mutating func start() throws(InputError) -> Bool {
+        if hasStarted { return true }
+        guard scanner.isAtEnd || appendedCount >= BinarySignature.length else { return false }
+        hasStarted = true
+        if let kind = BinarySignature.kind(of: scanner.held) { throw .binary(kind: kind) }
+        if format == .text, let column = options.idColumn ?? options.captionColumn {
+            throw .missingColumn(column, columns: [])
+        }
+        if scanner.held.starts(with: [0xEF, 0xBB, 0xBF]) { scanner.skip(3) }
+        return true
+    }
+
+    private var hasHeader: Bool { format == .csv || format == .tsv }
+
+    private func isBlank(_ record: RecordScanner.Record) -> Bool {
+        hasHeader ? record.bytes.isEmpty : record.bytes.allSatisfy(Self.isSpace)
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
+
+    private mutating func readHeader(_ record: RecordScanner.Record) throws(InputError) -> Header {
+        if case .tooLong(let limit) = record.problem { throw .headerTooLong(limit: limit) }
+        if let problem = record.problem { throw .malformedHeader(problem) }
+        guard isUTF8(record.bytes) else { throw .malformedHeader(.notUTF8) }
+        let names = record.fields.map(record.text)
+        var indices: [String: Int] = [:]
+        for (index, name) in names.enumerated() {
+            if indices.updateValue(index, forKey: name) != nil { throw .duplicateColumn(name) }
+        }
+        func index(_ name: String) throws(InputError) -> Int {
+            guard let index = indices[name] else { throw .missingColumn(name, columns: names) }
+            return index
+        }
+        var header = Header(names: names, url: try index(options.urlColumn))
+        if let name = options.idColumn { header.id = try index(name) }
+        if let name = options.captionColumn { header.caption = try index(name) }
+        scanner.maximumFields = names.count
+        return header
+    }
+
+    private func result(_ record: RecordScanner.Record) -> Result {
+        do throws(InputReject.Reason) {
+            if let problem = record.problem { throw problem }
+            guard isUTF8(record.bytes) else { throw .notUTF8 }
+            var row = InputRow(number: rowCount, line: record.line, url: "")
+            if let header {
+                try readFields(record, header, into: &row)
+            } else if format == .jsonLines {
+                try readMembers(record.bytes, into: &row)
+            } else {
+                var url = record.bytes.drop(while: Self.isSpace)
+                while let last = url.last, Self.isSpace(last) { url = url.dropLast() }
+                row.url = String(decoding: url, as: UTF8.self)
+            }
+            guard !row.url.utf8.allSatisfy(Self.isSpace) else { throw .emptyURL }
+            return .row(row)
+        } catch {
+            return .reject(InputReject(number: rowCount, line: record.line, reason: error))
+        }
+    }
+
+    private func isUTF8(_ bytes: ArraySlice<UInt8>) -> Bool {
+        (try? UTF8Span(validating: bytes.span)) != nil
+    }
+
+    private func readFields(
+        _ record: RecordScanner.Record, _ header: Header, into row: inout InputRow
+    ) throws(InputReject.Reason) {
+        guard record.fieldCount == header.names.count else {
+            throw .wrongNumberOfFields(record.fieldCount, header: header.names.count)
+        }
+        for (index, field) in record.fields.enumerated() {
+            let text = record.text(field)
+            if index == header.url { row.url = text }
+            if index == header.id { row.id = text }
+            if index == header.caption { row.caption = text }
+            if index != header.url, index != header.id, index != header.caption {
+                row.columns.append(.init(name: header.names[index], value: .text(text)))
+            }
+        }
+    }
+
+    private func readMembers(_ bytes: ArraySlice<UInt8>, into row: inout InputRow) throws(InputReject.Reason) {
+        let members: [JSONScanner.Member]?
+        do throws(JSONScanner.Failure) {
+            members = try JSONScanner.members(bytes)
+        } catch {
+            throw .malformedJSON(error.problem, column: error.index - bytes.startIndex + 1)
+        }
+        guard let members else { throw .notAnObject }
+        var names: Set<String> = []
+        for member in members {
+            let name = member.name
+            guard names.insert(name).inserted else { throw .duplicateMember(name) }
+            let isNull = member.value.first == UInt8(ascii: "n")
+            if name == options.urlColumn {
+                guard let text = JSONScanner.text(member.value) else { throw .urlNotAString(member: name) }
+                row.url = text
+            }
+            if name == options.idColumn, !isNull { row.id = try id(member) }
+            if name == options.captionColumn, !isNull {
+                guard let text = JSONScanner.text(member.value) else { throw .captionNotAString(member: name) }
+                row.caption = text
+            }
+            if name != options.urlColumn, name != options.idColumn, name != options.captionColumn {
+                row.columns.append(.init(name: name, value: .json(Array(member.value))))
+            }
+        }
+        guard names.contains(options.urlColumn) else { throw .missingURL(member: options.urlColumn) }
+    }
+
+    private func id(_ member: JSONScanner.Member) throws(InputReject.Reason) -> String {
+        if let text = JSONScanner.text(member.value) { return text }
+        guard let byte = member.value.first, byte == UInt8(ascii: "-") || (0x30...0x39).contains(byte) else {
+            throw .idNotAStringOrNumber(member: member.name)
+        }
+        return String(decoding: member.value, as: UTF8.self)
+    }
+}

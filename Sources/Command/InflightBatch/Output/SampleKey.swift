@@ -1,0 +1,87 @@
+/// A SHA-256 digest that the caller computed.
+package struct ContentDigest: Hashable, Sendable {
+    /// The digest in lower-case hexadecimal: 64 digits.
+    package let hex: String
+
+    /// Creates a digest from its bytes. Returns `nil` unless there are exactly 32.
+    package init?(_ bytes: some Collection<UInt8>) {
+        guard bytes.count == 32 else { return nil }
+        var digits: [UInt8] = []
+        digits.reserveCapacity(64)
+        for byte in bytes {
+            digits.append(hexadecimalDigit(byte >> 4))
+            digits.append(hexadecimalDigit(byte & 15))
+        }
+        hex = String(decoding: digits, as: UTF8.self)
+    }
+}
+
+/// Keys of samples that come from the input or from digests.
+///
+/// A key consists of ASCII letters, digits, `_` and `-`, and does not begin with `-`. It has no dots, because readers
+/// of WebDataset split a member's name at the first dot.
+package enum SampleKey {
+    /// The maximum length of a key that is made from an id, in bytes. With the mark of a repeated key and an extension,
+    /// the name of a member still fits the 100 bytes of a tar header.
+    package static let maximumLength = 80
+
+    /// Returns the key for an id. Equal ids have equal keys. Distinct ids have distinct keys.
+    ///
+    /// An id is its own key if it may be one, has at most ``maximumLength`` bytes, and does not contain `--`. From any
+    /// other, each unsafe byte becomes `_`, and `--` with 128 bits of the id's digest is appended: `a/b.jpg` becomes
+    /// `a_b_jpg--6c1b…`.
+    ///
+    /// - Parameters:
+    ///   - id: The bytes of the id column.
+    ///   - digest: Returns the SHA-256 of the id. Called only if the id is not its own key.
+    package static func key(id: [UInt8], digest: ([UInt8]) -> ContentDigest) -> String {
+        if isPlain(id) { return String(decoding: id, as: UTF8.self) }
+        let suffix = "--" + digest(id).hex.prefix(32)
+        var prefix: [UInt8] = []
+        for byte in id.prefix(maximumLength - suffix.utf8.count) {
+            let isRepeatedHyphen = byte == UInt8(ascii: "-") && (prefix.isEmpty || prefix.last == byte)
+            prefix.append(byte.isKeySafe && !isRepeatedHyphen ? byte : UInt8(ascii: "_"))
+        }
+        // A hyphen before the suffix would make it ambiguous where the suffix begins.
+        if prefix.isEmpty { prefix = [UInt8(ascii: "_")] }
+        if prefix.last == UInt8(ascii: "-") { prefix[prefix.count - 1] = UInt8(ascii: "_") }
+        return String(decoding: prefix, as: UTF8.self) + suffix
+    }
+
+    /// Returns the key for a digest: its 64 hexadecimal digits.
+    package static func key(digest: ContentDigest) -> String { digest.hex }
+
+    private static func isPlain(_ id: [UInt8]) -> Bool {
+        guard !id.isEmpty, id.count <= maximumLength, id[0] != UInt8(ascii: "-") else { return false }
+        var previous: UInt8 = 0
+        for byte in id {
+            guard byte.isKeySafe, byte != UInt8(ascii: "-") || previous != byte else { return false }
+            previous = byte
+        }
+        return true
+    }
+}
+
+/// The keys of one shard, made unique in the order of its rows.
+///
+/// Rows with equal ids, or with equal digests, have equal keys. In one archive these would be read as one sample. The
+/// second such row gets `KEY--2`, the third `KEY--3`. No other row has these keys, because a key without a mark ends
+/// in `--` and 32 digits, or does not contain `--`.
+package struct ShardKeys: Sendable {
+    private var counts: [String: Int] = [:]
+
+    /// Creates the keys of a shard without rows.
+    package init() {}
+
+    /// Returns the key for the next row with this key. Call it for all rows of the shard, failed ones too, so that a
+    /// retry changes no keys.
+    package mutating func unique(_ key: String) -> String {
+        let count = counts[key, default: 0] + 1
+        counts[key] = count
+        return count == 1 ? key : "\(key)--\(count)"
+    }
+}
+
+func hexadecimalDigit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + (value & 15) - 10
+}

@@ -1,0 +1,361 @@
+/// Decides when a shard is assembled, from the ends of its rows, and how much may be staged until then.
+///
+/// A value without locks, clocks and I/O. Rows are numbered from 0 in input order, and end in any order. Each fact
+/// returns the actions that the caller runs next:
+///
+/// ```swift
+/// if assembler.admits(row) { try assembler.rowDidStart(row) }
+/// for action in try assembler.rowDidEnd(row, .success(sample)) { run(action) }
+/// for action in try assembler.shardDidAssemble(shard) { run(action) }   // renamed, and recorded in the journal
+/// ```
+///
+/// - A shard is assembled once, when all its rows have ended. The last one also needs ``inputDidEnd(rowCount:)``.
+/// - A duplicate of an earlier row waits for it. So the outcome of each row is known when its shard is assembled.
+/// - Staged files are discarded when the row's shard is finished, and no running assembly reads them.
+/// - If the staged bytes reach the limit, only rows of ``preferredShard`` are admitted: the lowest one that is not
+///   finished. It waits for nothing but running assemblies, so that the run always proceeds. The limit is exceeded by
+///   at most the rows in flight and the rows of that shard.
+/// - To resume, create an assembler with the finished shards, and pass the outcomes of the rows in the journal to
+///   ``rowDidEnd(_:_:)`` while reading the input. A short last shard of an input that has grown is not finished: pass
+///   its outcomes again. `retry` does the same with the shards concerned.
+///
+/// Only open shards take memory. Facts about a row take constant time on average.
+package struct ShardAssembler<Token: Sendable>: Sendable {
+    /// The limits of an assembler.
+    package struct Configuration: Sendable {
+        /// The division of rows into shards.
+        package var layout: ShardLayout
+        /// The maximum size of the staged files, in bytes.
+        package var stagingLimit: Int64
+        /// The maximum number of open shards. ``ShardAssembler/preferredShard`` may be one more.
+        package var openShardLimit: Int
+        /// The number of bytes that a row in flight counts as staged, because it will be.
+        package var bytesPerRowInFlight: Int64
+
+        /// Creates limits.
+        package init(
+            layout: ShardLayout, stagingLimit: Int64, openShardLimit: Int = 64, bytesPerRowInFlight: Int64 = 0
+        ) {
+            self.layout = layout
+            self.stagingLimit = stagingLimit
+            self.openShardLimit = openShardLimit
+            self.bytesPerRowInFlight = bytesPerRowInFlight
+        }
+    }
+
+    /// What the caller does next.
+    package enum Action: Sendable {
+        /// Assemble a shard from the outcomes of `rows`, in their order, then report ``shardDidAssemble(_:)``.
+        case assemble(shard: Int, rows: Range<Int>, outcomes: [AssembledOutcome<Token>])
+        /// Remove staged files. They are in a finished shard, or their row had ended before.
+        case discard(Token)
+    }
+
+    /// A fact that cannot be true. The assembler is unchanged.
+    package enum Failure: Error, Equatable, Sendable {
+        /// The row is negative, beyond the end of the input, or beyond ``ShardLayout/maximumRowCount``.
+        case rowOutOfRange(Int)
+        /// The size of a member is negative or above ``TarHeader/maximumSize``, or the sum of all is too large.
+        case sizeOutOfRange
+        /// The row is a duplicate of itself, of a later row, or of a negative one.
+        case invalidOriginal(Int)
+        /// The input ended before a row or a finished shard that was reported, or ended twice.
+        case rowCountMismatch(Int)
+        /// The shard is not being assembled.
+        case notAssembling(Int)
+    }
+
+    private enum Slot {
+        case waiting
+        case started
+        case ended(RowOutcome<Token>)
+    }
+
+    private enum Phase {
+        case collecting
+        /// The assembly runs and reads the staged files of other shards.
+        case assembling(sources: Set<Int>)
+        /// The shard is finished. Assemblies of other shards still read its staged files.
+        case finished
+    }
+
+    private struct OpenShard {
+        var phase = Phase.collecting
+        /// The rows up to the highest one that was reported.
+        var slots: [Slot] = []
+        var endedCount = 0
+        /// The number of duplicates whose original has not ended.
+        var unresolvedCount = 0
+        /// The number of running assemblies of other shards that read this one's staged files.
+        var readerCount = 0
+        var stagedBytes: Int64 = 0
+    }
+
+    /// The limits.
+    package let configuration: Configuration
+    /// The shards that need nothing more.
+    package private(set) var finishedShards: ShardSet
+    /// The size of the staged files, in bytes.
+    package private(set) var stagedBytes: Int64 = 0
+    /// The number of rows in flight.
+    package private(set) var startedCount = 0
+    /// The number of times that staging became full, for the summary.
+    package private(set) var fullCount = 0
+    /// The number of rows in the input, once it has ended.
+    package private(set) var rowCount: Int?
+
+    private var open: [Int: OpenShard] = [:]
+    /// The shards whose duplicates wait for a row, once for each duplicate.
+    private var waitingShards: [Int: [Int]] = [:]
+    /// The number behind the highest row that was reported.
+    private var reportedEnd = 0
+    /// The number of open shards that are finished.
+    private var retainedCount = 0
+    private var wasFull = false
+
+    /// Creates an assembler.
+    ///
+    /// - Parameters:
+    ///   - configuration: The limits.
+    ///   - finishedShards: The shards that the journal records as finished.
+    package init(_ configuration: Configuration, finishedShards: ShardSet = ShardSet()) {
+        self.configuration = configuration
+        self.finishedShards = finishedShards
+    }
+
+    // MARK: Questions of the scheduler
+
+    /// The number of shards that hold state.
+    package var openShardCount: Int { open.count }
+
+    /// Whether the staged files, and what the rows in flight will add, reach the limit.
+    package var isFull: Bool {
+        let (reserve, overflow) = Int64(startedCount).multipliedReportingOverflow(by: configuration.bytesPerRowInFlight)
+        return overflow || stagedBytes >= configuration.stagingLimit.subtractingSaturated(reserve)
+    }
+
+    /// The only shard whose rows may start, if staging is full; `nil` if it is not, or if all shards are finished.
+    package var preferredShard: Int? {
+        isFull && !isFinished ? finishedShards.firstMissing : nil
+    }
+
+    /// Whether the input has ended and all its shards are finished.
+    package var isFinished: Bool {
+        guard let rowCount else { return false }
+        return finishedShards.firstMissing >= configuration.layout.shardCount(rowCount: rowCount)
+    }
+
+    /// Returns whether a row may start, or may be reported as ended without having been started.
+    ///
+    /// Rows of the lowest unfinished shard always may, except that it is opened beyond the limit only when no finished
+    /// shard waits for a running assembly. Others may while staging is not full, if their shard is open or one more may
+    /// be opened. A row that has ended, or whose shard is finished, may not.
+    package func admits(_ row: Int) -> Bool {
+        guard row >= 0, row < rowCount ?? ShardLayout.maximumRowCount else { return false }
+        let shard = configuration.layout.position(of: row).shard
+        guard !hasEnded(row) else { return false }
+        if shard == finishedShards.firstMissing {
+            return open[shard] != nil || open.count <= configuration.openShardLimit || retainedCount == 0
+        }
+        return !isFull && (open[shard] != nil || open.count < configuration.openShardLimit)
+    }
+
+    // MARK: Facts
+
+    /// The row is in flight. Has no effect if it is already, or has ended.
+    package mutating func rowDidStart(_ row: Int) throws(Failure) {
+        try check(row)
+        guard !hasEnded(row) else { return }
+        let position = configuration.layout.position(of: row)
+        grow(position, for: row)
+        guard case .waiting? = open[position.shard]?.slots[position.index] else { return }
+        open[position.shard]?.slots[position.index] = .started
+        startedCount += 1
+        noteFullness()
+    }
+
+    /// The row is no longer in flight and has not ended. It will start again.
+    package mutating func rowDidRequeue(_ row: Int) throws(Failure) {
+        try check(row)
+        let position = configuration.layout.position(of: row)
+        guard case .started? = slot(position) else { return }
+        open[position.shard]?.slots[position.index] = .waiting
+        startedCount -= 1
+        noteFullness()
+    }
+
+    /// The row has ended. The first end of a row counts: if it has ended before, its staged files are discarded.
+    package mutating func rowDidEnd(_ row: Int, _ outcome: RowOutcome<Token>) throws(Failure) -> [Action] {
+        try check(row)
+        var outcome = outcome
+        var size: Int64 = 0
+        if case .success(let sample) = outcome {
+            guard let sampleSize = sample.size else { throw .sizeOutOfRange }
+            guard !hasEnded(row) else { return [.discard(sample.token)] }
+            guard !stagedBytes.addingReportingOverflow(sampleSize).overflow else { throw .sizeOutOfRange }
+            size = sampleSize
+        } else if hasEnded(row) {
+            return []
+        } else if case .duplicate(let original) = outcome {
+            outcome = .duplicate(of: try resolved(original, of: row))
+        }
+
+        let position = configuration.layout.position(of: row)
+        let shard = position.shard
+        grow(position, for: row)
+        if case .started? = slot(position) { startedCount -= 1 }
+        open[shard]?.slots[position.index] = .ended(outcome)
+        open[shard]?.endedCount += 1
+        open[shard]?.stagedBytes += size
+        stagedBytes += size
+        if case .duplicate(let original) = outcome, !hasEnded(original) {
+            waitingShards[original, default: []].append(shard)
+            open[shard]?.unresolvedCount += 1
+        }
+
+        var actions: [Action] = []
+        assembleIfComplete(shard, &actions)
+        if let shards = waitingShards.removeValue(forKey: row) {
+            if case .duplicate(let original) = outcome, !hasEnded(original) {
+                waitingShards[original, default: []] += shards
+            } else {
+                for waiting in shards {
+                    open[waiting]?.unresolvedCount -= 1
+                    assembleIfComplete(waiting, &actions)
+                }
+            }
+        }
+        noteFullness()
+        return actions
+    }
+
+    /// The input has ended.
+    ///
+    /// - Parameter rowCount: The number of its rows, which is also the number behind the last row.
+    package mutating func inputDidEnd(rowCount: Int) throws(Failure) -> [Action] {
+        let layout = configuration.layout
+        guard self.rowCount == nil, rowCount >= reportedEnd, rowCount <= ShardLayout.maximumRowCount,
+            layout.shardCount(rowCount: rowCount) >= finishedShards.end
+        else { throw .rowCountMismatch(rowCount) }
+        self.rowCount = rowCount
+        var actions: [Action] = []
+        assembleIfComplete(layout.shardCount(rowCount: rowCount) - 1, &actions)
+        return actions
+    }
+
+    /// The shard has its final name and is recorded in the journal.
+    package mutating func shardDidAssemble(_ shard: Int) throws(Failure) -> [Action] {
+        guard case .assembling(let sources)? = open[shard]?.phase else { throw .notAssembling(shard) }
+        open[shard]?.phase = .finished
+        retainedCount += 1
+        finishedShards.insert(shard)
+        var actions: [Action] = []
+        for source in sources.sorted() {
+            open[source]?.readerCount -= 1
+            closeIfUnused(source, &actions)
+        }
+        closeIfUnused(shard, &actions)
+        noteFullness()
+        return actions
+    }
+
+    // MARK: Assembly
+
+    private mutating func assembleIfComplete(_ shard: Int, _ actions: inout [Action]) {
+        let rows = configuration.layout.rows(of: shard, rowCount: rowCount)
+        guard let state = open[shard], case .collecting = state.phase, state.unresolvedCount == 0,
+            state.endedCount == rows.count
+        else { return }
+        var sources: Set<Int> = []
+        var outcomes: [AssembledOutcome<Token>] = []
+        outcomes.reserveCapacity(rows.count)
+        for case .ended(let outcome) in state.slots {
+            outcomes.append(assembled(outcome, in: shard, &sources))
+        }
+        open[shard]?.phase = .assembling(sources: sources)
+        for source in sources { open[source]?.readerCount += 1 }
+        actions.append(.assemble(shard: shard, rows: rows, outcomes: outcomes))
+    }
+
+    private func assembled(
+        _ outcome: RowOutcome<Token>, in shard: Int, _ sources: inout Set<Int>
+    ) -> AssembledOutcome<Token> {
+        switch outcome {
+        case .success(let sample): return .success(sample)
+        case .failure(let name, let message): return .failure(class: name, message: message)
+        case .duplicate(let named):
+            let original = followed(named)
+            let position = configuration.layout.position(of: original)
+            // Reading a finished shard's staged files could retain them for ever, one assembly after the other.
+            guard !finishedShards.contains(position.shard), case .ended(let end)? = slot(position) else {
+                return .duplicate(of: original, .finished)
+            }
+            switch end {
+            case .success(let sample):
+                if position.shard != shard { sources.insert(position.shard) }
+                return .duplicate(of: original, .staged(sample))
+            case .failure(let name, let message):
+                return .duplicate(of: original, .failed(class: name, message: message))
+            case .duplicate: return .duplicate(of: original, .finished)
+            }
+        }
+    }
+
+    private mutating func closeIfUnused(_ shard: Int, _ actions: inout [Action]) {
+        guard let state = open[shard], case .finished = state.phase, state.readerCount == 0 else { return }
+        open[shard] = nil
+        retainedCount -= 1
+        stagedBytes -= state.stagedBytes
+        for case .ended(.success(let sample)) in state.slots { actions.append(.discard(sample.token)) }
+    }
+
+    // MARK: Rows
+
+    private func check(_ row: Int) throws(Failure) {
+        guard row >= 0, row < rowCount ?? ShardLayout.maximumRowCount else { throw .rowOutOfRange(row) }
+    }
+
+    private func slot(_ position: ShardLayout.Position) -> Slot? {
+        guard let slots = open[position.shard]?.slots, position.index < slots.count else { return nil }
+        return slots[position.index]
+    }
+
+    /// Makes a slot for the row, which is at `position`.
+    private mutating func grow(_ position: ShardLayout.Position, for row: Int) {
+        reportedEnd = max(reportedEnd, row + 1)
+        let missing = position.index + 1 - (open[position.shard]?.slots.count ?? 0)
+        guard missing > 0 else { return }
+        open[position.shard, default: OpenShard()].slots.append(contentsOf: repeatElement(.waiting, count: missing))
+    }
+
+    private func hasEnded(_ row: Int) -> Bool {
+        let position = configuration.layout.position(of: row)
+        if case .ended? = slot(position) { return true }
+        return finishedShards.contains(position.shard)
+    }
+
+    /// Follows duplicates to the row that they all name. Each step leads to an earlier row.
+    private func followed(_ row: Int) -> Int {
+        var row = row
+        while case .ended(.duplicate(let next))? = slot(configuration.layout.position(of: row)) { row = next }
+        return row
+    }
+
+    private func resolved(_ original: Int, of row: Int) throws(Failure) -> Int {
+        guard original >= 0, original < row else { throw .invalidOriginal(original) }
+        return followed(original)
+    }
+
+    private mutating func noteFullness() {
+        let isFull = isFull
+        if isFull && !wasFull { fullCount += 1 }
+        wasFull = isFull
+    }
+}
+
+extension Int64 {
+    fileprivate func subtractingSaturated(_ other: Int64) -> Int64 {
+        let (difference, overflow) = subtractingReportingOverflow(other)
+        return overflow ? (other > 0 ? .min : .max) : difference
+    }
+}

@@ -1,0 +1,89 @@
+/// The statistics of a shard, with img2dataset's names.
+///
+/// Takes memory for each class of failure, not for each message.
+package struct ShardStats: Equatable, Sendable {
+    /// The number of rows.
+    package var count: Int { successes + failedToDownload + failedToResize }
+    /// The number of rows with an image.
+    package private(set) var successes = 0
+    /// The number of rows with ``SidecarRow/Status/failedToDownload``.
+    package private(set) var failedToDownload = 0
+    /// The number of rows with ``SidecarRow/Status/failedToResize``.
+    package private(set) var failedToResize = 0
+    /// The size of all written images, in bytes. Saturates.
+    package private(set) var byteCount: Int64 = 0
+    /// The number of failed rows by class.
+    package private(set) var failureClasses: [String: Int] = [:]
+    /// The time that the shard took, from its first row to its assembly. It differs between runs.
+    package var duration = Duration.zero
+
+    /// Creates the statistics of a shard without rows.
+    package init() {}
+
+    /// Counts a row with an image of `bytes` bytes.
+    package mutating func addSuccess(bytes: Int64) {
+        successes += 1
+        addBytes(bytes)
+    }
+
+    /// Counts a failed row.
+    ///
+    /// - Parameters:
+    ///   - name: The class of the failure.
+    ///   - isResize: Whether a body was received, and could not be made an output image.
+    package mutating func addFailure(class name: String, isResize: Bool) {
+        if isResize { failedToResize += 1 } else { failedToDownload += 1 }
+        failureClasses[name, default: 0] += 1
+    }
+
+    /// Adds the rows of another shard. The durations are added too.
+    package mutating func add(_ other: ShardStats) {
+        successes += other.successes
+        failedToDownload += other.failedToDownload
+        failedToResize += other.failedToResize
+        addBytes(other.byteCount)
+        failureClasses.merge(other.failureClasses, uniquingKeysWith: +)
+        duration += other.duration
+    }
+
+    /// The statistics as a JSON object with a line feed. `duration` is in seconds. `status_dict` has the successes, and
+    /// the failures by class in the order of their names.
+    package var json: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        let counts: [(String, Int64)] = [
+            ("count", Int64(count)), ("successes", Int64(successes)), ("failed_to_download", Int64(failedToDownload)),
+            ("failed_to_resize", Int64(failedToResize)), ("bytes", byteCount),
+        ]
+        for (name, value) in counts {
+            writer.name(name)
+            writer.integer(value)
+        }
+        writer.name("duration")
+        writer.raw(durationInSeconds.utf8)
+        writer.name("status_dict")
+        writer.beginObject()
+        var statuses = failureClasses
+        if successes > 0 { statuses[SidecarRow.Status.success.rawValue, default: 0] += successes }
+        for (name, value) in statuses.sorted(by: { $0.key < $1.key }) {
+            writer.name(name)
+            writer.integer(Int64(value))
+        }
+        writer.endObject()
+        writer.endObject()
+        return writer.bytes + [0x0A]
+    }
+
+    private mutating func addBytes(_ bytes: Int64) {
+        let (sum, overflow) = byteCount.addingReportingOverflow(max(0, bytes))
+        byteCount = overflow ? .max : sum
+    }
+
+    /// The duration with microseconds, which JSON takes as a number. A negative duration is 0.
+    private var durationInSeconds: String {
+        let (seconds, attoseconds) = duration.components
+        guard seconds >= 0, attoseconds >= 0 else { return "0.000000" }
+        let fraction = String(attoseconds / 1_000_000_000_000)
+        return "\(seconds)." + String(repeating: "0", count: 6 - fraction.utf8.count) + fraction
+    }
+}

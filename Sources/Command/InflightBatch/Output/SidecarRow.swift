@@ -1,0 +1,109 @@
+/// The columns of a run's sidecars: those of img2dataset, then the input's other columns.
+///
+/// All rows of a run have the same columns in the same order, with `null` for absent values. A column of the input with
+/// the name of another one is renamed with the prefix `input_`, because the names in a JSON object must be unique.
+package struct SidecarSchema: Hashable, Sendable {
+    /// The columns that each sidecar has, in their order.
+    package static let standardColumns = [
+        "url", "key", "status", "error_message", "width", "height", "original_width", "original_height", "exif",
+        "sha256",
+    ]
+
+    /// The names under which the input's columns are written.
+    package let ownColumns: [String]
+
+    /// Creates a schema.
+    ///
+    /// - Parameter ownColumns: The names of the input's columns that pass through, in the order of their values.
+    package init(ownColumns: [String] = []) {
+        var names = Set(Self.standardColumns)
+        var written: [String] = []
+        // A column keeps its name before another one may take it by renaming.
+        let unique = Set(ownColumns).subtracting(names)
+        for column in ownColumns {
+            var name = column
+            while names.contains(name) || (name != column && unique.contains(name)) { name = "input_" + name }
+            names.insert(name)
+            written.append(name)
+        }
+        self.ownColumns = written
+    }
+}
+
+/// One row of a sidecar, which is also the JSON member of a sample.
+package struct SidecarRow: Equatable, Sendable {
+    /// The status of a row, as img2dataset names it.
+    package enum Status: String, Sendable {
+        /// The image is in the shard.
+        case success
+        /// No body was received, or it must not be used.
+        case failedToDownload = "failed_to_download"
+        /// The body could not be decoded, resized or encoded.
+        case failedToResize = "failed_to_resize"
+    }
+
+    /// The URL, as in the input.
+    package var url: String
+    /// The key of the sample.
+    package var key: String
+    /// The status.
+    package var status: Status
+    /// The message of the failure, if the row failed.
+    package var errorMessage: String?
+    /// The width of the written image, in pixels.
+    package var width: Int?
+    /// The height of the written image, in pixels.
+    package var height: Int?
+    /// The width of the fetched image, in pixels.
+    package var originalWidth: Int?
+    /// The height of the fetched image, in pixels.
+    package var originalHeight: Int?
+    /// The EXIF tags as text that is a JSON object, as img2dataset's: `{}` if the image has none.
+    package var exif: String?
+    /// The SHA-256 of the fetched body.
+    package var sha256: ContentDigest?
+    /// The values of the input's columns in the order of the schema, each one valid JSON or `nil`.
+    package var ownValues: [[UInt8]?] = []
+
+    /// Creates a row. All other columns are absent.
+    package init(url: String, key: String, status: Status) {
+        self.url = url
+        self.key = key
+        self.status = status
+    }
+
+    /// Returns the row as a JSON object without line feeds. Missing own values are `null`, surplus ones are left out.
+    package func json(_ schema: SidecarSchema) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        let texts = [("url", url), ("key", key), ("status", status.rawValue), ("error_message", errorMessage)]
+        for (column, value) in texts {
+            writer.name(column)
+            writer.string(value)
+        }
+        let sizes = [
+            ("width", width), ("height", height), ("original_width", originalWidth),
+            ("original_height", originalHeight),
+        ]
+        for (column, value) in sizes {
+            writer.name(column)
+            writer.integer(value.map(Int64.init))
+        }
+        writer.name("exif")
+        writer.string(exif)
+        writer.name("sha256")
+        writer.string(sha256?.hex)
+        for (index, column) in schema.ownColumns.enumerated() {
+            writer.name(column)
+            let value = index < ownValues.count ? ownValues[index] : nil
+            if let value, !value.isEmpty { writer.raw(value) } else { writer.string(nil) }
+        }
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// Returns the row as a line of JSON Lines: the object and a line feed.
+    package func line(_ schema: SidecarSchema) -> [UInt8] {
+        json(schema) + [0x0A]
+    }
+}

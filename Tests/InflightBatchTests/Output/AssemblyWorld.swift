@@ -1,0 +1,269 @@
+import Testing
+
+@testable import InflightBatch
+
+/// A run over rows whose outcomes are known before, with a random order of events. It checks each action of the
+/// assembler against a plain model: the journal, the staged files and the finished shards.
+struct AssemblyWorld {
+    enum Truth: Equatable {
+        case success(size: Int)
+        case failure
+        case duplicate(of: Int)
+    }
+
+    struct Token: Hashable {
+        let row: Int
+        let attempt: Int
+    }
+
+    let truths: [Truth]
+    let layout: ShardLayout
+    let configuration: ShardAssembler<Token>.Configuration
+    var generator: SeededGenerator
+    let kills: Bool
+
+    var assembler: ShardAssembler<Token>
+    /// What survives a kill.
+    var journal: [Int: RowOutcome<Token>] = [:]
+    var staged: [Token: Int64] = [:]
+    var finished: Set<Int> = []
+    var output: [Int: [UInt8]] = [:]
+    /// What does not.
+    var cursor = 0
+    var pending: [Int] = []
+    var inFlight: [Int] = []
+    var assembling: [Int: Set<Token>] = [:]
+    var inputEnded = false
+
+    var attempts = 0
+    var killCount = 0
+
+    init(truths: [Truth], shardSize: Int, limit: Int64, openShardLimit: Int, reserve: Int64, seed: UInt64, kills: Bool)
+    {
+        self.truths = truths
+        layout = ShardLayout(shardSize: shardSize)!
+        configuration = .init(
+            layout: layout, stagingLimit: limit, openShardLimit: openShardLimit, bytesPerRowInFlight: reserve)
+        generator = SeededGenerator(state: seed)
+        self.kills = kills
+        assembler = ShardAssembler(configuration)
+    }
+
+    static func truths(count: Int, generator: inout SeededGenerator) -> [Truth] {
+        (0..<count).map { row in
+            switch generator.next(below: 10) {
+            case 0..<5: .success(size: generator.next(below: 20))
+            case 5..<8 where row > 0: .duplicate(of: generator.next(below: row))
+            default: .failure
+            }
+        }
+    }
+
+    var shardCount: Int { (truths.count + configuration.layout.shardSize - 1) / configuration.layout.shardSize }
+    var lowestUnfinished: Int { (0...).first { !finished.contains($0) } ?? 0 }
+
+    /// Runs to the end. Records an issue if no event is possible before.
+    mutating func run() throws {
+        while !assembler.isFinished {
+            guard try step() else {
+                Issue.record("deadlock")
+                return
+            }
+            try checkState()
+        }
+        #expect(finished == Set(0..<shardCount))
+        #expect(staged.isEmpty && assembler.stagedBytes == 0 && assembler.openShardCount == 0)
+        #expect(journal.count == truths.count)
+        #expect(assembler.preferredShard == nil)
+    }
+
+    private func checkState() throws {
+        #expect(assembler.stagedBytes == loadedBytes)
+        #expect(assembler.startedCount == inFlight.count)
+        #expect(assembler.openShardCount <= configuration.openShardLimit + 1)
+        let reserve = Int64(inFlight.count) * configuration.bytesPerRowInFlight
+        let isFull = loadedBytes + reserve >= configuration.stagingLimit
+        #expect(assembler.isFull == isFull)
+        #expect(assembler.preferredShard == (isFull && !assembler.isFinished ? lowestUnfinished : nil))
+    }
+
+    /// The size of the staged files that this process knows: after a kill, those whose row was read again.
+    private var loadedBytes: Int64 {
+        staged.reduce(0) { $0 + (loaded.contains($1.key.row) ? $1.value : 0) }
+    }
+
+    private var loaded: Set<Int> = []
+
+    private mutating func step() throws -> Bool {
+        var events: [(inout AssemblyWorld) throws -> Void] = []
+        if cursor < truths.count {
+            events.append { world in
+                world.pending.append(world.cursor)
+                world.cursor += 1
+            }
+        } else if !inputEnded {
+            events.append { world in
+                world.inputEnded = true
+                try world.run(world.assembler.inputDidEnd(rowCount: world.truths.count))
+            }
+        }
+        let admitted = pending.filter { assembler.admits($0) }
+        if let row = admitted.randomElement(using: &generator) { events.append { try $0.begin(row) } }
+        if let row = inFlight.randomElement(using: &generator) {
+            for _ in 0..<3 { events.append { try $0.end(row) } }
+            events.append { world in
+                guard world.generator.next(below: 8) == 0 else { return try world.end(row) }
+                try world.assembler.rowDidRequeue(row)
+                world.inFlight.removeAll { $0 == row }
+                world.pending.append(row)
+            }
+        }
+        if let shard = assembling.keys.sorted().randomElement(using: &generator) {
+            events.append { try $0.finish(shard) }
+        }
+        guard let event = events.randomElement(using: &generator) else { return false }
+        try event(&self)
+        if kills, generator.next(below: 40) == 0, killCount < 5, !assembler.isFinished { kill() }
+        return true
+    }
+
+    /// Starts a row, or reports it at once if its outcome needs no fetch.
+    private mutating func begin(_ row: Int) throws {
+        let isLowest = layout.position(of: row).shard == lowestUnfinished
+        #expect(isLowest || !assembler.isFull)
+        pending.removeAll { $0 == row }
+        if let outcome = journal[row] {
+            loaded.insert(row)
+            try run(assembler.rowDidEnd(row, outcome))
+        } else if case .duplicate = truths[row] {
+            try end(row)
+        } else {
+            inFlight.append(row)
+            try assembler.rowDidStart(row)
+        }
+    }
+
+    private mutating func end(_ row: Int) throws {
+        inFlight.removeAll { $0 == row }
+        attempts += 1
+        let outcome: RowOutcome<Token>
+        switch truths[row] {
+        case .success(let size):
+            let token = Token(row: row, attempt: attempts)
+            staged[token] = Int64(size)
+            outcome = .success(StagedSample(imageSize: Int64(size), token: token))
+        case .failure: outcome = .failure(class: "http", message: "row \(row)")
+        case .duplicate(let original): outcome = .duplicate(of: original)
+        }
+        #expect(journal.updateValue(outcome, forKey: row) == nil)
+        loaded.insert(row)
+        try run(assembler.rowDidEnd(row, outcome))
+        guard generator.next(below: 10) == 0 else { return }
+        // A second end of the row is discarded.
+        let second = Token(row: row, attempt: -attempts)
+        let actions = try assembler.rowDidEnd(row, .success(StagedSample(imageSize: 1, token: second)))
+        guard actions.count == 1, case .discard(second) = actions[0] else {
+            Issue.record("a second end changed the row")
+            return
+        }
+    }
+
+    private mutating func finish(_ shard: Int) throws {
+        assembling[shard] = nil
+        finished.insert(shard)
+        try run(assembler.shardDidAssemble(shard))
+    }
+
+    /// Starts a new process on the journal. It removes the staged files of finished shards.
+    private mutating func kill() {
+        killCount += 1
+        (cursor, pending, inFlight, assembling, inputEnded, loaded) = (0, [], [], [:], false, [])
+        staged = staged.filter { !finished.contains(layout.position(of: $0.key.row).shard) }
+        assembler = ShardAssembler(configuration, finishedShards: ShardSet(finished.map { $0..<($0 + 1) }))
+    }
+
+    private mutating func run(_ actions: [ShardAssembler<Token>.Action]) throws {
+        for action in actions {
+            switch action {
+            case .discard(let token):
+                #expect(staged.removeValue(forKey: token) != nil, "discarded twice")
+                #expect(finished.contains(layout.position(of: token.row).shard))
+                #expect(!assembling.values.contains { $0.contains(token) }, "discarded while an assembly reads it")
+            case .assemble(let shard, let rows, let outcomes):
+                #expect(!finished.contains(shard) && assembling[shard] == nil, "assembled twice")
+                let first = shard * layout.shardSize
+                #expect(rows == first..<min(first + layout.shardSize, truths.count))
+                #expect(outcomes.count == rows.count)
+                var archive = ShardOutput()
+                var tokens: Set<Token> = []
+                for (row, outcome) in zip(rows, outcomes) {
+                    archive.add(row, try check(row, outcome, &tokens), in: self)
+                }
+                assembling[shard] = tokens
+                let bytes = archive.end()
+                #expect(output.updateValue(bytes, forKey: shard) ?? bytes == bytes)
+            }
+        }
+    }
+
+    /// Compares the assembler's outcome with the journal. Returns the row whose body the row has, if any.
+    private func check(_ row: Int, _ outcome: AssembledOutcome<Token>, _ tokens: inout Set<Token>) throws -> Int? {
+        func expectStaged(_ sample: StagedSample<Token>, of row: Int, _ tokens: inout Set<Token>) {
+            guard case .success(let expected)? = journal[row] else {
+                Issue.record("row \(row) has no body")
+                return
+            }
+            #expect(sample.token == expected.token && staged[sample.token] != nil)
+            tokens.insert(sample.token)
+        }
+        switch (truths[row], outcome) {
+        case (.success, .success(let sample)):
+            expectStaged(sample, of: row, &tokens)
+            return row
+        case (.failure, .failure("http", "row \(row)")): return nil
+        case (.duplicate(var original), .duplicate(let named, let place)):
+            // The chain is known as far as its rows are in shards that are not finished.
+            while original != named, case .duplicate(let next) = truths[original] { original = next }
+            #expect(original == named)
+            switch place {
+            case .staged(let sample): expectStaged(sample, of: named, &tokens)
+            case .failed("http", "row \(named)"): #expect(truths[named] == .failure)
+            case .failed: Issue.record("not the failure of row \(named)")
+            case .finished: #expect(finished.contains(layout.position(of: named).shard))
+            }
+            while case .duplicate(let next) = truths[original] { original = next }
+            return truths[original] == .failure ? nil : original
+        default:
+            Issue.record("row \(row) has another outcome")
+            return nil
+        }
+    }
+}
+
+/// The archive of a shard, followed by its sidecar.
+private struct ShardOutput {
+    private var archive = TarArchive()
+    private var bytes: [UInt8] = []
+    private var sidecar: [UInt8] = []
+    private var keys = ShardKeys()
+
+    mutating func add(_ row: Int, _ original: Int?, in world: AssemblyWorld) {
+        let schema = SidecarSchema(ownColumns: ["id"])
+        let key = keys.unique(SampleKey.key(id: Array("id.\(row % 3)".utf8), digest: ShardLayoutTests.digest))
+        var line = SidecarRow(url: "http://\(row)/", key: key, status: original == nil ? .failedToDownload : .success)
+        line.ownValues = [Array("\(row)".utf8)]
+        sidecar += line.line(schema)
+        guard let original, case .success(let size) = world.truths[original] else { return }
+        let body = [UInt8](repeating: UInt8(truncatingIfNeeded: original), count: size)
+        do {
+            bytes += try archive.member(key + ".jpg", body: body)
+            bytes += try archive.member(key + ".json", body: line.json(schema))
+        } catch {
+            Issue.record(error)
+        }
+    }
+
+    mutating func end() -> [UInt8] {
+        bytes + archive.end() + sidecar
+    }
+}
