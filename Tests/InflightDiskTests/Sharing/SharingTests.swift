@@ -1,3 +1,4 @@
+import Glibc
 import InflightConcurrency
 import InflightCore
 import InflightTestSupport
@@ -18,6 +19,56 @@ struct SharingTests {
         await stores[0].removeAll(under: StoreKey("http://1"))
         for store in stores { #expect(await store.body("http://1") == nil) }
         for store in stores { await store.shutdown() }
+    }
+
+    @Test("Stores that create a folder at the same time all use it") func concurrentCreation() async {
+        for _ in 0..<50 {
+            let folder = Folder()
+            let log = EventLog()
+            let stores = (0..<4).map { _ in folder.store(log: log) }
+            await withTaskGroup(of: Void.self) { group in
+                for (index, store) in stores.enumerated() {
+                    group.addTask { #expect(await store.keep("http://\(index)", Bytes("x")) != nil) }
+                }
+            }
+            #expect(log.events.isEmpty, "\(log.events)")
+            for index in stores.indices { #expect(await stores[0].body("http://\(index)") == Bytes("x")) }
+            for store in stores { await store.shutdown() }
+        }
+    }
+
+    @Test("A path is resolved while its last folder is created and removed") func resolving() async throws {
+        let folder = Folder()
+        let (path, files) = (folder.path, SystemFileSystem())
+        let expected = try files.resolved(folder.parent) + "/cache"
+        async let changes: Void = withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for _ in 0..<20_000 {
+                    unsafe mkdir(path, 0o700)
+                    unsafe rmdir(path)
+                }
+            }
+        }
+        for _ in 0..<10_000 { #expect(try files.resolved(path) == expected) }
+        await changes
+    }
+
+    @Test("A cache that another store creates after the search for its tag is not taken for another program's files")
+    func createdMeanwhile() async {
+        let (other, folder) = (Folder(), Folder())
+        let first = other.store()
+        await first.keep("http://first", Bytes("first"))
+        await first.shutdown()
+        // As when it has just written the tag, and is creating the index.
+        other.remove("index.sqlite")
+        other.write("index.new", [])
+        let (from, to) = (other.path, folder.path)
+        let files = FailingFileSystem(beforeListing: { unsafe rename(from, to) })
+        let log = EventLog()
+        let store = folder.store(log: log) { $0.fileSystem = files }
+        #expect(await store.keep("http://second", Bytes("second")) != nil)
+        #expect(log.events.isEmpty, "\(log.events)")
+        await store.shutdown()
     }
 
     @Test("Concurrent stores lose no acknowledged entry and keep to the limit together")
@@ -43,6 +94,7 @@ struct SharingTests {
                 }
             }
         }
+        #expect(log.unavailable.isEmpty, "\(log.unavailable)")
         #expect(folder.bytes <= limit)
         for (id, url) in kept.withLock({ $0 }) {
             let isThere = await !stores[0].find(StoreKey(url)).found.isEmpty

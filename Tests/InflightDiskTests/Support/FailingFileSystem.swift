@@ -29,12 +29,17 @@ final class FailingFileSystem: FileSystem {
     private let failing: Int?
     private let fault: Fault
     private let beforeWrite: @Sendable () -> Void
+    private let beforeListing: @Sendable () -> Void
 
     /// - Parameter failing: The number of the operation that fails; if `nil`, none does.
-    init(failing: Int? = nil, fault: Fault = .inputOutput, beforeWrite: @escaping @Sendable () -> Void = {}) {
+    init(
+        failing: Int? = nil, fault: Fault = .inputOutput, beforeWrite: @escaping @Sendable () -> Void = {},
+        beforeListing: @escaping @Sendable () -> Void = {}
+    ) {
         self.failing = failing
         self.fault = fault
         self.beforeWrite = beforeWrite
+        self.beforeListing = beforeListing
     }
 
     var hasFailed: Bool { state.withLock { $0.hasFailed } }
@@ -94,6 +99,7 @@ final class FailingFileSystem: FileSystem {
     }
 
     func names(in folder: String) throws(FileError) -> [String] {
+        beforeListing()
         if try count() { throw .isMissing }
         return try system.names(in: folder)
     }

@@ -33,8 +33,12 @@ package struct SystemFileSystem: FileSystem {
             return unsafe String(cString: real)
         }
         let error = FileError(errno)
-        // A dangling link exists itself, and its target may appear later.
-        guard error == .isMissing, (try? status(path)) == nil else { throw error }
+        guard error == .isMissing else { throw error }
+        if let found = try? status(path) {
+            // A dangling link exists itself, and its target may appear later. Anything else was created meanwhile.
+            if found.isLink { throw error }
+            return try resolved(path)
+        }
         guard let slash = path.lastIndex(of: "/") else { return try resolved(".") + "/" + path }
         let above = try resolved(slash == path.startIndex ? "/" : String(path[..<slash]))
         return (above == "/" ? "" : above) + path[slash...]

@@ -63,7 +63,11 @@ struct CacheOpener {
             try inFiles("the folder") { () throws(FileError) in try fileSystem.makeFolder(paths.folder) }
             try checkOwner()
         }
-        if !CachePaths.namesWithoutTag.isSuperset(of: try names()) { return try tagFromIndex() }
+        if !CachePaths.namesWithoutTag.isSuperset(of: try names()) {
+            // Another store may have created the cache meanwhile. Its tag precedes all other files.
+            if let tag = try tag() { return tag }
+            return try tagFromIndex()
+        }
         guard createsFolder else { throw .absent(named) }
         let lock = try lockFile()
         return try lock.hold(alone: true, waitingAtMost: OpenCache.busyTimeout) { () throws(StoreFailure) in

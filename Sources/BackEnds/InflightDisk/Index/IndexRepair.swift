@@ -22,6 +22,21 @@ struct IndexRepair {
         for path in [paths.newIndex, paths.newIndex + "-wal", paths.newIndex + "-shm", paths.newIndex + "-journal"] {
             try? fileSystem.remove(path)
         }
+        // Returns with the new index closed. SQLite shares the memory of a log by the file that it belongs to: a
+        // connection still open after the renaming would let this process's other connections share one that other
+        // processes do not find.
+        let entries = try makeIndex()
+        // Remove the old log first, so that it is never taken for the new index's.
+        for path in [paths.log, paths.sharedMemory, paths.journal] { try? fileSystem.remove(path) }
+        try inFiles("index.sqlite") { () throws(FileError) in try fileSystem.rename(paths.newIndex, to: paths.index) }
+        for path in [paths.newIndex + "-wal", paths.newIndex + "-shm"] { try? fileSystem.remove(path) }
+        return Int(entries)
+    }
+
+    /// Creates the new index, and removes the files that it does not name.
+    ///
+    /// - Returns: The number of its entries.
+    private func makeIndex() throws(StoreFailure) -> Int64 {
         let made = try opener.make(paths.newIndex, identity: tag.identity)
         var state = try inDatabase { () throws(DatabaseError) in try IndexState.read(made) }
         if let old = opened() {
@@ -35,11 +50,7 @@ struct IndexRepair {
         // A single file, without a log that would have to be moved with it.
         _ = try inDatabase { () throws(DatabaseError) in try made.checkpoint(.truncate) }
         removeUnnamedFiles(made)
-        // Remove the old log first, so that it is never taken for the new index's.
-        for path in [paths.log, paths.sharedMemory, paths.journal] { try? fileSystem.remove(path) }
-        try inFiles("index.sqlite") { () throws(FileError) in try fileSystem.rename(paths.newIndex, to: paths.index) }
-        for path in [paths.newIndex + "-wal", paths.newIndex + "-shm"] { try? fileSystem.remove(path) }
-        return Int(state.entries)
+        return state.entries
     }
 
     /// Opens the damaged index, or returns nil if it is not recognisable as one.
