@@ -112,7 +112,8 @@ let package = Package(
             name: "InflightLab",
             dependencies: ["CInflightLab", "Inflight", "InflightFoundation", "InflightCore", "InflightConcurrency"]),
         .executableTarget(
-            name: "InflightDemo", dependencies: ["Inflight", "InflightConcurrency", "InflightTestSupport"]),
+            name: "InflightDemo", dependencies: ["Inflight", "InflightConcurrency", "InflightTestSupport"],
+            swiftSettings: optimized),
 
         // The test kit.
         .target(name: "CInflightTLS", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),

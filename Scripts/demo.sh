@@ -1,10 +1,12 @@
 #!/bin/bash
-# The demo: serves generated images on loopback, downloads them with `inflight get`, and makes a contact sheet. Requires
-# the release build (`make build`). Writes only to demo-out/. Ctrl-C stops the server too.
+# The demo: serves generated images on loopback, downloads them with `inflight get`, and makes a contact sheet. Writes
+# only to demo-out/. Ctrl-C stops the server too.
+#
+#     Scripts/demo.sh FOLDER-OF-PROGRAMS
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-bin=${SCRATCH:-.build}/release
+bin=$1
 out=demo-out
 scratch=$(mktemp -d)
 server=
@@ -48,10 +50,9 @@ esac
 echo
 "$bin/inflight-demo" contact-sheet "$out" -o "$out/contact-sheet.png"
 
-cat <<TEXT
-
-Open $out/contact-sheet.png, or try:
-  $bin/inflight show $out/*.jpg          # shows the images in the terminal
-  $bin/inflight info $out/01-*.jpg       # format, size and metadata of an image
-  $bin/inflight lab                            # experiments with queues, locks and cancellation
-TEXT
+echo
+echo "Open $out/contact-sheet.png, or try:"
+printf '  %-45s # %s\n' \
+    "$bin/inflight show $out/*.jpg" "shows the images in the terminal" \
+    "$bin/inflight info $out/01-*.jpg" "format, size and metadata of an image" \
+    "$bin/inflight lab" "experiments with queues, locks and cancellation"
