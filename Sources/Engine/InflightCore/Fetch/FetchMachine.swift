@@ -17,7 +17,9 @@ protocol FetchHandles {
 ///
 /// The facts of the diagram occur one after the other. A cancel, a change of priority, a timer, and memory for the body
 /// may arrive at any time, from any thread.
-struct FetchMachine<Handles: FetchHandles> {
+///
+/// Noncopyable, because a copy of a generic state is expensive, and the optimiser does not avoid all of them.
+struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     typealias Ending = Result<TransportSummary, LoadError>
 
     /// The event that a fetch without a slot waits for.
@@ -56,7 +58,7 @@ struct FetchMachine<Handles: FetchHandles> {
         case known(Handles.Transfer)
     }
 
-    struct Exchange {
+    struct Exchange: ~Copyable {
         let number: Int
         var link = Link.pending(resumes: false)
         var intake = Intake.flowing
@@ -69,7 +71,7 @@ struct FetchMachine<Handles: FetchHandles> {
         }
     }
 
-    enum State {
+    enum State: ~Copyable {
         case queued(deadline: MonotonicTime?, Handles.Timer?)
         case sleeping(until: MonotonicTime, Handles.Timer?)
         /// It has a slot and no exchange: it reads the store, verifies a body, or decides.
@@ -144,11 +146,22 @@ struct FetchMachine<Handles: FetchHandles> {
 
     /// Changes the exchange and returns the closure's result; returns `nil` without an exchange.
     private mutating func withExchange<Answer>(_ body: (inout Exchange) -> Answer) -> Answer? {
-        guard case .exchanging(var exchange) = state else { return nil }
-        // Moves the payload instead of copying it.
-        state = .preparing
-        defer { state = .exchanging(exchange) }
-        return body(&exchange)
+        switch take() {
+        case .exchanging(var exchange):
+            let answer = body(&exchange)
+            state = .exchanging(exchange)
+            return answer
+        case let other:
+            state = other
+            return nil
+        }
+    }
+
+    /// Moves the state out. The caller sets the next one.
+    private mutating func take() -> State {
+        var taken = State.preparing
+        swap(&state, &taken)
+        return taken
     }
 
     /// Changes the exchange. Traps if the fact is impossible.
@@ -160,8 +173,9 @@ struct FetchMachine<Handles: FetchHandles> {
 
     private var timer: Handles.Timer? {
         switch state {
-        case .queued(_, let timer), .sleeping(_, let timer): timer
-        case .preparing, .asking, .exchanging, .finished: nil
+        case .queued(_, let timer): timer
+        case .sleeping(_, let timer): timer
+        default: nil
         }
     }
 
@@ -177,7 +191,7 @@ struct FetchMachine<Handles: FetchHandles> {
         case .exchanging(let exchange):
             if case .judging(let call, _) = exchange.intake { return (exchange.transfer, call) }
             return (exchange.transfer, nil)
-        case .queued, .sleeping, .preparing, .finished: return (nil, nil)
+        default: return (nil, nil)
         }
     }
 
@@ -185,9 +199,9 @@ struct FetchMachine<Handles: FetchHandles> {
     ///
     /// - Returns: the transfer to pass it to; if `nil`, ``transferKnown(_:number:)`` requests it later.
     mutating func priorityChanged() -> Handles.Transfer? {
-        if case .exchanging(let exchange) = state, let transfer = exchange.transfer { return transfer }
-        early.hasMissedPriority = true
-        return nil
+        let transfer = withExchange { $0.transfer } ?? nil
+        if transfer == nil { early.hasMissedPriority = true }
+        return transfer
     }
 
     /// The event that the fetch waits for, if any.
@@ -195,7 +209,7 @@ struct FetchMachine<Handles: FetchHandles> {
         switch state {
         case .queued(let deadline, _): .turn(deadline: deadline)
         case .sleeping(let time, _): .time(time)
-        case .preparing, .asking, .exchanging, .finished: nil
+        default: nil
         }
     }
 
@@ -203,14 +217,17 @@ struct FetchMachine<Handles: FetchHandles> {
     ///
     /// - Returns: the timer to cancel: this one if the wait is over, or the one that it replaces.
     mutating func timerSet(_ timer: Handles.Timer, for wait: Wait) -> Handles.Timer? {
-        switch (state, wait) {
-        case (.queued(let deadline, let old), .turn):
+        let isTurn = if case .turn = wait { true } else { false }
+        switch take() {
+        case .queued(let deadline, let old) where isTurn:
             state = .queued(deadline: deadline, timer)
             return old
-        case (.sleeping(let time, let old), .time):
+        case .sleeping(let time, let old) where !isTurn:
             state = .sleeping(until: time, timer)
             return old
-        case (.queued, _), (.sleeping, _), (.preparing, _), (.asking, _), (.exchanging, _), (.finished, _): return timer
+        case let other:
+            state = other
+            return timer
         }
     }
 
@@ -292,7 +309,7 @@ struct FetchMachine<Handles: FetchHandles> {
     /// The wait before a retry is over. The fetch waits for a slot.
     mutating func woke(deadline: MonotonicTime?) {
         require(.woke)
-        if case .sleeping = state { state = .queued(deadline: deadline, nil) }
+        if phase == .sleeping { state = .queued(deadline: deadline, nil) }
     }
 
     /// The fetch has ended.
@@ -340,10 +357,16 @@ struct FetchMachine<Handles: FetchHandles> {
     /// failed.
     var mayPause: Bool? {
         require(.stops)
-        guard case .exchanging(let exchange) = state, let held = exchange.intake.held else { return true }
-        // No further bytes arrive that a pause could hold back.
-        if case .success = held { return false }
-        return nil
+        switch state {
+        case .exchanging(let exchange):
+            switch exchange.intake.held {
+            // No further bytes arrive that a pause could hold back.
+            case .success: return false
+            case .failure: return nil
+            case nil: return true
+            }
+        default: return true
+        }
     }
 
     /// The transport pauses until the body fits into the budget of bodies in flight, or until a worker thread is ready.

@@ -1,6 +1,7 @@
 /// The transports of a pipeline by URL scheme.
 struct TransportTable: Sendable {
-    private var transports: [String: any Transport] = [:]
+    // Comparing the few schemes costs less than hashing one.
+    private var transports: [(scheme: String, transport: any Transport)] = []
     /// Those that were created for this pipeline, and are shut down with it.
     private var owned: [any Transport] = []
 
@@ -13,17 +14,20 @@ struct TransportTable: Sendable {
                 transport = try make(configuration)
                 owned.append(transport)
             }
-            for scheme in transport.schemes { transports[scheme] = transport }
+            for scheme in transport.schemes {
+                transports.removeAll { $0.scheme == scheme }
+                transports.append((scheme, transport))
+            }
         }
     }
 
-    subscript(scheme: String) -> (any Transport)? { transports[scheme] }
+    subscript(scheme: String) -> (any Transport)? { transports.first { $0.scheme == scheme }?.transport }
 
     func unsupported(_ url: ResourceURL) -> LoadError {
         LoadError(
             .unsupportedScheme, stage: .request, url: url.string,
             message: "Unsupported URL scheme '\(url.scheme)'. Supported: "
-                + transports.keys.sorted().joined(separator: ", ") + ".")
+                + transports.map(\.scheme).sorted().joined(separator: ", ") + ".")
     }
 
     func shutdown() async {

@@ -11,7 +11,7 @@ package enum LockStripes {
     /// Returns the stripe for `object`, the same for as long as the object lives.
     package static func stripe(for object: AnyObject) -> Stripe {
         // Objects are at least 16 bytes apart, so the bits above those distinguish neighbours.
-        let address = UInt(bitPattern: ObjectIdentifier(object).hashValue)
+        let address = UInt(bitPattern: ObjectIdentifier(object))
         return stripes[Int((address >> 4 ^ address >> 10) & 63)]
     }
 }
