@@ -97,7 +97,7 @@ let package = Package(
             ]),
         // The decisions of `inflight batch`, without I/O: input rows, politeness to hosts, shards.
         .target(name: "InflightBatch"),
-        .testTarget(name: "InflightBatchTests", dependencies: ["InflightBatch"]),
+        .testTarget(name: "InflightBatchTests", dependencies: ["InflightBatch", "InflightTestSupport"]),
         // The page of `get --report`, edited as files in `Page` and embedded in the command as bytes.
         .target(name: "CInflightReport", exclude: ["Page"]),
         .executableTarget(

@@ -1,4 +1,5 @@
-import Foundation
+import Glibc
+import InflightTestSupport
 import Testing
 
 @testable import InflightBatch
@@ -16,25 +17,25 @@ struct TarTests {
 
     /// Runs a program on the archive in a temporary file, and returns its exit status, its output and its errors.
     private static func run(_ arguments: [String], on bytes: [UInt8]) throws -> (Int32, String, String) {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let file = folder.appendingPathComponent("a.tar")
-        try Data(bytes).write(to: file)
-        let (output, errors) = (folder.appendingPathComponent("out"), folder.appendingPathComponent("err"))
-        for url in [output, errors] { _ = FileManager.default.createFile(atPath: url.path, contents: nil) }
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = arguments + [file.path]
-        process.environment = ProcessInfo.processInfo.environment.merging(["TZ": "UTC", "LC_ALL": "C"]) { $1 }
-        process.standardOutput = try FileHandle(forWritingTo: output)
-        process.standardError = try FileHandle(forWritingTo: errors)
-        try process.run()
-        process.waitUntilExit()
-        return (
-            process.terminationStatus, String(decoding: try Data(contentsOf: output), as: UTF8.self),
-            String(decoding: try Data(contentsOf: errors), as: UTF8.self)
-        )
+        let directory = TemporaryDirectory()
+        directory.write("a.tar", bytes)
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        for (descriptor, name) in [(Int32(1), "out"), (2, "err")] {
+            unsafe posix_spawn_file_actions_addopen(
+                &actions, descriptor, directory.appending(name), O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        }
+        let arguments = ["env", "TZ=UTC", "LC_ALL=C"] + arguments + [directory.appending("a.tar")]
+        var words = unsafe arguments.map { unsafe strdup($0) } + [nil]
+        defer { unsafe words.forEach { unsafe free($0) } }
+        var process: pid_t = 0
+        let failure = unsafe posix_spawnp(&process, "env", &actions, nil, &words, environ)
+        try #require(failure == 0)
+        var status: Int32 = 0
+        while unsafe waitpid(process, &status, 0) == -1, errno == EINTR {}
+        let texts = ["out", "err"].map { String(decoding: directory.read($0) ?? [], as: UTF8.self) }
+        return (status == 0 ? 0 : status & 0x7F == 0 ? status >> 8 & 0xFF : -1, texts[0], texts[1])
     }
 
     /// The names that fill the limits of the format: 100 bytes, 101 bytes with a separator, and 155 and 100 bytes.
