@@ -95,9 +95,11 @@ let package = Package(
                 "InflightConcurrency", "InflightImages", "InflightCore", "InflightFoundation", "InflightCurl",
                 "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker",
             ]),
-        // The decisions of `inflight batch`, without I/O: input rows, politeness to hosts, shards.
-        .target(name: "InflightBatch"),
-        .testTarget(name: "InflightBatchTests", dependencies: ["InflightBatch", "InflightTestSupport"]),
+        // What `inflight batch` does: input rows, politeness to hosts, shards.
+        .target(name: "CInflightBatch"),
+        .target(name: "InflightBatch", dependencies: ["CInflightBatch", "InflightCodings"]),
+        .testTarget(
+            name: "InflightBatchTests", dependencies: ["InflightBatch", "InflightCodings", "InflightTestSupport"]),
         // The page of `get --report`, edited as files in `Page` and embedded in the command as bytes.
         .target(name: "CInflightReport", exclude: ["Page"]),
         .executableTarget(
@@ -245,7 +247,10 @@ let folders = [
         "CInflightCodecs", "InflightCodecs", "CInflightVips", "InflightVips", "CInflightWorker",
         "InflightWorker", "CInflightSandbox", "InflightSandbox", "InflightDecoder", "InflightVipsDecoder",
     ],
-    "Command": ["InflightBatch", "CInflightReport", "InflightCLI", "CInflightLab", "InflightLab", "InflightDemo"],
+    "Command": [
+        "CInflightBatch", "InflightBatch", "CInflightReport", "InflightCLI", "CInflightLab", "InflightLab",
+        "InflightDemo",
+    ],
     "Verification": [
         "InflightContract", "CInflightTLS", "InflightTestSupport", "InflightSimulate", "InflightStress",
         "InflightCrash",

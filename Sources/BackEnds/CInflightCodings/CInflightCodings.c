@@ -170,3 +170,38 @@ int inflight_decoding_run(
     default: return run_zlib(decoding, bytes, count, taken, room, size, given);
     }
 }
+
+struct inflight_encoding {
+    ZSTD_CStream *zstd;
+};
+
+inflight_encoding *inflight_encoding_open(int level) {
+    inflight_encoding *encoding = calloc(1, sizeof *encoding);
+    if (!encoding) return NULL;
+    encoding->zstd = ZSTD_createCStream();
+    if (!encoding->zstd || ZSTD_isError(ZSTD_CCtx_setParameter(encoding->zstd, ZSTD_c_compressionLevel, level))
+        || ZSTD_isError(ZSTD_CCtx_setParameter(encoding->zstd, ZSTD_c_checksumFlag, 1))) {
+        inflight_encoding_close(encoding);
+        return NULL;
+    }
+    return encoding;
+}
+
+void inflight_encoding_close(inflight_encoding *encoding) {
+    ZSTD_freeCStream(encoding->zstd);
+    free(encoding);
+}
+
+int inflight_encoding_run(
+    inflight_encoding *encoding, const uint8_t *bytes, size_t count, int ends, size_t *taken, uint8_t *room,
+    size_t size, size_t *given) {
+    ZSTD_inBuffer in = {bytes, count, 0};
+    ZSTD_outBuffer out = {room, size, 0};
+    const size_t left = ZSTD_compressStream2(encoding->zstd, &out, &in, ends ? ZSTD_e_end : ZSTD_e_continue);
+    *taken = in.pos;
+    *given = out.pos;
+    // The only possible error: the memory of the first call.
+    if (ZSTD_isError(left)) return INFLIGHT_CODING_NO_MEMORY;
+    if (ends && left == 0) return INFLIGHT_CODING_END;
+    return in.pos == in.size && out.pos < out.size ? INFLIGHT_CODING_MORE : INFLIGHT_CODING_FULL;
+}

@@ -1,3 +1,4 @@
+import InflightTestSupport
 import Testing
 
 @testable import InflightBatch
@@ -134,7 +135,7 @@ struct HostQueueTests {
 
     @Test("Random operations agree with a slow model", arguments: 0..<60)
     func model(seed: Int) {
-        var random = Seeded(state: UInt64(seed))
+        var random = SeededGenerator(seed: UInt64(seed))
         var configuration = Queue.Configuration()
         configuration.capacity = .random(in: 1...40, using: &random)
         configuration.hostShare = .random(in: 1...15, using: &random)

@@ -1,3 +1,4 @@
+import InflightTestSupport
 import Testing
 
 @testable import InflightBatch
@@ -241,7 +242,7 @@ struct RobotsFileTests {
 
     @Test("Any bytes parse")
     func randomBytes() {
-        var random = Seeded(state: 1)
+        var random = SeededGenerator(seed: 1)
         let alphabet = Array("user-agent:FooBot*\n\r\ndisallow: /%4$#?\u{FEFF}".utf8) + [0, 0xFF]
         for _ in 0..<500 {
             let body = (0..<200).map { _ in alphabet[Int.random(in: 0..<alphabet.count, using: &random)] }

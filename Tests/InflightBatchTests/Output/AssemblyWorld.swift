@@ -1,3 +1,4 @@
+import InflightTestSupport
 import Testing
 
 @testable import InflightBatch
@@ -44,16 +45,16 @@ struct AssemblyWorld {
         layout = ShardLayout(shardSize: shardSize)!
         configuration = .init(
             layout: layout, stagingLimit: limit, openShardLimit: openShardLimit, bytesPerRowInFlight: reserve)
-        generator = SeededGenerator(state: seed)
+        generator = SeededGenerator(seed: seed)
         self.kills = kills
         assembler = ShardAssembler(configuration)
     }
 
     static func truths(count: Int, generator: inout SeededGenerator) -> [Truth] {
         (0..<count).map { row in
-            switch generator.next(below: 10) {
-            case 0..<5: .success(size: generator.next(below: 20))
-            case 5..<8 where row > 0: .duplicate(of: generator.next(below: row))
+            switch generator.below(10) {
+            case 0..<5: .success(size: generator.below(20))
+            case 5..<8 where row > 0: .duplicate(of: generator.below(row))
             default: .failure
             }
         }
@@ -112,7 +113,7 @@ struct AssemblyWorld {
         if let row = inFlight.randomElement(using: &generator) {
             for _ in 0..<3 { events.append { try $0.end(row) } }
             events.append { world in
-                guard world.generator.next(below: 8) == 0 else { return try world.end(row) }
+                guard world.generator.below(8) == 0 else { return try world.end(row) }
                 try world.assembler.rowDidRequeue(row)
                 world.inFlight.removeAll { $0 == row }
                 world.pending.append(row)
@@ -123,7 +124,7 @@ struct AssemblyWorld {
         }
         guard let event = events.randomElement(using: &generator) else { return false }
         try event(&self)
-        if kills, generator.next(below: 40) == 0, killCount < 5, !assembler.isFinished { kill() }
+        if kills, generator.below(40) == 0, killCount < 5, !assembler.isFinished { kill() }
         return true
     }
 
@@ -158,7 +159,7 @@ struct AssemblyWorld {
         #expect(journal.updateValue(outcome, forKey: row) == nil)
         loaded.insert(row)
         try run(assembler.rowDidEnd(row, outcome))
-        guard generator.next(below: 10) == 0 else { return }
+        guard generator.below(10) == 0 else { return }
         // A second end of the row is discarded.
         let second = Token(row: row, attempt: -attempts)
         let actions = try assembler.rowDidEnd(row, .success(StagedSample(imageSize: 1, token: second)))

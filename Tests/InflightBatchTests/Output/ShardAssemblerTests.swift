@@ -1,3 +1,4 @@
+import InflightTestSupport
 import Testing
 
 @testable import InflightBatch
@@ -181,11 +182,11 @@ struct ShardAssemblerTests {
     }
 
     private static func world(_ seed: UInt64, order: UInt64 = 0, kills: Bool = false) -> AssemblyWorld {
-        var generator = SeededGenerator(state: seed)
-        let truths = AssemblyWorld.truths(count: generator.next(below: 60), generator: &generator)
+        var generator = SeededGenerator(seed: seed)
+        let truths = AssemblyWorld.truths(count: generator.below(60), generator: &generator)
         return AssemblyWorld(
-            truths: truths, shardSize: generator.next(below: 6) + 1, limit: Int64(generator.next(below: 120)),
-            openShardLimit: generator.next(below: 5), reserve: Int64(generator.next(below: 4)),
+            truths: truths, shardSize: generator.below(6) + 1, limit: Int64(generator.below(120)),
+            openShardLimit: generator.below(5), reserve: Int64(generator.below(4)),
             seed: seed &* 31 &+ order, kills: kills)
     }
 

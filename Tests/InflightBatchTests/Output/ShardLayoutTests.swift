@@ -1,3 +1,4 @@
+import InflightTestSupport
 import Testing
 
 @testable import InflightBatch
@@ -97,13 +98,13 @@ struct ShardLayoutTests {
 
     @Test("Keys of distinct ids are distinct, with equal ids in one shard too")
     func noCollisions() {
-        var generator = SeededGenerator(state: 1)
+        var generator = SeededGenerator(seed: 1)
         let letters = Array("ab-_./2".utf8)
         var keys: [String: [UInt8]] = [:]
         var shard = ShardKeys()
         var unique: Set<String> = []
         for round in 0..<20_000 {
-            let id = (0..<generator.next(below: 6)).map { _ in letters[generator.next(below: letters.count)] }
+            let id = (0..<generator.below(6)).map { _ in letters[generator.below(letters.count)] }
             let key = SampleKey.key(id: id, digest: Self.digest)
             #expect(key.utf8.allSatisfy { $0.isKeySafe } && !key.hasPrefix("-") && !key.isEmpty)
             #expect(keys.updateValue(id, forKey: key) ?? id == id)
@@ -113,12 +114,12 @@ struct ShardLayoutTests {
 
     @Test("A set of shards merges neighbours")
     func shardSet() {
-        var generator = SeededGenerator(state: 2)
+        var generator = SeededGenerator(seed: 2)
         for _ in 0..<200 {
             var set = ShardSet([5..<7, 6..<9, 12..<12, -3 ..< -1])
             var reference: Set<Int> = [5, 6, 7, 8]
             for _ in 0..<20 {
-                let shard = generator.next(below: 24)
+                let shard = generator.below(24)
                 set.insert(shard)
                 reference.insert(shard)
                 #expect((0..<26).allSatisfy { set.contains($0) == reference.contains($0) })
@@ -128,19 +129,4 @@ struct ShardLayoutTests {
             }
         }
     }
-}
-
-/// SplitMix64, so that failures can be repeated.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
-
-    mutating func next(below bound: Int) -> Int { Int.random(in: 0..<bound, using: &self) }
 }

@@ -10,7 +10,7 @@
 #error "Zstandard is missing: install the Debian package libzstd-dev"
 #endif
 
-// One streaming interface to the libraries that decode content codings.
+// One streaming interface to the libraries that decode content codings, and one to the encoder of Zstandard.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,3 +39,17 @@ void inflight_decoding_close(inflight_decoding *_Nonnull decoding);
 int inflight_decoding_run(
     inflight_decoding *_Nonnull decoding, const uint8_t *_Nullable bytes, size_t count, size_t *_Nonnull taken,
     uint8_t *_Nonnull room, size_t size, size_t *_Nonnull given);
+
+typedef struct inflight_encoding inflight_encoding;
+
+/// Creates an encoder of one Zstandard frame with a checksum. Equal input gives equal bytes, however it is divided.
+/// Returns `NULL` if there is no memory.
+inflight_encoding *_Nullable inflight_encoding_open(int level);
+void inflight_encoding_close(inflight_encoding *_Nonnull encoding);
+
+/// Encodes until `room`, of `size` bytes, is full, or the input is consumed. `ends` says that no further input follows:
+/// then call it until it returns ``INFLIGHT_CODING_END``. `*taken` is the number of bytes consumed, `*given` the number
+/// of bytes written.
+int inflight_encoding_run(
+    inflight_encoding *_Nonnull encoding, const uint8_t *_Nullable bytes, size_t count, int ends,
+    size_t *_Nonnull taken, uint8_t *_Nonnull room, size_t size, size_t *_Nonnull given);

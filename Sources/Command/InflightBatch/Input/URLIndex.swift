@@ -1,0 +1,169 @@
+internal import Glibc
+
+/// The first row of each URL, in a file without a name.
+///
+/// An extendible hash table (Fagin et al., 1979): a directory in memory leads from the low bits of a URL's hash to a
+/// bucket of 4 KiB in the file, so that a look-up reads one bucket, and the table grows by dividing one bucket at a
+/// time. Memory: about 16 KiB for a million URLs; the file: about 24 MB. Different URLs with equal 88-bit hashes would
+/// be taken for the same. The hash is keyed anew in each process, so nobody can choose such URLs, and among
+/// 10,000,000 URLs the probability is below 10⁻¹².
+///
+/// Not safe for concurrent use. Each call may read and write, and so blocks its thread.
+package final class URLIndex {
+    private static let bucketSize = 4096
+    private static let headerSize = 16
+    private static let entrySize = 16
+    private static let capacity = (bucketSize - headerSize) / entrySize
+    /// The number of bits of an entry's second word that hold the row. The others hold 24 bits of the hash.
+    private static let rowBits = UInt64(40)
+    /// Deeper than any number of rows needs.
+    private static let maximumDepth = 31
+
+    private struct Entry {
+        var low: UInt64
+        var high: UInt64
+
+        var row: Int { Int(high & (1 << URLIndex.rowBits - 1)) }
+    }
+
+    /// The number of URLs.
+    package private(set) var count = 0
+
+    private let path: String
+    private let descriptor: Int32
+    private var depth = 0
+    private var directory: [UInt32] = [0]
+    private var bucketCount: UInt32 = 1
+    private var bucket = [UInt8](repeating: 0, count: bucketSize)
+
+    /// Creates an index without URLs.
+    ///
+    /// - Parameter folder: A folder on a disk with room for the file, which is gone when the process ends.
+    /// - Throws: `OutputError` if the file cannot be created.
+    package init(in folder: String) throws(OutputError) {
+        path = folder + "/urls.partial"
+        descriptor = unsafe open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw OutputError(.create, path) }
+        unsafe unlink(path)
+        try write(0)
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    /// Returns the first row with this URL, or `nil` if there is none; then this row is the first.
+    ///
+    /// - Parameters:
+    ///   - url: The URL, normalised by the caller.
+    ///   - row: The number of the row, below 2⁴⁰.
+    /// - Throws: `OutputError` if the file cannot be read or written.
+    package func firstRow(_ url: String, orInsert row: Int) throws(OutputError) -> Int? {
+        guard row >= 0, row < 1 << Self.rowBits else { throw OutputError(.write, path, EFBIG) }
+        var low = Hasher()
+        var high = Hasher()
+        low.combine(0)
+        high.combine(1)
+        low.combine(url)
+        high.combine(url)
+        let mask: UInt64 = 1 << Self.rowBits - 1
+        let entry = Entry(
+            low: UInt64(bitPattern: Int64(low.finalize())),
+            high: UInt64(bitPattern: Int64(high.finalize())) & ~mask | UInt64(row))
+        while true {
+            let number = directory[slot(entry)]
+            try read(number)
+            for index in 0..<entryCount {
+                let found = self.entry(index)
+                if found.low == entry.low, found.high & ~mask == entry.high & ~mask { return found.row }
+            }
+            guard entryCount == Self.capacity else {
+                store(entry, at: entryCount)
+                entryCount += 1
+                count += 1
+                // The header and the new entry: the rest of the bucket is in the file.
+                try write(number, from: 0, count: Self.headerSize)
+                try write(number, from: offset(entryCount - 1), count: Self.entrySize)
+                return nil
+            }
+            try divide(number)
+        }
+    }
+
+    // MARK: Directory
+
+    private func slot(_ entry: Entry) -> Int { Int(truncatingIfNeeded: entry.low) & (1 << depth - 1) }
+
+    /// Divides the full bucket in memory by the next bit of its entries' hashes.
+    private func divide(_ number: UInt32) throws(OutputError) {
+        let bit = bucketDepth
+        guard bit < Self.maximumDepth else { throw OutputError(.write, path, EFBIG) }
+        if bit == depth {
+            directory += directory
+            depth += 1
+        }
+        let other = bucketCount
+        bucketCount += 1
+        let entries = (0..<entryCount).map(entry)
+        for (target, side) in [(number, UInt64(0)), (other, 1)] {
+            entryCount = 0
+            bucketDepth = bit + 1
+            for entry in entries where entry.low >> bit & 1 == side {
+                store(entry, at: entryCount)
+                entryCount += 1
+            }
+            try write(target)
+        }
+        for index in directory.indices where directory[index] == number && index >> bit & 1 == 1 {
+            directory[index] = other
+        }
+    }
+
+    // MARK: The bucket in memory
+
+    private var entryCount: Int {
+        get { Int(bucket[0]) | Int(bucket[1]) << 8 }
+        set {
+            bucket[0] = UInt8(newValue & 0xFF)
+            bucket[1] = UInt8(newValue >> 8)
+        }
+    }
+
+    private var bucketDepth: Int {
+        get { Int(bucket[2]) }
+        set { bucket[2] = UInt8(newValue) }
+    }
+
+    private func offset(_ index: Int) -> Int { Self.headerSize + index * Self.entrySize }
+
+    private func entry(_ index: Int) -> Entry {
+        unsafe bucket.withUnsafeBytes {
+            unsafe Entry(
+                low: $0.loadUnaligned(fromByteOffset: offset(index), as: UInt64.self),
+                high: $0.loadUnaligned(fromByteOffset: offset(index) + 8, as: UInt64.self))
+        }
+    }
+
+    private func store(_ entry: Entry, at index: Int) {
+        unsafe bucket.withUnsafeMutableBytes {
+            unsafe $0.storeBytes(of: entry.low, toByteOffset: offset(index), as: UInt64.self)
+            unsafe $0.storeBytes(of: entry.high, toByteOffset: offset(index) + 8, as: UInt64.self)
+        }
+    }
+
+    // MARK: File
+
+    private func read(_ number: UInt32) throws(OutputError) {
+        let count = unsafe bucket.withUnsafeMutableBytes {
+            unsafe pread(descriptor, $0.baseAddress, $0.count, off_t(number) * off_t(Self.bucketSize))
+        }
+        // A read of a regular file is not interrupted, and not short before its end.
+        guard count == Self.bucketSize else { throw OutputError(.read, path, count < 0 ? errno : 0) }
+    }
+
+    private func write(_ number: UInt32, from start: Int = 0, count: Int = bucketSize) throws(OutputError) {
+        let position = off_t(number) * off_t(Self.bucketSize) + off_t(start)
+        let written = unsafe bucket.withUnsafeBytes {
+            unsafe pwrite(descriptor, $0.baseAddress.map { unsafe $0 + start }, count, position)
+        }
+        guard written == count else { throw OutputError(.write, path, written < 0 ? errno : ENOSPC) }
+    }
+}

@@ -1,0 +1,33 @@
+internal import Glibc
+
+/// An output file that cannot be written.
+package struct OutputError: Error, Hashable, Sendable {
+    /// What was done to the file.
+    package enum Operation: String, Sendable {
+        case create, write, read, rename, synchronize, remove
+    }
+
+    /// What was done to the file.
+    package let operation: Operation
+    /// The path of the file or folder.
+    package let path: String
+    /// The system's error number, or 0 if the file is not what it was when it was written.
+    package let number: Int32
+
+    /// Creates an error. The default number is that of the call before.
+    init(_ operation: Operation, _ path: String, _ number: Int32 = errno) {
+        self.operation = operation
+        self.path = path
+        self.number = number
+    }
+
+    /// Whether there is no space: the same run can continue when there is.
+    package var isFull: Bool { [ENOSPC, EDQUOT].contains(number) }
+}
+
+extension OutputError: CustomStringConvertible {
+    package var description: String {
+        let reason = number == 0 ? "It changed since it was written." : unsafe String(cString: strerror(number)) + "."
+        return "Cannot \(operation.rawValue) \(path): \(reason)"
+    }
+}

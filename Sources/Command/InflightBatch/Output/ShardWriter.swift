@@ -1,0 +1,202 @@
+internal import Glibc
+internal import InflightCodings
+
+/// Writes one shard: its samples, its sidecar and its statistics.
+///
+/// All files have temporary names until ``finish(duration:)`` gives them theirs: first the sidecar and the statistics,
+/// last the samples. So a shard whose samples have their name is whole. An abandoned writer removes its files. What a
+/// killed process leaves is replaced when the shard is written again.
+///
+/// The bytes of archive and sidecar depend only on the rows. Not safe for concurrent use. Each call may read and write,
+/// and so blocks its thread.
+package final class ShardWriter {
+    /// Where the samples of a shard are.
+    package enum Form: String, Hashable, Sendable {
+        /// In one ustar archive.
+        case webdataset
+        /// In one folder.
+        case files
+        /// In folders by the digest of the fetched body, one image for all rows with equal bodies. Captions and
+        /// metadata are in the sidecar only.
+        case hashedFiles
+    }
+
+    /// What all shards of a run have in common.
+    package struct Configuration: Sendable {
+        /// The folder of the output.
+        package var folder: String
+        /// The names and sizes of shards.
+        package var layout: ShardLayout
+        /// Where the samples of a shard are.
+        package var form: Form
+        /// The columns of the sidecar.
+        package var schema: SidecarSchema
+        /// The extension of the images, without a dot, for example `jpg`.
+        package var imageExtension: String
+        /// Whether each sample has a caption: `KEY.txt`, empty for a row without one.
+        package var hasCaptions: Bool
+
+        /// Creates a configuration.
+        package init(
+            folder: String, layout: ShardLayout, form: Form, schema: SidecarSchema, imageExtension: String,
+            hasCaptions: Bool = false
+        ) {
+            self.folder = folder
+            self.layout = layout
+            self.form = form
+            self.schema = schema
+            self.imageExtension = imageExtension
+            self.hasCaptions = hasCaptions
+        }
+    }
+
+    /// What a row of the shard adds to it beside its line in the sidecar.
+    package enum Content: Sendable {
+        /// An image in a file of its own, of `size` bytes. The file remains.
+        case image(path: String, size: Int64, caption: String? = nil)
+        /// Nothing: the row failed.
+        case failure(class: String)
+    }
+
+    /// The samples so far. The folders of hashed files are those that are known to exist.
+    private enum Samples {
+        case archive(OutputFile, TarArchive)
+        case folder(temporary: String, path: String)
+        case hashed(folders: Set<String>)
+    }
+
+    private let configuration: Configuration
+    private let sidecar: OutputFile
+    private let statsPath: String
+    private let encoder: ZstandardEncoder
+    private var samples: Samples
+    private var stats = ShardStats()
+    private var hasFinished = false
+
+    /// Begins a shard.
+    ///
+    /// - Parameters:
+    ///   - shard: The number of the shard.
+    ///   - configuration: What all shards of the run have in common. Its folder exists.
+    /// - Throws: `OutputError` if a file cannot be created.
+    package init(_ shard: Int, _ configuration: Configuration) throws(OutputError) {
+        let (layout, folder) = (configuration.layout, configuration.folder)
+        self.configuration = configuration
+        sidecar = try OutputFile("\(folder)/\(layout.sidecarName(shard))")
+        statsPath = "\(folder)/\(layout.statsName(shard))"
+        do {
+            encoder = try ZstandardEncoder()
+        } catch {
+            throw OutputError(.create, sidecar.path, ENOMEM)
+        }
+        switch configuration.form {
+        case .webdataset:
+            samples = .archive(try OutputFile("\(folder)/\(layout.archiveName(shard))"), TarArchive())
+        case .files:
+            let path = "\(folder)/\(layout.shardName(shard))"
+            let temporary = path + OutputFile.temporarySuffix
+            try OutputFolder.remove(temporary)
+            try OutputFolder.create(temporary)
+            samples = .folder(temporary: temporary, path: path)
+        case .hashedFiles: samples = .hashed(folders: [])
+        }
+    }
+
+    deinit {
+        guard !hasFinished, case .folder(let temporary, _) = samples else { return }
+        try? OutputFolder.remove(temporary)
+    }
+
+    /// Adds the next row of the shard.
+    ///
+    /// - Parameters:
+    ///   - row: The row's line in the sidecar, and its `KEY.json`.
+    ///   - content: The row's image, or the class of its failure.
+    /// - Throws: `OutputError`. The shard cannot be continued then.
+    package func add(_ row: SidecarRow, _ content: Content) throws(OutputError) {
+        switch content {
+        case .failure(let name):
+            stats.addFailure(class: name, isResize: row.status == .failedToResize)
+        case .image(let path, let size, let caption):
+            try addSample(row, path, size, caption ?? "")
+            stats.addSuccess(bytes: size)
+        }
+        try encode(row.line(configuration.schema), ends: false)
+    }
+
+    /// Completes the shard, and writes it to the disk.
+    ///
+    /// - Parameter duration: The time since the shard's first row, for its statistics.
+    /// - Returns: The statistics.
+    /// - Throws: `OutputError`. Files that have their names already remain, and are replaced by the next attempt.
+    package func finish(duration: Duration) throws(OutputError) -> ShardStats {
+        stats.duration = duration
+        try encode([], ends: true)
+        try sidecar.commit()
+        let statsFile = try OutputFile(statsPath)
+        try statsFile.append(stats.json)
+        try statsFile.commit()
+        switch samples {
+        case .archive(let file, var archive):
+            try file.append(archive.end())
+            try file.commit()
+        case .folder(let temporary, let path):
+            try OutputFolder.synchronizeAll(temporary)
+            try OutputFolder.replace(path, with: temporary)
+        case .hashed: try OutputFolder.synchronizeAll(configuration.folder)
+        }
+        hasFinished = true
+        try OutputFolder.synchronize(configuration.folder)
+        return stats
+    }
+
+    // MARK: Samples
+
+    private func addSample(_ row: SidecarRow, _ path: String, _ size: Int64, _ caption: String) throws(OutputError) {
+        var texts = [("json", row.json(configuration.schema))]
+        if configuration.hasCaptions { texts.append(("txt", Array(caption.utf8))) }
+        switch samples {
+        case .archive(let file, var archive):
+            let name = "\(row.key).\(configuration.imageExtension)"
+            guard let header = try? archive.beginMember(name, size: size) else {
+                throw OutputError(.write, name, EFBIG)
+            }
+            try file.append(header)
+            try file.appendFile(path, size: size)
+            try file.append(archive.endMember())
+            for (name, bytes) in texts {
+                let name = "\(row.key).\(name)"
+                guard let member = try? archive.member(name, body: bytes) else {
+                    throw OutputError(.write, name, EFBIG)
+                }
+                try file.append(member)
+            }
+            samples = .archive(file, archive)
+        case .folder(let temporary, _):
+            try OutputFolder.link(path, to: "\(temporary)/\(row.key).\(configuration.imageExtension)", size: size)
+            for (name, bytes) in texts {
+                let file = try OutputFile("\(temporary)/\(row.key).\(name)")
+                try file.append(bytes)
+                try file.commit(synchronizes: false)
+            }
+        case .hashed(var folders):
+            guard let digest = row.sha256 else { return }
+            let hashedPath = ShardLayout.hashedPath(digest, extension: configuration.imageExtension)
+            let target = "\(configuration.folder)/\(hashedPath)"
+            let folder = String(target[..<(target.lastIndex(of: "/") ?? target.endIndex)])
+            if folders.insert(folder).inserted { try OutputFolder.create(folder) }
+            try OutputFolder.link(path, to: target, size: size)
+            samples = .hashed(folders: folders)
+        }
+    }
+
+    private func encode(_ bytes: [UInt8], ends: Bool) throws(OutputError) {
+        var output: [UInt8] = []
+        do {
+            try encoder.encode(bytes, ends: ends, into: &output)
+        } catch {
+            throw OutputError(.write, sidecar.path, ENOMEM)
+        }
+        try sidecar.append(output)
+    }
+}
