@@ -95,9 +95,14 @@ let package = Package(
                 "InflightConcurrency", "InflightImages", "InflightCore", "InflightFoundation", "InflightCurl",
                 "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker",
             ]),
-        // The decisions of `inflight batch`, without I/O: input rows, politeness to hosts, shards.
-        .target(name: "InflightBatch"),
-        .testTarget(name: "InflightBatchTests", dependencies: ["InflightBatch", "InflightTestSupport"]),
+        // The decisions of `inflight batch`, without I/O: input rows, politeness to hosts, shards. And the reader of
+        // its inputs.
+        .target(name: "InflightBatch", dependencies: ["InflightCodings", "InflightCore"]),
+        .testTarget(
+            name: "InflightBatchTests",
+            dependencies: [
+                "InflightBatch", "InflightCore", "InflightConcurrency", "CDiskFaults", "InflightTestSupport",
+            ]),
         // The page of `get --report`, edited as files in `Page` and embedded in the command as bytes.
         .target(name: "CInflightReport", exclude: ["Page"]),
         .executableTarget(

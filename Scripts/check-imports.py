@@ -35,7 +35,7 @@ ALLOWED = {
     "Inflight": PLATFORM
     | ENGINE
     | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker"},
-    "InflightBatch": set(),
+    "InflightBatch": PLATFORM | ENGINE | {"InflightCodings"},
     "InflightCLI": PLATFORM | ASSEMBLY | {"InflightLab", "CInflightReport"},
     "InflightLab": PLATFORM | ASSEMBLY | {"CInflightLab", "Foundation"},
     "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},
