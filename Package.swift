@@ -95,11 +95,14 @@ let package = Package(
                 "InflightConcurrency", "InflightImages", "InflightCore", "InflightFoundation", "InflightCurl",
                 "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker",
             ]),
-        // What `inflight batch` does: input rows, politeness to hosts, shards.
+        // What `inflight batch` does: input rows, journal, politeness to hosts, shards.
         .target(name: "CInflightBatch"),
-        .target(name: "InflightBatch", dependencies: ["CInflightBatch", "InflightCodings"]),
+        .target(
+            name: "InflightBatch",
+            dependencies: ["CInflightBatch", "InflightCodings", "InflightCore"]),
         .testTarget(
-            name: "InflightBatchTests", dependencies: ["InflightBatch", "InflightCodings", "InflightTestSupport"]),
+            name: "InflightBatchTests",
+            dependencies: ["InflightBatch", "InflightCodings", "InflightCore", "InflightConcurrency", "CDiskFaults", "InflightTestSupport"]),
         // The page of `get --report`, edited as files in `Page` and embedded in the command as bytes.
         .target(name: "CInflightReport", exclude: ["Page"]),
         .executableTarget(

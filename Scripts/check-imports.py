@@ -35,7 +35,7 @@ ALLOWED = {
     "Inflight": PLATFORM
     | ENGINE
     | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker"},
-    "InflightBatch": PLATFORM | {"CInflightBatch", "InflightCodings", "InflightSQLite"},
+    "InflightBatch": PLATFORM | ENGINE | {"CInflightBatch", "InflightCodings", "InflightSQLite"},
     "InflightCLI": PLATFORM | ASSEMBLY | {"InflightLab", "CInflightReport"},
     "InflightLab": PLATFORM | ASSEMBLY | {"CInflightLab", "Foundation"},
     "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},

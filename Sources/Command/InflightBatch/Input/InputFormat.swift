@@ -9,12 +9,24 @@ package enum InputFormat: Hashable, Sendable {
     /// As ``csv``, with tabs in place of commas. Quotes have the same meaning.
     case tsv
 
-    /// The compression of an input.
-    package enum Compression: Hashable, Sendable {
+    /// The compression of an input. The raw value is its name.
+    package enum Compression: String, Hashable, Sendable {
         /// RFC 1952.
         case gzip
         /// RFC 8878.
         case zstd
+
+        /// The number of bytes that ``detected(start:)`` needs, unless the input is shorter.
+        static let signatureLength = 4
+
+        /// Returns the compression of a file that begins with these bytes, or `nil` if it has none.
+        static func detected(start: ArraySlice<UInt8>) -> Compression? {
+            if start.starts(with: [0x1F, 0x8B]) { return .gzip }
+            if start.starts(with: [0x28, 0xB5, 0x2F, 0xFD]) { return .zstd }
+            // Some compressors first write a frame to skip (RFC 8878 section 3.1.2).
+            guard let first = start.first, first & 0xF0 == 0x50 else { return nil }
+            return start.dropFirst().starts(with: [0x2A, 0x4D, 0x18]) ? .zstd : nil
+        }
     }
 
     /// Returns the format and the compression that a file name stands for, or `nil` if its suffix is unknown.

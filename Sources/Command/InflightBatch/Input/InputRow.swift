@@ -106,6 +106,22 @@ package enum InputError: Error, Hashable, Sendable {
     case headerTooLong(limit: Int)
     /// The header cannot be read.
     case malformedHeader(InputReject.Reason)
+    /// No file matches the pattern.
+    case noMatch
+    /// The input is a folder.
+    case folder
+    /// The name of the input does not tell its format.
+    case unknownFormat
+    /// The input cannot be opened. The code is the system's.
+    case cannotOpen(code: Int32)
+    /// The input cannot be read to its end. The code is the system's.
+    case cannotRead(code: Int32)
+    /// The compressed data is malformed.
+    case corrupt(InputFormat.Compression)
+    /// The compressed data ends too early.
+    case truncated(InputFormat.Compression)
+    /// There is no memory for reading the input.
+    case outOfMemory
 }
 
 extension InputError: CustomStringConvertible {
@@ -121,6 +137,17 @@ extension InputError: CustomStringConvertible {
         case .binary(nil): "The input is not text: it contains NUL bytes."
         case .headerTooLong(let limit): "The header is longer than the limit of \(limit) bytes."
         case .malformedHeader(let reason): "The header is malformed. \(reason)"
+        case .noMatch: "No file matches the pattern."
+        case .folder: "The input is a folder. Name its files, or a pattern that matches them."
+        case .unknownFormat:
+            "The name of the input does not tell its format. Use a name that ends in .txt, .jsonl, .csv or .tsv, also "
+                + "with .gz or .zst, or --input-format."
+        case .cannotOpen(let code): "Cannot open the input: \(systemMessage(code))."
+        case .cannotRead(let code): "Cannot read the input: \(systemMessage(code))."
+        case .corrupt(.gzip): "The gzip data is corrupt."
+        case .corrupt(.zstd): "The zstd data is corrupt, or was compressed with a window of more than 8 MiB."
+        case .truncated(let compression): "The \(compression.rawValue) data is truncated."
+        case .outOfMemory: "There is not enough memory for reading the input."
         }
     }
 

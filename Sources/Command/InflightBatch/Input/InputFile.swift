@@ -1,0 +1,67 @@
+internal import Glibc
+
+/// An open input, read in chunks only on demand.
+///
+/// It holds one chunk, one decoded piece and what ``RowReader`` holds. Used on one thread at a time.
+final class InputFile {
+    static let chunkSize = 256 * 1024
+
+    private let descriptor: Int32
+    private let isOwner: Bool
+    private var chunk = [UInt8](repeating: 0, count: chunkSize)
+    private var decoder = InputDecoder()
+    private var rows: RowReader
+    private var hasEnded = false
+
+    /// Opens an input.
+    ///
+    /// - Parameter standardInput: The descriptor of standard input, which stays open.
+    init(_ source: InputSource, options: InputOptions, standardInput: Int32) throws(InputError) {
+        rows = RowReader(format: source.format, options: options)
+        isOwner = source.path != nil
+        descriptor = source.path.map { unsafe open($0, O_RDONLY | O_CLOEXEC | O_NOCTTY) } ?? standardInput
+        guard descriptor >= 0 || !isOwner else { throw .cannotOpen(code: errno) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { throw .cannotOpen(code: errno) }
+        if status.st_mode & S_IFMT == S_IFDIR { throw .folder }
+    }
+
+    deinit {
+        if isOwner, descriptor >= 0 { close(descriptor) }
+    }
+
+    /// The number of rows so far, rejected ones included.
+    var rowCount: Int { rows.rowCount }
+
+    /// Returns the next row or reject, or `nil` at the end. Blocks until it is read.
+    func next() throws(InputError) -> RowReader.Result? {
+        while true {
+            if let result = try rows.next() { return result }
+            if hasEnded { return nil }
+            if let piece = try decoder.next() {
+                rows.append(piece)
+            } else if decoder.isAtEnd {
+                rows.end()
+                hasEnded = true
+            } else {
+                try read()
+            }
+        }
+    }
+
+    private func read() throws(InputError) {
+        while true {
+            let count = unsafe chunk.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 { return decoder.append(chunk[..<count]) }
+            if count == 0 { return decoder.end() }
+            switch errno {
+            case EINTR: break
+            case EAGAIN:
+                // Standard input may be shared with a program that has made it non-blocking.
+                var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                _ = unsafe poll(&watched, 1, -1)
+            default: throw .cannotRead(code: errno)
+            }
+        }
+    }
+}

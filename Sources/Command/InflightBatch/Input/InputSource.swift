@@ -1,0 +1,84 @@
+internal import Glibc
+
+/// One input of a run: a file or standard input.
+package struct InputSource: Hashable, Sendable {
+    /// The path of the file; `nil` for standard input.
+    package var path: String?
+    /// The format of the rows.
+    package var format: InputFormat
+
+    /// The name for messages and for the reject file.
+    package var name: String { path ?? "standard input" }
+
+    /// Returns the inputs that the arguments of a command name, in their order.
+    ///
+    /// `-` names standard input. An argument that contains `*`, `?` or `[`, and names no existing file, is a pattern of
+    /// the shell. It stands for all matching files in the order of their bytes. Every file is opened once,
+    /// and closed, so that a wrong name is found before the first row is read.
+    ///
+    /// - Parameter format: The format of all inputs; if `nil`, the name of each input tells it.
+    /// - Throws: ``InputFailure`` for the first argument that is wrong.
+    package static func expanding(
+        _ arguments: [String], format: InputFormat? = nil
+    ) throws(InputFailure) -> [InputSource] {
+        var sources: [InputSource] = []
+        for argument in arguments {
+            if argument == "-" {
+                sources.append(try source(nil, format))
+                continue
+            }
+            let isPattern = argument.utf8.contains { "*?[".utf8.contains($0) } && !exists(argument)
+            for path in isPattern ? try matches(argument) : [argument] {
+                try checkReadable(path)
+                sources.append(try source(path, format))
+            }
+        }
+        return sources
+    }
+
+    private static func source(_ path: String?, _ format: InputFormat?) throws(InputFailure) -> InputSource {
+        var source = InputSource(path: path, format: format ?? .text)
+        if format == nil {
+            guard let detected = path.flatMap(InputFormat.detected) else {
+                throw InputFailure(name: source.name, error: .unknownFormat)
+            }
+            source.format = detected.format
+        }
+        return source
+    }
+
+    private static func exists(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe lstat(path, &status) == 0
+    }
+
+    private static func checkReadable(_ path: String) throws(InputFailure) {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { throw InputFailure(name: path, error: .cannotOpen(code: errno)) }
+        if status.st_mode & S_IFMT == S_IFDIR { throw InputFailure(name: path, error: .folder) }
+        // Opening a named pipe would wait for its writer.
+        guard status.st_mode & S_IFMT == S_IFREG else { return }
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw InputFailure(name: path, error: .cannotOpen(code: errno)) }
+        close(descriptor)
+    }
+
+    private static func matches(_ pattern: String) throws(InputFailure) -> [String] {
+        var found = unsafe glob_t()
+        let status = unsafe glob(pattern, GLOB_ERR | GLOB_NOSORT, nil, &found)
+        let code = errno
+        defer { unsafe globfree(&found) }
+        switch status {
+        case 0: break
+        case GLOB_NOSPACE: throw InputFailure(name: pattern, error: .outOfMemory)
+        // A folder in the pattern cannot be read. One that does not exist has no matches.
+        case GLOB_ABORTED where code != ENOENT: throw InputFailure(name: pattern, error: .cannotOpen(code: code))
+        default: throw InputFailure(name: pattern, error: .noMatch)
+        }
+        var paths: [String] = []
+        for index in unsafe 0..<Int(found.gl_pathc) {
+            if let path = unsafe found.gl_pathv[index] { paths.append(unsafe String(cString: path)) }
+        }
+        return paths.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+}

@@ -1,0 +1,92 @@
+internal import Glibc
+package import InflightCore
+
+/// A file of the rows that cannot be used, in JSON Lines.
+///
+/// Each line is an object with the members `file`, `line` and `reason`, appended to the lines of earlier runs. Used on
+/// one thread at a time.
+package final class RejectFile {
+    private static let bufferSize = 64 * 1024
+
+    private let path: String
+    /// -1 after ``close()``.
+    private var descriptor: Int32
+    private var buffer: [UInt8] = []
+
+    /// Opens the file, and creates it if it does not exist.
+    ///
+    /// - Throws: ``LoadError`` if it cannot be written.
+    package init(path: String) throws(LoadError) {
+        self.path = path
+        descriptor = unsafe open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0o666)
+        var status = stat()
+        guard descriptor >= 0, unsafe fstat(descriptor, &status) == 0 else { throw failure(errno) }
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_size > 0 else { return }
+        // A full disk may have cut the last line of an earlier run.
+        var last: UInt8 = 0
+        guard unsafe pread(descriptor, &last, 1, status.st_size - 1) == 1 else { throw failure(errno) }
+        if last != UInt8(ascii: "\n") { buffer.append(UInt8(ascii: "\n")) }
+    }
+
+    deinit {
+        if descriptor >= 0 { Glibc.close(descriptor) }
+    }
+
+    /// Appends a reject. It is in the file after the next ``flush()``, or earlier.
+    ///
+    /// - Parameters:
+    ///   - reject: The row and the reason, of which at most 300 characters are written.
+    ///   - name: The name of the row's input.
+    /// - Throws: ``LoadError`` if the file cannot be written.
+    package func append(_ reject: InputReject, of name: String) throws(LoadError) {
+        buffer += Self.line(reject, of: name)
+        if buffer.count >= Self.bufferSize { try flush() }
+    }
+
+    /// Writes all rejects that were appended.
+    ///
+    /// - Throws: ``LoadError`` if the file cannot be written. A later call continues at the first byte not written.
+    package func flush() throws(LoadError) {
+        while !buffer.isEmpty {
+            let count = unsafe buffer.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
+            if count >= 0 {
+                buffer.removeFirst(count)
+            } else if errno != EINTR {
+                throw failure(errno)
+            }
+        }
+    }
+
+    /// Writes all rejects that were appended, and closes the file. Without this call, they may be lost.
+    ///
+    /// - Throws: ``LoadError`` if the file cannot be written.
+    package func close() throws(LoadError) {
+        try flush()
+        guard descriptor >= 0 else { return }
+        // Some file systems report only here that the disk is full.
+        let status = Glibc.close(descriptor)
+        descriptor = -1
+        if status != 0, errno != EINTR { throw failure(errno) }
+    }
+
+    /// Returns the line for a reject, with its line break.
+    static func line(_ reject: InputReject, of name: String) -> [UInt8] {
+        var json = JSONWriter()
+        json.beginObject()
+        json.name("file")
+        json.string(name)
+        json.name("line")
+        json.integer(Int64(reject.line))
+        json.name("reason")
+        json.string(Message.cleaned(reject.reason.description))
+        json.endObject()
+        return json.bytes + [UInt8(ascii: "\n")]
+    }
+
+    private func failure(_ code: Int32) -> LoadError {
+        let remedy = code == ENOSPC || code == EDQUOT ? " Free disk space, then run the command again." : ""
+        return LoadError(
+            .cannotWrite, stage: .store,
+            message: "Cannot write the reject file \(Message.cleaned(path)): \(systemMessage(code)).\(remedy)")
+    }
+}
