@@ -24,7 +24,8 @@ ALLOWED = {
     "InflightCore": PLATFORM | IMAGES,
     "InflightFoundation": PLATFORM | ENGINE | {"Foundation", "FoundationNetworking"},
     "InflightCurl": PLATFORM | ENGINE | {"CInflightCurl"},
-    "InflightDisk": PLATFORM | ENGINE | {"CInflightSQLite"},
+    "InflightSQLite": PLATFORM | {"CInflightSQLite"},
+    "InflightDisk": PLATFORM | ENGINE | {"InflightSQLite"},
     "InflightCodecs": PLATFORM | IMAGES | {"CInflightCodecs"},
     "InflightCodings": PLATFORM | ENGINE | {"CInflightCodings"},
     "InflightVips": PLATFORM | IMAGES | {"CInflightVips"},
@@ -35,7 +36,7 @@ ALLOWED = {
     "Inflight": PLATFORM
     | ENGINE
     | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker"},
-    "InflightBatch": set(),
+    "InflightBatch": PLATFORM | {"InflightSQLite"},
     "InflightCLI": PLATFORM | ASSEMBLY | {"InflightLab", "CInflightReport"},
     "InflightLab": PLATFORM | ASSEMBLY | {"CInflightLab", "Foundation"},
     "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},
