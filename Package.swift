@@ -59,7 +59,8 @@ let package = Package(
             name: "CInflightCodecs",
             linkerSettings: ["jpeg", "png", "z", "webp", "gif", "lcms2"].map { .linkedLibrary($0) }),
         .target(name: "CInflightSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
-        .target(name: "InflightDisk", dependencies: ["CInflightSQLite", "InflightCore", "InflightConcurrency"]),
+        .target(name: "InflightSQLite", dependencies: ["CInflightSQLite"]),
+        .target(name: "InflightDisk", dependencies: ["InflightSQLite", "InflightCore", "InflightConcurrency"]),
         .target(
             name: "InflightCodecs", dependencies: ["CInflightCodecs", "InflightImages", "InflightConcurrency"],
             swiftSettings: optimized),
@@ -99,10 +100,13 @@ let package = Package(
         .target(name: "CInflightBatch"),
         .target(
             name: "InflightBatch",
-            dependencies: ["CInflightBatch", "InflightCodings", "InflightCore"]),
+            dependencies: ["CInflightBatch", "InflightCodings", "InflightSQLite", "InflightCore"]),
         .testTarget(
             name: "InflightBatchTests",
-            dependencies: ["InflightBatch", "InflightCodings", "InflightCore", "InflightConcurrency", "CDiskFaults", "InflightTestSupport"]),
+            dependencies: [
+                "InflightBatch", "InflightCodings", "InflightSQLite", "InflightCore", "InflightConcurrency",
+                "CDiskFaults", "InflightTestSupport",
+            ]),
         // The page of `get --report`, edited as files in `Page` and embedded in the command as bytes.
         .target(name: "CInflightReport", exclude: ["Page"]),
         .executableTarget(
@@ -162,12 +166,15 @@ let package = Package(
         .target(name: "CDiskFaults", path: "Tests/CDiskFaults", linkerSettings: [.linkedLibrary("sqlite3")]),
         .testTarget(
             name: "InflightDiskTests",
-            dependencies: ["InflightDisk", "CDiskFaults", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+            dependencies: [
+                "InflightDisk", "InflightSQLite", "CDiskFaults", "InflightCore", "InflightConcurrency",
+                "InflightTestSupport",
+            ]),
         .testTarget(
             name: "InflightCLITests",
             dependencies: [
                 "InflightCLI", "InflightLab", "Inflight", "InflightCore", "InflightConcurrency", "InflightDisk",
-                "InflightWorker", "InflightPictures", "InflightTestSupport",
+                "InflightSQLite", "InflightWorker", "InflightPictures", "InflightTestSupport",
             ]),
         .testTarget(
             name: "InflightLabTests", dependencies: ["InflightLab", "InflightConcurrency", "InflightTestSupport"]),
@@ -244,7 +251,8 @@ let folders = [
     "Kit": ["CInflightConcurrency", "InflightConcurrency"],
     "Engine": ["InflightImages", "InflightCore", "InflightFoundation", "Inflight"],
     "BackEnds": [
-        "CInflightCurl", "InflightCurl", "CInflightSQLite", "InflightDisk", "CInflightCodings", "InflightCodings",
+        "CInflightCurl", "InflightCurl", "CInflightSQLite", "InflightSQLite", "InflightDisk", "CInflightCodings",
+        "InflightCodings",
     ],
     "Decoders": [
         "CInflightCodecs", "InflightCodecs", "CInflightVips", "InflightVips", "CInflightWorker",

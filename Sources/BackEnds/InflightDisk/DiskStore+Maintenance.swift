@@ -1,5 +1,6 @@
 internal import InflightConcurrency
 public import InflightCore
+internal import InflightSQLite
 
 /// Maintenance for the owner of a folder. Each call opens the folder and throws if that fails. If
 /// ``Configuration/createsFolder`` is false and there is no cache, it throws ``LoadError/Code/notStored``.

@@ -1,4 +1,5 @@
 public import InflightCore
+internal import InflightSQLite
 
 extension DiskStore {
     /// The result of a verification.

@@ -1,5 +1,6 @@
 internal import InflightConcurrency
 internal import InflightCore
+internal import InflightSQLite
 
 /// The state that a store's threads share: the writer with its queue, the readers, and the open index.
 final class StoreCore: Sendable {

@@ -1,6 +1,7 @@
 import Glibc
 import InflightConcurrency
 import InflightCore
+import InflightSQLite
 import InflightTestSupport
 import Testing
 

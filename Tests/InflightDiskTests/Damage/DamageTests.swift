@@ -1,5 +1,6 @@
 import Glibc
 import InflightCore
+import InflightSQLite
 import InflightTestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import InflightConcurrency
 import InflightCore
+import InflightSQLite
 import InflightTestSupport
 import Testing
 

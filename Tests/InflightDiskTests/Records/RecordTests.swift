@@ -1,4 +1,5 @@
 import InflightCore
+import InflightSQLite
 import InflightTestSupport
 import Testing
 
@@ -13,15 +14,15 @@ struct RecordTests {
             ("Nobody inspects the spammish repetition", 0xFBCE_A83C_8A37_8BF1),
         ])
     func xxh64(text: String, sum: UInt64) {
-        #expect(Checksum.of(text, seed: 0) == sum)
-        #expect(Checksum.of(text, seed: 1) != sum)
+        #expect(XXH64.of(text, seed: 0) == sum)
+        #expect(XXH64.of(text, seed: 1) != sum)
     }
 
     @Test("A checksum computed in pieces equals one computed at once") func checksumInPieces() {
         let bytes = Bytes.random(1000, seed: 1).array
-        let whole = unsafe bytes.withUnsafeBytes { unsafe Checksum.of($0, seed: 7) }
+        let whole = unsafe bytes.withUnsafeBytes { unsafe XXH64.of($0, seed: 7) }
         for size in [1, 7, 31, 32, 33, 64, 999] {
-            var sum = Checksum(seed: 7)
+            var sum = XXH64(seed: 7)
             for start in stride(from: 0, to: bytes.count, by: size) {
                 sum.add(Array(bytes[start..<min(start + size, bytes.count)]))
             }

@@ -1,4 +1,5 @@
 internal import InflightCore
+internal import InflightSQLite
 
 /// Files that hold one body each.
 struct BodyFiles: Sendable {
@@ -64,7 +65,7 @@ struct BodyFiles: Sendable {
         let bytes = unsafe Bytes(adopting: UnsafeRawBufferPointer(rebasing: memory[..<count])) {
             unsafe UnsafeMutableRawPointer(mutating: $0.baseAddress)?.deallocate()
         }
-        var sum = Checksum(seed: seed)
+        var sum = XXH64(seed: seed)
         var done = 0
         while done < count {
             // Read in pieces that stay in the processor's cache until they have been summed.

@@ -1,4 +1,4 @@
-internal import CInflightSQLite
+internal import InflightSQLite
 
 #if canImport(Darwin)
     internal import Darwin
@@ -26,7 +26,7 @@ final class FolderLock: @unchecked Sendable {
         var random = SystemRandomNumberGenerator()
         while true {
             let candidate = Int64.random(in: Self.owners, using: &random)
-            let status = inflight_lock(file.descriptor, INFLIGHT_LOCK_EXCLUSIVE, candidate, 1)
+            let status = RangeLock.acquire(.exclusive, file.descriptor, start: candidate, count: 1)
             if status == 0 {
                 owner = candidate
                 return
@@ -44,11 +44,13 @@ final class FolderLock: @unchecked Sendable {
 
     /// Returns whether the store with that number is alive, in any process.
     func isAlive(_ owner: Int64) -> Bool {
-        owner == self.owner || (owner > 0 && inflight_lock_is_held(file.descriptor, owner, 1))
+        owner == self.owner || (owner > 0 && RangeLock.isHeld(file.descriptor, start: owner, count: 1))
     }
 
     /// Whether no other store in any process has the folder open.
-    var isOnlyOne: Bool { !inflight_lock_is_held(file.descriptor, Self.owners.lowerBound, Int64(Self.owners.count)) }
+    var isOnlyOne: Bool {
+        !RangeLock.isHeld(file.descriptor, start: Self.owners.lowerBound, count: Int64(Self.owners.count))
+    }
 
     private static let owners: Range<Int64> = (1 << 20)..<(1 << 60)
 
@@ -59,10 +61,10 @@ final class FolderLock: @unchecked Sendable {
         alone: Bool = false, waitingAtMost milliseconds: Int32,
         _ body: () throws(StoreFailure) -> Result
     ) throws(StoreFailure) -> Result {
-        let kind = alone ? INFLIGHT_LOCK_EXCLUSIVE : INFLIGHT_LOCK_SHARED
+        let kind = alone ? RangeLock.Kind.exclusive : .shared
         var waited: Int32 = 0
         while true {
-            let status = inflight_lock(file.descriptor, kind, 0, 1)
+            let status = RangeLock.acquire(kind, file.descriptor, start: 0, count: 1)
             if status == 0 { break }
             guard status == EAGAIN, waited < milliseconds else { throw .file(FileError(status), "lock") }
             // Other processes hold it and do not signal its release, so it is polled each millisecond, as SQLite does
@@ -70,7 +72,7 @@ final class FolderLock: @unchecked Sendable {
             usleep(1000)
             waited += 1
         }
-        defer { _ = inflight_lock(file.descriptor, INFLIGHT_LOCK_NONE, 0, 1) }
+        defer { RangeLock.release(file.descriptor, start: 0, count: 1) }
         return try body()
     }
 }

@@ -1,3 +1,5 @@
+internal import InflightSQLite
+
 /// The file that identifies the folder as a cache. Backup programs skip such folders, and Inflight writes and deletes
 /// only in a folder with its own tag. See https://bford.info/cachedir/.
 struct FolderTag: Hashable {
@@ -14,7 +16,7 @@ struct FolderTag: Hashable {
     }
 
     private static func check(_ line: String) -> String {
-        CachePaths.name(Int64(bitPattern: Checksum.of(line, seed: 0)))
+        CachePaths.name(Int64(bitPattern: XXH64.of(line, seed: 0)))
     }
 
     init(identity: UInt64, layout: Int64) {

@@ -1,3 +1,5 @@
+internal import InflightSQLite
+
 /// Opens a folder as a cache: creates missing files, rejects foreign or newer caches, migrates older layouts and
 /// repairs damage. Only the repair takes longer for a cache with more entries.
 struct CacheOpener {

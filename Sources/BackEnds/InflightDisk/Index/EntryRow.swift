@@ -1,4 +1,5 @@
 internal import InflightCore
+internal import InflightSQLite
 
 /// One row of the table `entry` as it was read. It is untrusted until ``checked(identity:)``.
 struct EntryRow: Hashable {
@@ -62,12 +63,12 @@ struct EntryRow: Hashable {
     }
 
     static func hash(of key: StoreKey, identity: UInt64) -> Int64 {
-        Int64(bitPattern: Checksum.of(key.text, seed: identity))
+        Int64(bitPattern: XXH64.of(key.text, seed: identity))
     }
 
     /// Returns a checksum over everything that use does not change.
     func expectedSeal(identity: UInt64) -> UInt64 {
-        var sum = Checksum(seed: identity)
+        var sum = XXH64(seed: identity)
         for word in [id, hash, stored, file, length, Int64(bitPattern: self.sum)] { sum.add(word) }
         sum.add(record)
         return sum.value

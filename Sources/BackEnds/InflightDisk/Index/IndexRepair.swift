@@ -1,4 +1,5 @@
 internal import InflightCore
+internal import InflightSQLite
 
 /// Rebuilds a damaged index from all of its undamaged rows, or creates an empty one if there is none.
 ///

@@ -1,3 +1,5 @@
+internal import InflightSQLite
+
 /// The one row of the table `cache`: the totals over all entries. Every transaction writes it, so that each log
 /// identifies the cache that it belongs to.
 struct IndexState: Hashable {

@@ -1,3 +1,5 @@
+internal import InflightSQLite
+
 /// A cache verified as ours, with the connection that writes to it.
 // Confined to the writer's thread.
 final class OpenCache {

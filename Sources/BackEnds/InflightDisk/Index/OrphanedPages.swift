@@ -1,4 +1,5 @@
 internal import InflightCore
+internal import InflightSQLite
 
 /// Rows of an index that are no longer reachable from its root. Reads the pages one by one without SQLite, by its file
 /// format (https://www.sqlite.org/fileformat2.html).
@@ -54,7 +55,7 @@ struct OrphanedPages {
             let payload = payload(cell, page), column.upperBound <= payload.count
         else { return nil }
         let bytes = Bytes(Array(payload[column]))
-        let sum = unsafe bytes.withUnsafeBytes { unsafe Checksum.of($0, seed: identity) }
+        let sum = unsafe bytes.withUnsafeBytes { unsafe XXH64.of($0, seed: identity) }
         return sum == row.sum ? bytes : nil
     }
 

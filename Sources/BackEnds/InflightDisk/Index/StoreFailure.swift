@@ -1,4 +1,5 @@
 internal import InflightCore
+internal import InflightSQLite
 
 /// A failure of the store, before it is turned into an error for the owner.
 enum StoreFailure: Error {

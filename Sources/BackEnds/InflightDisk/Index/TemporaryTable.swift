@@ -1,3 +1,5 @@
+internal import InflightSQLite
+
 /// A key-value table in an unnamed database. SQLite writes what exceeds its cache to a file that it unlinks before the
 /// first write, so that nothing remains however the process ends.
 ///

@@ -1,5 +1,6 @@
 internal import InflightConcurrency
 internal import InflightCore
+internal import InflightSQLite
 
 /// One lookup, from the rows to the body.
 struct FindOperation: Sendable {

@@ -1,4 +1,5 @@
 internal import InflightCore
+internal import InflightSQLite
 
 /// Bodies that are stored in the index.
 enum StoredBodies {
@@ -10,7 +11,7 @@ enum StoredBodies {
         try database.query("SELECT bytes FROM body WHERE id = ?", .number(row.id)) {
             (found: borrowing Row) throws(DatabaseError) in
             body = unsafe found.withBytes(0) { memory in
-                guard Int64(memory.count) == row.length, unsafe Checksum.of(memory, seed: identity) == row.sum else {
+                guard Int64(memory.count) == row.length, unsafe XXH64.of(memory, seed: identity) == row.sum else {
                     return nil
                 }
                 return unsafe Bytes(copying: memory)

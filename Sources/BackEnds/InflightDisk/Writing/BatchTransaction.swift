@@ -1,5 +1,6 @@
 internal import InflightConcurrency
 internal import InflightCore
+internal import InflightSQLite
 
 /// Runs a batch: determines the files and the space that its operations need, frees that space, writes the files, and
 /// then applies everything in one transaction.
@@ -23,9 +24,9 @@ final class BatchTransaction {
         /// A body that grows and stays in the index.
         case grow(from: EntryRow, body: Bytes)
         /// A body that outgrows the index and moves into a file.
-        case move(from: EntryRow, PlannedFile, sum: Checksum, pieces: [Bytes])
+        case move(from: EntryRow, PlannedFile, sum: XXH64, pieces: [Bytes])
         /// A body that grows in its file.
-        case extend(from: EntryRow, sum: Checksum)
+        case extend(from: EntryRow, sum: XXH64)
 
         var hasFile: Bool { if case .grow = self { false } else { true } }
     }
@@ -145,18 +146,18 @@ final class BatchTransaction {
         }
         let file = newFile(room: length)
         need.files.append(file)
-        var sum = Checksum(seed: cache.identity)
+        var sum = XXH64(seed: cache.identity)
         for piece in [body, bytes] { unsafe piece.withUnsafeBytes { unsafe sum.add($0) } }
         return .move(from: row, file, sum: sum, pieces: [body, bytes])
     }
 
     /// Returns the checksum state of a file's body, ready to be extended, or nil if the file is damaged.
-    private func sumSoFar(_ row: EntryRow) throws(StoreFailure) -> Checksum? {
+    private func sumSoFar(_ row: EntryRow) throws(StoreFailure) -> XXH64? {
         if let known = writer.sums.sum(row.id, length: row.length) { return known }
         guard let read = (try? writer.bodies.read(row.file, length: row.length, seed: cache.identity)) ?? nil,
             read.sum == row.sum
         else { return nil }
-        var sum = Checksum(seed: cache.identity)
+        var sum = XXH64(seed: cache.identity)
         unsafe read.bytes.withUnsafeBytes { unsafe sum.add($0) }
         return sum
     }
@@ -167,7 +168,7 @@ final class BatchTransaction {
         do {
             switch (operations[index].work, plans[index]) {
             case (.keep(_, let body, _, _), .file(let file, _)):
-                let sum = unsafe body.withUnsafeBytes { unsafe Checksum.of($0, seed: cache.identity) }
+                let sum = unsafe body.withUnsafeBytes { unsafe XXH64.of($0, seed: cache.identity) }
                 plans[index] = .file(file, sum: sum)
                 try writer.bodies.write(file.file, [body])
             case (.extend, .move(_, let file, _, let pieces)):
@@ -293,7 +294,7 @@ final class BatchTransaction {
             }
             (file, room, sum) = (planned.file, planned.room, sumOfFile)
         } else {
-            sum = unsafe body.withUnsafeBytes { unsafe Checksum.of($0, seed: cache.identity) }
+            sum = unsafe body.withUnsafeBytes { unsafe XXH64.of($0, seed: cache.identity) }
             try insert(body, id)
         }
         for old in replaced { try remove(old.rawValue, &state, &files) }
@@ -335,7 +336,7 @@ final class BatchTransaction {
         let length = row.length + Int64(bytes.count)
         switch plan {
         case .grow(_, let body):
-            row.sum = unsafe body.withUnsafeBytes { unsafe Checksum.of($0, seed: cache.identity) }
+            row.sum = unsafe body.withUnsafeBytes { unsafe XXH64.of($0, seed: cache.identity) }
             try insert(body, row.id)
         case .move(_, let file, let sum, _):
             guard try cache.forget(file.file, &state) else {

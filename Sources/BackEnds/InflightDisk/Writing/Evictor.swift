@@ -1,4 +1,5 @@
 internal import InflightCore
+internal import InflightSQLite
 
 /// Frees space before anything is written, so that the limit holds at every commit. It evicts entries by rank, removes
 /// their files, and cuts free pages off the index if files need their space.

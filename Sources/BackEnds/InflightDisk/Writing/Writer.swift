@@ -1,5 +1,6 @@
 internal import InflightConcurrency
 internal import InflightCore
+internal import InflightSQLite
 
 /// Makes all changes to the cache, in batches of operations with one transaction each.
 // Unchecked: all mutable state is confined to the writer's thread.
@@ -370,14 +371,14 @@ struct OpenIndex: Sendable, Hashable {
 
 /// The checksums of growing bodies, by entry. The capacity covers the downloads likely to be in flight at once.
 struct RunningChecksums {
-    private var sums: [Int64: (length: Int64, sum: Checksum)] = [:]
+    private var sums: [Int64: (length: Int64, sum: XXH64)] = [:]
 
-    func sum(_ id: Int64, length: Int64) -> Checksum? {
+    func sum(_ id: Int64, length: Int64) -> XXH64? {
         guard let known = sums[id], known.length == length else { return nil }
         return known.sum
     }
 
-    mutating func set(_ id: Int64, length: Int64, _ sum: Checksum) {
+    mutating func set(_ id: Int64, length: Int64, _ sum: XXH64) {
         if sums.count >= 128, sums[id] == nil { sums.removeAll() }
         sums[id] = (length, sum)
     }

@@ -1,32 +1,44 @@
 internal import CInflightSQLite
 
 /// An error reported by SQLite.
-struct DatabaseError: Error, Hashable {
+package struct DatabaseError: Error, Hashable {
     /// The extended result code.
-    var code: Int32
-    var text: String
+    package var code: Int32
+    /// SQLite's description.
+    package var text: String
+
+    /// Creates an error with an extended result code.
+    package init(code: Int32, text: String) {
+        self.code = code
+        self.text = text
+    }
 
     private var primary: Int32 { code & 0xFF }
 
-    /// Whether the bytes of the index are not those that SQLite wrote.
-    var isDamage: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_FORMAT }
+    /// Whether the bytes of the database are not those that SQLite wrote.
+    package var isDamage: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_FORMAT }
+    /// Whether the disk is full, or the database or its log has reached its limit.
+    package var isFull: Bool { primary == SQLITE_FULL }
+    /// Whether the file or its folder cannot be written or opened.
+    package var isReadOnly: Bool { [SQLITE_READONLY, SQLITE_PERM, SQLITE_CANTOPEN].contains(primary) }
     /// Whether the log has reached its limit.
-    var isLogFull: Bool { code == Self.logFull }
+    package var isLogFull: Bool { code == Self.logFull }
     /// `INFLIGHT_SQLITE_LOG_FULL`, a macro that Swift does not import.
     private static let logFull = SQLITE_FULL | (77 << 8)
     /// Whether another connection held a lock for longer than the busy timeout.
-    var isBusy: Bool { primary == SQLITE_BUSY || primary == SQLITE_LOCKED }
+    package var isBusy: Bool { primary == SQLITE_BUSY || primary == SQLITE_LOCKED }
 
-    static let damaged = DatabaseError(code: SQLITE_CORRUPT, text: "a row has invalid contents")
+    /// The contents of a row are invalid.
+    package static let damaged = DatabaseError(code: SQLITE_CORRUPT, text: "a row has invalid contents")
 }
 
-/// A connection to an index, for one thread at a time.
+/// A connection to an SQLite database, for one thread at a time.
 // Unchecked: passed from thread to thread, never shared. Safe: the pointer does not escape this object.
-@safe final class Database: @unchecked Sendable {
+@safe package final class Database: @unchecked Sendable {
     fileprivate let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
     /// The pages of the log after this connection's last commit, including other connections'; nil before its first.
-    fileprivate(set) var logPages: Int?
+    package fileprivate(set) var logPages: Int?
 
     /// SQLite's VFS with limits for logs. The name is nil, the default VFS, if it cannot be registered.
     // Safe: an immortal name, set once and never changed.
@@ -35,18 +47,25 @@ struct DatabaseError: Error, Hashable {
         static let shared = LimitedFiles()
     }
 
-    enum Mode {
+    /// The purpose of a connection.
+    package enum Mode {
+        /// Reads an existing database.
         case reading
+        /// Reads and writes an existing database.
         case writing
-        /// Like ``writing``, but creates the index if it does not exist.
+        /// Like ``writing``, but creates the database if it does not exist.
         case making
     }
 
+    /// Opens a database. No component of its path may be a symbolic link.
+    ///
     /// - Parameters:
     ///   - fileSystem: The name of SQLite's VFS; nil for the default one with limits for logs.
+    ///   - rowLimit: The maximum length of a row, of a value in it, and of a statement, in bytes.
     ///   - milliseconds: How long to wait for a lock that another process holds.
-    init(
-        path: String, mode: Mode, fileSystem: String? = nil, waitingAtMost milliseconds: Int32
+    package init(
+        path: String, mode: Mode, fileSystem: String? = nil, rowLimit: Int32 = 2 << 20,
+        waitingAtMost milliseconds: Int32
     ) throws(DatabaseError) {
         var opened: OpaquePointer?
         // Readers open for writing too. SQLite lets only such a connection maintain the log's shared memory.
@@ -71,10 +90,10 @@ struct DatabaseError: Error, Hashable {
         unsafe sqlite3_extended_result_codes(handle, 1)
         unsafe sqlite3_busy_timeout(handle, milliseconds)
         // A row's stated length must not make SQLite allocate that much memory.
-        unsafe sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Int32(EntryRecord.limit + (1 << 20)))
+        unsafe sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, rowLimit)
         unsafe inflight_sqlite_set(handle, SQLITE_DBCONFIG_DEFENSIVE, 1)
         unsafe inflight_sqlite_set(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-        // A foreign log must not be copied into this index. Enabled once the log is known to be ours.
+        // A foreign log must not be copied into this database. Enabled once the log is known to be ours.
         unsafe inflight_sqlite_set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         if mode == .reading { try run("PRAGMA query_only = 1") }
     }
@@ -84,13 +103,13 @@ struct DatabaseError: Error, Hashable {
         unsafe sqlite3_close_v2(handle)
     }
 
-    /// Lets the last connection to close copy the log into the index and remove it.
-    func copiesLogWhenClosed() {
+    /// Lets the last connection to close copy the log into the database and remove it.
+    package func copiesLogWhenClosed() {
         unsafe inflight_sqlite_set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
     }
 
     /// Keeps ``logPages`` up to date. Call it after the last `wal_autocheckpoint`, which replaces the hook.
-    func countsLog() {
+    package func countsLog() {
         let count: @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
             database, _, _, pages in
             // Alive: called inside a commit of that connection.
@@ -101,18 +120,18 @@ struct DatabaseError: Error, Hashable {
     }
 
     /// Makes commits fail that would extend the log, of any writer, beyond `bytes` (``DatabaseError/isLogFull``).
-    func limitLog(to bytes: Int64) { unsafe inflight_sqlite_limit_log(handle, bytes) }
+    package func limitLog(to bytes: Int64) { unsafe inflight_sqlite_limit_log(handle, bytes) }
 
     /// Sets how long to wait for a lock that another process holds, in milliseconds.
-    func wait(atMost milliseconds: Int32) { unsafe sqlite3_busy_timeout(handle, milliseconds) }
+    package func wait(atMost milliseconds: Int32) { unsafe sqlite3_busy_timeout(handle, milliseconds) }
 
     /// Runs statements without results.
-    func run(_ text: String) throws(DatabaseError) {
+    package func run(_ text: String) throws(DatabaseError) {
         guard unsafe sqlite3_exec(handle, text, nil, nil, nil) == SQLITE_OK else { throw lastError }
     }
 
     /// Returns a prepared statement, cached after its first use.
-    func statement(_ text: String) throws(DatabaseError) -> Statement {
+    package func statement(_ text: String) throws(DatabaseError) -> Statement {
         if let known = statements[text] { return known }
         var made: OpaquePointer?
         let status = unsafe sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &made, nil)
@@ -123,19 +142,19 @@ struct DatabaseError: Error, Hashable {
     }
 
     /// Runs a cached statement and calls `row` for each row until it returns false.
-    func query(
+    package func query(
         _ text: String, _ values: Value..., row: (borrowing Row) throws(DatabaseError) -> Bool
     ) throws(DatabaseError) {
         try statement(text).run(values, row: row)
     }
 
     /// Runs a cached statement that returns no rows.
-    func change(_ text: String, _ values: Value...) throws(DatabaseError) {
+    package func change(_ text: String, _ values: Value...) throws(DatabaseError) {
         try statement(text).run(values) { (_: borrowing Row) throws(DatabaseError) in true }
     }
 
     /// Returns the first column of the first row as an integer, or nil if there is no row.
-    func number(_ text: String, _ values: Value...) throws(DatabaseError) -> Int64? {
+    package func number(_ text: String, _ values: Value...) throws(DatabaseError) -> Int64? {
         var number: Int64?
         try statement(text).run(values) { (row: borrowing Row) throws(DatabaseError) in
             number = row.number(0)
@@ -145,7 +164,7 @@ struct DatabaseError: Error, Hashable {
     }
 
     /// Returns the first column of all rows.
-    func numbers(_ text: String, _ values: Value...) throws(DatabaseError) -> [Int64] {
+    package func numbers(_ text: String, _ values: Value...) throws(DatabaseError) -> [Int64] {
         var numbers: [Int64] = []
         try statement(text).run(values) { (row: borrowing Row) throws(DatabaseError) in
             numbers.append(row.number(0))
@@ -155,23 +174,25 @@ struct DatabaseError: Error, Hashable {
     }
 
     /// Runs `body` with all of its reads from one snapshot.
-    func snapshot<Result>(_ body: () throws(DatabaseError) -> Result) throws(DatabaseError) -> Result {
+    package func snapshot<Result>(_ body: () throws(DatabaseError) -> Result) throws(DatabaseError) -> Result {
         try change("BEGIN")
         // A read transaction has nothing to commit that could fail.
         defer { try? change("COMMIT") }
         return try body()
     }
 
-    var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
+    /// Whether a transaction is open.
+    package var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
 
-    enum Checkpoint {
+    /// The kinds of SQLite's checkpoints.
+    package enum Checkpoint {
         case passive, restart, truncate
     }
 
-    /// Copies the log into the index. `restart` and `truncate` wait for readers up to the connection's busy timeout.
+    /// Copies the log into the database. `restart` and `truncate` wait for readers up to the connection's busy timeout.
     /// - Returns: Whether all of it was copied.
     @discardableResult
-    func checkpoint(_ kind: Checkpoint) throws(DatabaseError) -> Bool {
+    package func checkpoint(_ kind: Checkpoint) throws(DatabaseError) -> Bool {
         let mode =
             switch kind {
             case .passive: SQLITE_CHECKPOINT_PASSIVE
@@ -198,48 +219,59 @@ extension DatabaseError {
 }
 
 /// A value bound to a parameter of a statement.
-enum Value {
+package enum Value {
+    case null
     case number(Int64)
+    case text(String)
     case bytes([UInt8])
     /// Memory that the caller keeps until the statement has run.
     case memory(Memory)
 
     // Unchecked by the compiler: lives for one call. Safe: only SQLite reads it.
-    @safe struct Memory {
-        let bytes: UnsafeRawBufferPointer
+    @safe package struct Memory {
+        fileprivate let bytes: UnsafeRawBufferPointer
 
-        init(_ bytes: UnsafeRawBufferPointer) {
+        /// Refers to the bytes of a buffer.
+        package init(_ bytes: UnsafeRawBufferPointer) {
             unsafe self.bytes = bytes
         }
     }
 
     /// Returns the same 64 bits as a signed number.
-    static func word(_ word: UInt64) -> Value { .number(Int64(bitPattern: word)) }
+    package static func word(_ word: UInt64) -> Value { .number(Int64(bitPattern: word)) }
 }
 
 /// The current row of a statement, valid only during the call that receives it.
 // Safe: it does not outlive the step that it represents.
-@safe struct Row: ~Copyable {
+@safe package struct Row: ~Copyable {
     fileprivate let statement: OpaquePointer
 
-    func number(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(statement, column) }
+    /// Returns whether a column is NULL.
+    package func isNull(_ column: Int32) -> Bool { unsafe sqlite3_column_type(statement, column) == SQLITE_NULL }
 
-    func word(_ column: Int32) -> UInt64 { UInt64(bitPattern: number(column)) }
+    /// Returns a column as an integer, 0 if it is NULL.
+    package func number(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(statement, column) }
 
-    func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    /// Returns the same 64 bits as an unsigned number.
+    package func word(_ column: Int32) -> UInt64 { UInt64(bitPattern: number(column)) }
+
+    /// Calls `body` with a column's bytes, which are valid until it returns.
+    package func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         let start = unsafe sqlite3_column_blob(statement, column)
         let count = Int(unsafe sqlite3_column_bytes(statement, column))
         return unsafe body(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
     }
 
-    func bytes(_ column: Int32) -> [UInt8] { unsafe withBytes(column) { unsafe [UInt8]($0) } }
+    /// Returns a column's bytes, none if it is NULL.
+    package func bytes(_ column: Int32) -> [UInt8] { unsafe withBytes(column) { unsafe [UInt8]($0) } }
 
-    func text(_ column: Int32) -> String { String(decoding: bytes(column), as: UTF8.self) }
+    /// Returns a column as text, empty if it is NULL.
+    package func text(_ column: Int32) -> String { String(decoding: bytes(column), as: UTF8.self) }
 }
 
 /// A prepared statement.
 // Safe: the pointer does not escape this object, and is released before its database.
-@safe final class Statement {
+@safe package final class Statement {
     private let handle: OpaquePointer
     private unowned let database: Database
 
@@ -252,7 +284,8 @@ enum Value {
         unsafe sqlite3_finalize(handle)
     }
 
-    func run(
+    /// Runs the statement and calls `row` for each row until it returns false.
+    package func run(
         _ values: [Value], row: (borrowing Row) throws(DatabaseError) -> Bool
     ) throws(DatabaseError) {
         defer { unsafe sqlite3_reset(handle) }
@@ -270,7 +303,13 @@ enum Value {
 
     private func bind(_ value: Value, at position: Int32) {
         switch value {
+        case .null: unsafe sqlite3_bind_null(handle, position)
         case .number(let number): unsafe sqlite3_bind_int64(handle, position, number)
+        case .text(let text):
+            // Copied, as bytes are. The pointer is not null for an empty text, which would bind NULL.
+            unsafe sqlite3_bind_text64(
+                handle, position, text, UInt64(text.utf8.count),
+                unsafeBitCast(-1, to: sqlite3_destructor_type.self), UInt8(SQLITE_UTF8))
         case .bytes(let bytes):
             // Copied, since it is small and an array's storage may move.
             _ = unsafe bytes.withUnsafeBytes {

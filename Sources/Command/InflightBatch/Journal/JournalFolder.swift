@@ -1,0 +1,124 @@
+internal import InflightSQLite
+
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// The output folder of a run, and the journal's files in it.
+struct JournalFolder {
+    static let journalName = "journal.sqlite"
+    static let lockName = "journal.lock"
+    /// The name of a journal that is not complete.
+    static let newName = "journal.new"
+
+    /// The path as the caller named it.
+    let named: String
+    /// The path without symbolic links, which SQLite rejects.
+    let path: String
+
+    var journal: String { path + "/" + Self.journalName }
+    var new: String { path + "/" + Self.newName }
+
+    /// Opens the folder, and creates it first if `creates`. Its parent must exist.
+    init(_ named: String, creates: Bool) throws(JournalError) {
+        self.named = named
+        if creates, unsafe mkdir(named, 0o777) != 0, errno != EEXIST { throw JournalError(errno: errno, named) }
+        guard let real = unsafe realpath(named, nil) else {
+            throw errno == ENOENT ? .missing(named) : JournalError(errno: errno, named)
+        }
+        defer { unsafe free(real) }
+        path = unsafe String(cString: real)
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { throw JournalError(errno: errno, named) }
+        guard status.st_mode & S_IFMT == S_IFDIR else { throw .notAFolder(named) }
+    }
+
+    /// Returns whether there is a journal of ours, without changing anything.
+    ///
+    /// - Throws: ``JournalError`` if there is another one, or other files without a journal.
+    func hasJournal() throws(JournalError) -> Bool {
+        var header = [UInt8](repeating: 0, count: 100)
+        let file = unsafe open(journal, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard file >= 0 else {
+            guard errno == ENOENT else { throw JournalError(errno: errno, named) }
+            try checkIsEmpty()
+            return false
+        }
+        defer { close(file) }
+        let count = unsafe header.withUnsafeMutableBytes { unsafe pread(file, $0.baseAddress, $0.count, 0) }
+        guard count >= 0 else { throw JournalError(errno: errno, named) }
+        guard count == header.count, header.starts(with: "SQLite format 3\0".utf8) else {
+            throw .damaged(named, reason: "it is not an SQLite database")
+        }
+        // SQLite's header holds the version at offset 60 and the application's identity at offset 68. Both are written
+        // before the file has its name, so they are never only in the log.
+        func word(_ offset: Int) -> Int { header[offset..<(offset + 4)].reduce(0) { $0 << 8 | Int($1) } }
+        guard word(68) == JournalLayout.applicationID else { throw .foreignFile(named) }
+        let version = word(60)
+        guard version <= JournalLayout.version else {
+            throw .newer(named, version: version, supported: JournalLayout.version)
+        }
+        return true
+    }
+
+    /// Throws if the folder has files that no killed start of a run has left.
+    private func checkIsEmpty() throws(JournalError) {
+        guard let stream = unsafe opendir(path) else { throw JournalError(errno: errno, named) }
+        defer { unsafe closedir(stream) }
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
+                unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            // With `-journal` for SQLite's own file beside the new one.
+            let isOwn = [".", "..", Self.lockName, Self.newName, Self.newName + "-journal"].contains(name)
+            if !isOwn { throw .foreignFolder(named) }
+        }
+    }
+
+    /// Creates an empty journal under another name, then renames it, so that no journal is ever incomplete.
+    func makeJournal(options: [String: String]) throws(JournalError) {
+        for name in [new, new + "-journal"] { unsafe unlink(name) }
+        do throws(DatabaseError) {
+            let database = try Database(path: new, mode: .making, waitingAtMost: 0)
+            try database.run("PRAGMA synchronous = FULL; BEGIN IMMEDIATE")
+            try database.run(JournalLayout.statements.joined(separator: ";\n"))
+            try database.run(
+                "PRAGMA application_id = \(JournalLayout.applicationID); "
+                    + "PRAGMA user_version = \(JournalLayout.version)")
+            for (name, value) in options {
+                try database.change("INSERT INTO option VALUES (?, ?)", .text(name), .text(value))
+            }
+            try database.run("COMMIT")
+        } catch {
+            throw JournalError(error, named)
+        }
+        guard unsafe rename(new, journal) == 0 else { throw JournalError(errno: errno, named) }
+        let folder = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard folder >= 0 else { throw JournalError(errno: errno, named) }
+        defer { close(folder) }
+        guard fsync(folder) == 0 else { throw JournalError(errno: errno, named) }
+    }
+}
+
+/// Excludes other runs from a folder while it exists. The kernel releases it when the process ends.
+final class JournalLock {
+    private let file: Int32
+
+    init(_ folder: JournalFolder) throws(JournalError) {
+        let path = folder.path + "/" + JournalFolder.lockName
+        let file = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o666)
+        guard file >= 0 else { throw JournalError(errno: errno, folder.named) }
+        let status = RangeLock.acquire(.exclusive, file, start: 0, count: 1)
+        guard status == 0 else {
+            close(file)
+            throw status == EAGAIN ? .locked(folder.named) : JournalError(errno: status, folder.named)
+        }
+        self.file = file
+    }
+
+    deinit { close(file) }
+}
