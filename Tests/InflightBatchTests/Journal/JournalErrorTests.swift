@@ -126,11 +126,11 @@ struct JournalErrorTests {
             }
         }
         // One changed byte anywhere is an error of the journal at most.
-        var random = SeededGenerator(state: 7)
+        var random = SeededGenerator(seed: 7)
         for _ in 0..<100 {
             let copy = try RunFolder().killed()
             var changed = bytes
-            changed[random.next(below: changed.count)] ^= UInt8(random.next(below: 255) + 1)
+            changed[random.below(changed.count)] ^= UInt8(random.below(255) + 1)
             copy.write("journal.sqlite", changed)
             do {
                 let journal = try copy.open()

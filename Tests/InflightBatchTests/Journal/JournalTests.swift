@@ -180,17 +180,17 @@ struct JournalTests {
     func kill() throws {
         let run = RunFolder()
         let journal = try run.open()
-        var random = SeededGenerator(state: 18)
+        var random = SeededGenerator(seed: 18)
         var (committed, finished) = (Set<Int>(), 0)
         for shard in 0..<40 {
             for row in (4 * shard)..<(4 * shard + 4) {
                 try journal.record(UInt32(row), ofInput: 0)
                 try journal.record(row % 3 == 0 ? failed(row) : success(row))
-                if random.next(below: 2) == 0 {
+                if random.below(2) == 0 {
                     try journal.commit()
                     committed = Set((4 * finished)...row)
                 }
-                guard random.next(below: 4) == 0 else { continue }
+                guard random.below(4) == 0 else { continue }
                 let copy = try run.killed().open()
                 let rows = try (finished...shard).flatMap { try copy.rows(of: $0).map(\.number) }
                 #expect(Set(rows) == committed && rows.count == committed.count)
