@@ -279,8 +279,6 @@ package struct BatchMachine<Token: Sendable>: Sendable {
         guard assembler.admits(row.number) else {
             queue.requestDidFinish(host: host, .notSent, startedAt: now, at: now)
             parked.append(row.number, since: row.since)
-            // The rows of the oldest open shard may have come since the search for them.
-            if configuration.assembler.layout.position(of: row.number).shard == searchedShard { searchedShard = nil }
             return
         }
         try assembler.rowDidStart(row.number)
@@ -386,7 +384,9 @@ package struct BatchMachine<Token: Sendable>: Sendable {
 
     /// Records that a shard has its name on disk.
     package mutating func shardDidAssemble(_ shard: Int) throws(Failure) -> [Action] {
-        translated(try assembler.shardDidAssemble(shard))
+        // A closed shard may admit rows of the oldest open one.
+        searchedShard = nil
+        return translated(try assembler.shardDidAssemble(shard))
     }
 
     private mutating func fail(
