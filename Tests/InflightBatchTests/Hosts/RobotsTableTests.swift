@@ -64,7 +64,7 @@ struct RobotsTableTests {
         #expect(table.step(row: 1, authority: "http://1", path: "/", at: .zero) == .fetch)
     }
 
-    @Test("The end of a fetch that nobody requested changes nothing")
+    @Test("The end of a fetch that was not requested changes nothing")
     func stray() {
         var table = table
         #expect(table.fetchDidFinish(.networkError, authority: "a", at: .zero).isEmpty)

@@ -5,7 +5,7 @@ internal import Glibc
 /// An extendible hash table (Fagin et al., 1979): a directory in memory leads from the low bits of a URL's hash to a
 /// bucket of 4 KiB in the file, so that a look-up reads one bucket, and the table grows by dividing one bucket at a
 /// time. Memory: about 16 KiB for a million URLs; the file: about 24 MB. Different URLs with equal 88-bit hashes would
-/// be taken for the same. The hash is keyed anew in each process, so nobody can choose such URLs, and among
+/// be taken for the same. The key of the hash is random in each process, so such URLs cannot be chosen, and among
 /// 10,000,000 URLs the probability is below 10⁻¹².
 ///
 /// Not safe for concurrent use. Each call may read and write, and so blocks its thread.

@@ -410,11 +410,3 @@ extension Value {
 
     fileprivate init(_ text: String?) { self = text.map { Value.text($0) } ?? .null }
 }
-
-extension ContentDigest {
-    /// The 32 bytes of the digest.
-    fileprivate var bytes: [UInt8] {
-        let digits = hex.utf8.map { $0 < UInt8(ascii: "a") ? $0 - UInt8(ascii: "0") : $0 - UInt8(ascii: "a") + 10 }
-        return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
-    }
-}

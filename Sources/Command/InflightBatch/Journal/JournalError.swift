@@ -1,12 +1,5 @@
+internal import Glibc
 internal import InflightSQLite
-
-#if canImport(Darwin)
-    internal import Darwin
-#elseif canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
 
 /// A failure of the journal. Its description says what failed, where, and what to do.
 ///
@@ -61,7 +54,7 @@ package enum JournalError: Error, Hashable, Sendable {
     }
 
     init(errno number: Int32, _ folder: String) {
-        let reason = unsafe String(cString: strerror(number))
+        let reason = systemMessage(number)
         self =
             switch number {
             case ENOTDIR: .notAFolder(folder)

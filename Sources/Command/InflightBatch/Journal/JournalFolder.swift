@@ -1,12 +1,5 @@
+internal import Glibc
 internal import InflightSQLite
-
-#if canImport(Darwin)
-    internal import Darwin
-#elseif canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
 
 /// The output folder of a run, and the journal's files in it.
 struct JournalFolder {
@@ -67,16 +60,10 @@ struct JournalFolder {
 
     /// Throws if the folder has files that no killed start of a run has left.
     private func checkIsEmpty() throws(JournalError) {
-        guard let stream = unsafe opendir(path) else { throw JournalError(errno: errno, named) }
-        defer { unsafe closedir(stream) }
-        while let entry = unsafe readdir(stream) {
-            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
-                unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            // With `-journal` for SQLite's own file beside the new one.
-            let isOwn = [".", "..", Self.lockName, Self.newName, Self.newName + "-journal"].contains(name)
-            if !isOwn { throw .foreignFolder(named) }
-        }
+        // With `-journal` for SQLite's own file beside the new one.
+        let own = [Self.lockName, Self.newName, Self.newName + "-journal"]
+        let names = try output { () throws(OutputError) in try OutputFolder.names(in: path) }
+        guard names.allSatisfy(own.contains) else { throw .foreignFolder(named) }
     }
 
     /// Creates an empty journal under another name, then renames it, so that no journal is ever incomplete.
@@ -97,10 +84,15 @@ struct JournalFolder {
             throw JournalError(error, named)
         }
         guard unsafe rename(new, journal) == 0 else { throw JournalError(errno: errno, named) }
-        let folder = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard folder >= 0 else { throw JournalError(errno: errno, named) }
-        defer { close(folder) }
-        guard fsync(folder) == 0 else { throw JournalError(errno: errno, named) }
+        try output { () throws(OutputError) in try OutputFolder.synchronize(path) }
+    }
+
+    private func output<Result>(_ body: () throws(OutputError) -> Result) throws(JournalError) -> Result {
+        do throws(OutputError) {
+            return try body()
+        } catch {
+            throw JournalError(errno: error.number, named)
+        }
     }
 }
 

@@ -27,7 +27,7 @@ package struct OutputError: Error, Hashable, Sendable {
 
 extension OutputError: CustomStringConvertible {
     package var description: String {
-        let reason = number == 0 ? "It changed since it was written." : unsafe String(cString: strerror(number)) + "."
+        let reason = number == 0 ? "It changed since it was written." : systemMessage(number) + "."
         return "Cannot \(operation.rawValue) \(path): \(reason)"
     }
 }

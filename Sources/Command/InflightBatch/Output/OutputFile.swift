@@ -176,18 +176,30 @@ enum OutputFolder {
         try remove(temporary)
     }
 
-    /// Removes a folder with its files and folders. Links are removed, not followed. A missing folder is no error.
-    static func remove(_ path: String) throws(OutputError) {
-        guard let stream = unsafe opendir(path) else {
-            if errno == ENOENT { return }
-            throw OutputError(.remove, path)
-        }
+    /// Returns the names of a folder's files and folders, in any order.
+    static func names(in path: String) throws(OutputError) -> [String] {
+        guard let stream = unsafe opendir(path) else { throw OutputError(.read, path) }
         defer { unsafe closedir(stream) }
+        var names: [String] = []
         while let entry = unsafe readdir(stream) {
             let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
                 unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if name == "." || name == ".." { continue }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    /// Removes a folder with its files and folders. Links are removed, not followed. A missing folder is no error.
+    static func remove(_ path: String) throws(OutputError) {
+        let names: [String]
+        do throws(OutputError) {
+            names = try self.names(in: path)
+        } catch {
+            if error.number == ENOENT { return }
+            throw OutputError(.remove, path, error.number)
+        }
+        for name in names {
             let child = path + "/" + name
             if unsafe unlink(child) == 0 { continue }
             guard errno == EISDIR || errno == EPERM else { throw OutputError(.remove, child) }

@@ -1,18 +1,23 @@
 /// A SHA-256 digest that the caller computed.
 package struct ContentDigest: Hashable, Sendable {
-    /// The digest in lower-case hexadecimal: 64 digits.
-    package let hex: String
+    /// The 32 bytes of the digest.
+    package let bytes: [UInt8]
 
     /// Creates a digest from its bytes. Returns `nil` unless there are exactly 32.
     package init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == 32 else { return nil }
+        self.bytes = Array(bytes)
+    }
+
+    /// The digest in lower-case hexadecimal: 64 digits.
+    package var hex: String {
         var digits: [UInt8] = []
         digits.reserveCapacity(64)
         for byte in bytes {
             digits.append(hexadecimalDigit(byte >> 4))
             digits.append(hexadecimalDigit(byte & 15))
         }
-        hex = String(decoding: digits, as: UTF8.self)
+        return String(decoding: digits, as: UTF8.self)
     }
 }
 

@@ -114,14 +114,15 @@ package final class ShardWriter {
     ///   - content: The row's image, or the class of its failure.
     /// - Throws: `OutputError`. The shard cannot be continued then.
     package func add(_ row: SidecarRow, _ content: Content) throws(OutputError) {
+        let line = row.line(configuration.schema)
         switch content {
         case .failure(let name):
             stats.addFailure(class: name, isResize: row.status == .failedToResize)
         case .image(let path, let size, let caption):
-            try addSample(row, path, size, caption ?? "")
+            try addSample(row, Array(line.dropLast()), path, size, caption ?? "")
             stats.addSuccess(bytes: size)
         }
-        try encode(row.line(configuration.schema), ends: false)
+        try encode(line, ends: false)
     }
 
     /// Completes the shard, and writes it to the disk.
@@ -152,8 +153,10 @@ package final class ShardWriter {
 
     // MARK: Samples
 
-    private func addSample(_ row: SidecarRow, _ path: String, _ size: Int64, _ caption: String) throws(OutputError) {
-        var texts = [("json", row.json(configuration.schema))]
+    private func addSample(_ row: SidecarRow, _ json: [UInt8], _ path: String, _ size: Int64, _ caption: String)
+        throws(OutputError)
+    {
+        var texts = [("json", json)]
         if configuration.hasCaptions { texts.append(("txt", Array(caption.utf8))) }
         switch samples {
         case .archive(let file, var archive):
