@@ -97,10 +97,13 @@ let package = Package(
                 "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker",
             ]),
         // What `inflight batch` does: input rows, journal, politeness to hosts, shards.
-        .target(name: "CInflightBatch"),
+        .target(name: "CInflightBatch", linkerSettings: [.linkedLibrary("crypto")]),
         .target(
             name: "InflightBatch",
-            dependencies: ["CInflightBatch", "InflightCodings", "InflightSQLite", "InflightCore"]),
+            dependencies: [
+                "CInflightBatch", "InflightCodings", "InflightSQLite", "InflightImages", "InflightCore",
+                "InflightConcurrency",
+            ]),
         .testTarget(
             name: "InflightBatchTests",
             dependencies: [

@@ -216,6 +216,19 @@ package final class Journal {
         }
     }
 
+    /// Returns an ended row of a shard that is open, or is being replaced.
+    package func row(_ number: Int) throws(JournalError) -> JournalRow? {
+        try inDatabase { () throws(DatabaseError) in
+            var found: JournalRow?
+            try database.query("SELECT * FROM row WHERE number = ?", .number(Int64(number))) {
+                (row: borrowing Row) throws(DatabaseError) in
+                found = try self.row(row)
+                return false
+            }
+            return found
+        }
+    }
+
     private func row(_ row: borrowing Row) throws(DatabaseError) -> JournalRow {
         let outcome: RowOutcome<ImageRecord>
         switch try self.classes.outcomeClass(UInt8(truncatingIfNeeded: row.number(1))) {

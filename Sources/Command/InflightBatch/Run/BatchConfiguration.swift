@@ -50,6 +50,8 @@ package struct BatchConfiguration: Sendable {
     package var queue = HostQueue<BatchMachine<Int>.Row>.Configuration()
     /// How robots.txt is read, or `nil` if it is ignored.
     package var robots: RobotsRecord.Configuration?
+    /// The rule by which servers opt out of the use of their images, or `nil` if it is ignored.
+    package var optOut: OptOut?
     /// The request of each row, without its URL: limits and header fields.
     package var request = ImageRequest("")
     /// The number of bytes of bodies that wait for a thread above which no request is started.
@@ -61,6 +63,17 @@ package struct BatchConfiguration: Sendable {
     /// The classes of failures that are fetched again in finished shards; `nil` unless the run is a retry. An empty set
     /// stands for all transient classes.
     package var retriedClasses: Set<String>?
+
+    /// The options on which keys by digest depend: those that affect an image.
+    var keyOptions: String {
+        let names = outputOptions.keys.filter { Self.imageOptions.contains($0) }.sorted()
+        return names.map { "\($0)=\(outputOptions[$0] ?? "")" }.joined(separator: "\n")
+    }
+
+    private static let imageOptions: Set<String> = [
+        "size", "fit", "crop", "enlarge", "linear", "page", "process", "format", "quality", "progressive", "lossless",
+        "background", "keep-metadata",
+    ]
 
     /// Creates a configuration with defaults for everything else.
     package init(folder: String, inputs: [InputSource], treatment: ImageTreatment) {

@@ -1,3 +1,5 @@
+package import InflightCore
+
 /// What a run reports while it works. Delivered in order, on the run's queue.
 package enum BatchEvent: Sendable {
     /// The journal is open. `resumedRows` is the number of rows that an earlier run has ended.
@@ -88,6 +90,8 @@ package enum BatchFailure: Error, Sendable {
     case journal(JournalError)
     /// The output cannot be written: 73.
     case output(OutputError)
+    /// The file of rejected rows cannot be written: 73.
+    case rejects(LoadError)
     /// A fault of this program, with a description.
     case inconsistent(String)
 }
@@ -99,6 +103,7 @@ extension BatchFailure: CustomStringConvertible {
         case .changedInput(let message): message
         case .journal(let error): error.description
         case .output(let error): error.description
+        case .rejects(let error): error.message
         case .inconsistent(let text): "The run is inconsistent: \(text). This is a fault of the program."
         }
     }
