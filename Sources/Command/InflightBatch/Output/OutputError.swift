@@ -37,8 +37,10 @@ package struct OutputError: Error, Hashable, Sendable {
 }
 
 extension OutputError: CustomStringConvertible {
-    package var description: String {
-        let reason = number == 0 ? damage ?? "It changed since it was written." : systemMessage(number) + "."
-        return "Cannot \(operation.rawValue) \(path): \(reason)"
+    package var description: String { "Cannot \(operation.rawValue) \(path): \(reason)" }
+
+    /// The reason as a sentence.
+    var reason: String {
+        number == 0 ? damage ?? "It changed since it was written." : systemMessage(number) + "."
     }
 }

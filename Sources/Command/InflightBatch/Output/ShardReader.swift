@@ -133,7 +133,7 @@ package final class ShardReader {
             let file = try StoredFile("\(folder)/\(name)")
             return (file, 0, file.size)
         }
-        guard let member = try members()[name] else {
+        guard let member = try members()?[name] else {
             throw OutputError(damaged: archive.path, "It has no member named \(name).")
         }
         return (archive, member.offset, member.size)
