@@ -8,7 +8,8 @@ package final class ShardReader {
     /// The maximum length of a line and of a caption, in bytes.
     private static let textLimit = 256 << 20
 
-    /// The columns of the sidecar. Those of the configuration are not used, because a resumed run may not know them yet.
+    /// The columns of the sidecar, after its first row was read. Those of the configuration are not used, because a
+    /// resumed run may not know them yet.
     package private(set) var schema: SidecarSchema?
 
     private let configuration: ShardWriter.Configuration
@@ -37,8 +38,8 @@ package final class ShardReader {
 
     /// Calls `body` with each row and its index in the shard, in their order.
     ///
-    /// - Throws: `OutputError` if the sidecar cannot be read or is damaged, also behind rows that were reported; and the
-    ///   errors of `body`.
+    /// - Throws: `OutputError` if the sidecar cannot be read or is damaged, also behind rows that were reported; and
+    ///   the errors of `body`.
     package func rows(_ body: (Int, SidecarRow) throws(OutputError) -> Void) throws(OutputError) {
         var decoder = InputDecoder()
         var lines = RecordScanner(separator: nil, limit: Self.textLimit)

@@ -12,7 +12,9 @@ package struct ShardVerifier {
     private static let statsLimit: Int64 = 1 << 20
     /// The names of files beside the shards.
     private static let otherNames =
-        ["", "-wal", "-shm"].map { JournalFolder.journalName + $0 } + [JournalFolder.lockName, "rejects.jsonl"]
+        ["", "-wal", "-shm"].map { JournalFolder.journalName + $0 } + [
+            JournalFolder.lockName, "rejects.jsonl", "command.json",
+        ]
 
     private let configuration: ShardWriter.Configuration
     private let format: ImageFormat
