@@ -90,6 +90,12 @@ test-trace: deps ## read a get --trace file with Perfetto in headless Chromium (
 	@$(BUILD_COMMAND)
 	@$(BUILT_COMMAND) Scripts/test-trace.py
 
+test-dataset: deps ## read the output of inflight batch with Python packages (downloads them)
+	@Scripts/deps.sh nightly
+	@echo "==> output of inflight batch, read by webdataset, datasets, pyarrow and duckdb"
+	@$(BUILD_COMMAND)
+	@$(BUILT_COMMAND) Scripts/test-dataset.py $(SCRATCH)/dataset
+
 docs: deps ## build the documentation site into .build/docs: BASE=/ (path on the server)
 	@Scripts/deps.sh gtk
 	@$(PLAN)
@@ -177,6 +183,14 @@ crash: deps ## check disk caches after N kills, and 1,000 damaged caches: N=2000
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --damage 1000
 	@echo "==> eight processes with kills on one folder for a minute"
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --seconds 60 --processes 8
+
+SCALE ?= 1
+batch-stress: deps ## kill inflight batch 1,000 times; 10,000,000 rows; faulty servers; 1,000 hosts: SCALE=1 PARTS=
+	@echo "==> inflight batch under kills and faults, scale $(SCALE)"
+	@$(PLAN)
+	@$(RELEASE) --product inflight
+	@INFLIGHT="$$($(RELEASE) --show-bin-path)/inflight" Scripts/batch-stress.py --scale $(SCALE) \
+		$(patsubst %,--part %,$(PARTS))
 
 # The processor time of each target, in seconds. Targets run one after another.
 SECONDS ?= 60
@@ -286,10 +300,10 @@ screenshots: deps build ## update .build/screenshots and Documentation's sheets
 	@Scripts/screenshots.py "$$($(RELEASE) --show-bin-path)" $(SCRATCH)/gtk/release/inflight-gallery $(SCRATCH)/screenshots
 
 # The simulator, kills, fuzzer, stress and mutants gate CI in a small form, as their faults are rare; lab-tsan and the
-# mutants build everything again; test-har and test-trace download packages; a release is built three times;
-# test-packages needs root; gallery-stress takes minutes.
-NIGHTLY = simulate crash fuzz stress lab-tsan mutation-test simulator-coverage test-har test-trace release-twice \
-	test-packages gallery-stress
+# mutants build everything again; test-har, test-trace and test-dataset download packages; a release is built three
+# times; test-packages needs root; batch-stress and gallery-stress take minutes.
+NIGHTLY = simulate crash batch-stress fuzz stress lab-tsan mutation-test simulator-coverage test-har test-trace \
+	test-dataset release-twice test-packages gallery-stress
 nightly: deps ## run what is too long for CI, and list what failed
 	@failed=; for target in $(NIGHTLY); do \
 		echo "=== make $$target"; $(MAKE) --no-print-directory $$target || failed="$$failed $$target"; \
