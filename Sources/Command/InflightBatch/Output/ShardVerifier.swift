@@ -154,6 +154,7 @@ package struct ShardVerifier {
 
     /// Checks the members of a sample. Returns the size of the image.
     private mutating func checkSample(_ row: SidecarRow, _ reader: ShardReader) throws(OutputError) -> Int64 {
+        if configuration.form == .hashedFiles, let digest = row.sha256 { digests.insert(Self.short(digest)) }
         let (file, offset, size) = try reader.image(row)
         func damage(_ text: String) -> OutputError { OutputError(damaged: file.path, "\(text) (row \(row.key)).") }
         guard size <= Self.imageLimit else { throw damage("The image is larger than 1 GiB") }
@@ -164,10 +165,7 @@ package struct ShardVerifier {
         guard info.width == row.width, info.height == row.height else {
             throw damage("The image has \(info.width) × \(info.height) pixels, not as in the sidecar")
         }
-        if configuration.form == .hashedFiles {
-            if let digest = row.sha256 { digests.insert(Self.short(digest)) }
-            return size
-        }
+        if configuration.form == .hashedFiles { return size }
         let json = row.json(reader.schema ?? SidecarSchema())
         let member = try reader.member(row, "json")
         guard member.size == json.count, try member.file.read(json.count, at: member.offset) == json else {
