@@ -28,7 +28,7 @@ package final class Journal {
 
     let database: Database
     let folder: String
-    private let lock: JournalLock?
+    private var lock: JournalLock?
     let layout: ShardLayout
     private var failure: JournalError?
     private var log = DigestLog()
@@ -123,6 +123,9 @@ package final class Journal {
             finishedShards.insert(Int(number))
         }
     }
+
+    /// Lets other runs use the folder from now on. Nothing may be recorded afterwards.
+    package func unlock() { lock = nil }
 
     // MARK: Input
 

@@ -50,6 +50,8 @@ package final class BatchRun: @unchecked Sendable {
     private var hasReadAll = false
     private var hasWarnedOfColumns = false
     private var hasEnded = false
+    /// Set when the run ends, so that no shard is written any more.
+    private let cancellation = CancellationFlag()
 
     /// Opens the output folder, the journal and the inputs of a run.
     ///
@@ -186,9 +188,19 @@ package final class BatchRun: @unchecked Sendable {
         hasEnded = true
         driver.stop()
         feed?.stop()
+        feed = nil
         commitTimer?.cancel()
-        onEnd?(ending)
-        onEnd = nil
+        cancellation.cancel()
+        // Another run may use the folder once no thread of this one writes to it any more.
+        driver.fetcher.whenIdle { [self] in
+            shardThread.run { [self] in
+                queue.async { [self] in
+                    journal.unlock()
+                    onEnd?(ending)
+                    onEnd = nil
+                }
+            }
+        }
     }
 
     private func finish() throws(BatchFailure) {
@@ -463,7 +475,8 @@ extension BatchRun: RowDriverDelegate {
         let start = shardStarts.removeValue(forKey: shard) ?? driver.now
         let assembly = ShardAssembly(
             shard: shard, parts: parts, rows: contents, writer: writer, staging: staging, keys: configuration.keys,
-            keyOptions: configuration.keyOptions, ownColumns: ownColumns, duration: driver.now - start)
+            keyOptions: configuration.keyOptions, ownColumns: ownColumns, duration: driver.now - start,
+            cancellation: cancellation)
         shardThread.run { [self] in
             let result = Result { () throws(OutputError) in try assembly.run() }
             queue.async { [self] in
@@ -495,14 +508,16 @@ extension BatchRun: RowDriverDelegate {
                 }
                 let image = images[sample.token] ?? ImageRecord()
                 parts.append(.image(row: sample.token, size: sample.imageSize, image))
-            case .failure(let name, let message), .duplicate(_, .failed(let name, let message)):
-                parts.append(.failure(class: name, message: message))
+            case .failure(let name, let message): parts.append(.failure(class: name, message: message))
+            case .duplicate(let original, .failed(let name, _)): parts.append(.failure(name, asRow: original))
             case .duplicate(let original, .finished):
                 let place = layout.position(of: original)
                 if finished[place.shard] == nil { finished[place.shard] = try journal.finishedShard(place.shard) }
-                var name: String?
-                if case .failure(let found)? = finished[place.shard]?.classes[place.index] { name = found }
-                parts.append(.copy(row: original, failureClass: name))
+                if case .failure(let name)? = finished[place.shard]?.classes[place.index] {
+                    parts.append(.failure(name, asRow: original))
+                } else {
+                    parts.append(.copy(row: original))
+                }
             }
         }
         return parts

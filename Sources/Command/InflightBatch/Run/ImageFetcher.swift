@@ -35,6 +35,9 @@ final class ImageFetcher: @unchecked Sendable {
     private var tasks: [Int: ImageTask] = [:]
     /// The number of bytes of bodies that wait for a thread.
     private(set) var waitingBytes = 0
+    /// The number of images that wait for a thread, or are being made.
+    private var pendingImages = 0
+    private var onIdle: (() -> Void)?
 
     init(
         _ pipeline: ImagePipeline, request: ImageRequest, treatment: ImageTreatment, optOut: OptOut?,
@@ -75,10 +78,13 @@ final class ImageFetcher: @unchecked Sendable {
                     return completion(End(result: result, pace: .served(latency: latency), receivedBytes: received))
                 }
                 waitingBytes += response.body.count
+                pendingImages += 1
                 threads.run { [self] in
                     let result = made(response.body, store)
                     queue.async { [self] in
                         waitingBytes -= response.body.count
+                        pendingImages -= 1
+                        if pendingImages == 0 { onIdle?() }
                         guard !cancellation.isCancelled else { return }
                         completion(End(result: result, pace: .served(latency: latency), receivedBytes: received))
                     }
@@ -124,11 +130,17 @@ final class ImageFetcher: @unchecked Sendable {
         tasks = [:]
     }
 
+    /// Calls `body` once on the queue when no thread works on an image any more. Call it after ``cancelAll()``.
+    func whenIdle(_ body: @escaping () -> Void) {
+        if pendingImages == 0 { body() } else { onIdle = body }
+    }
+
     // MARK: Images
 
     private func made<Value>(
         _ body: Bytes, _ store: (Bytes) throws(OutputError) -> Value
     ) -> End<Value>.Result {
+        if cancellation.isCancelled { return Self.failure(.cancelled(url: nil, stage: .decode)) }
         let image: Bytes
         let record: ImageRecord
         do throws(LoadError) {

@@ -1,4 +1,5 @@
-internal import CInflightBatch
+internal import Glibc
+internal import InflightConcurrency
 internal import InflightCore
 
 /// The work of writing one shard, from the outcomes of its rows. Runs on the thread that assembles shards.
@@ -8,8 +9,13 @@ struct ShardAssembly: Sendable {
         /// The staged image of a row, which may be an earlier one.
         case image(row: Int, size: Int64, ImageRecord)
         case failure(class: String, message: String)
-        /// What an earlier row added to its shard, which is finished. `failureClass` is nil if it has an image.
-        case copy(row: Int, failureClass: String?)
+        /// The image of an earlier row, whose shard is finished.
+        case copy(row: Int)
+
+        /// A duplicate of a failed row. The message does not depend on whether that row's shard is finished.
+        static func failure(_ name: String, asRow original: Int) -> Part {
+            .failure(class: name, message: "Row \(original) names the same URL, and failed.")
+        }
     }
 
     var shard: Int
@@ -24,6 +30,8 @@ struct ShardAssembly: Sendable {
     var ownColumns: [String]
     /// The time since the shard's first row.
     var duration: Duration
+    /// Ends the work soon, with an error.
+    var cancellation: CancellationFlag
 
     /// Writes the shard. Blocks its thread.
     ///
@@ -34,6 +42,7 @@ struct ShardAssembly: Sendable {
         var unique = ShardKeys()
         var rowsWithOtherColumns = 0
         for (index, part) in parts.enumerated() {
+            if cancellation.isCancelled { throw OutputError(.write, staging.path, ECANCELED) }
             guard let input = try rows.row(index) else { throw OutputError(.read, staging.path, 0) }
             var row = SidecarRow(url: input.url, key: "", status: .success)
             row.key = key(of: input, index, &unique)
@@ -42,17 +51,16 @@ struct ShardAssembly: Sendable {
             case .image(let number, let size, let record):
                 row.take(record)
                 try output.add(row, .image(path: staging.file(number), size: size, caption: input.caption))
-            case .failure(let name, let message): try add(&row, name, message, to: output)
-            case .copy(let number, let failureClass):
-                guard let copy = copies[number] else { throw OutputError(.read, staging.path, 0) }
-                if let failureClass {
-                    try add(&row, failureClass, copy.row.errorMessage ?? "", to: output)
-                } else {
-                    (row.width, row.height) = (copy.row.width, copy.row.height)
-                    (row.originalWidth, row.originalHeight) = (copy.row.originalWidth, copy.row.originalHeight)
-                    (row.exif, row.sha256) = (copy.row.exif, copy.row.sha256)
-                    try output.add(row, .image(path: copy.path, size: copy.size, caption: input.caption))
+            case .failure(let name, let message):
+                row.status = FailureClasses.isImageFault(name) ? .failedToResize : .failedToDownload
+                row.errorMessage = message
+                try output.add(row, .failure(class: name))
+            case .copy(let number):
+                guard let copy = copies[number] else {
+                    throw OutputError(damaged: staging.path, "Row \(number) has no image in its shard.")
                 }
+                row.take(copy.record)
+                try output.add(row, .image(path: copy.path, size: copy.size, caption: input.caption))
             }
         }
         let stats = try output.finish(duration: duration)
@@ -60,42 +68,28 @@ struct ShardAssembly: Sendable {
         return (stats, rowsWithOtherColumns)
     }
 
-    private func add(
-        _ row: inout SidecarRow, _ name: String, _ message: String, to output: ShardWriter
-    ) throws(OutputError) {
-        row.status = FailureClasses.isImageFault(name) ? .failedToResize : .failedToDownload
-        row.errorMessage = message
-        try output.add(row, .failure(class: name))
-    }
-
     // MARK: Rows of finished shards
 
     private struct Copy {
-        var row: SidecarRow
-        var path = ""
-        var size: Int64 = 0
+        var record: ImageRecord
+        var path: String
+        var size: Int64
     }
 
-    /// Reads the rows of finished shards that rows of this one repeat, each shard once.
+    /// Copies the images of rows in finished shards, and reads each such shard once.
     private func copies() throws(OutputError) -> [Int: Copy] {
         var wanted: [Int: Set<Int>] = [:]
-        for case .copy(let row, _) in parts {
-            wanted[writer.layout.position(of: row).shard, default: []].insert(row)
-        }
+        for case .copy(let row) in parts { wanted[writer.layout.position(of: row).shard, default: []].insert(row) }
         var copies: [Int: Copy] = [:]
         for (source, rows) in wanted {
             let reader = try ShardReader(source, writer)
             let first = writer.layout.rows(of: source).lowerBound
-            var found: [Int: SidecarRow] = [:]
-            try reader.rows { index, row in if rows.contains(first + index) { found[first + index] = row } }
-            for (number, row) in found {
-                var copy = Copy(row: row)
-                if row.status == .success {
-                    // Not a row's number: shards that are assembled later may copy the same row again.
-                    copy.path = "\(staging.path)/\(number)-in-\(shard)"
-                    copy.size = try reader.extractImage(row, to: copy.path)
-                }
-                copies[number] = copy
+            try reader.rows { (index, row) throws(OutputError) in
+                guard rows.contains(first + index), row.status == .success else { return }
+                // Not the name of a row's own image.
+                let path = "\(staging.path)/\(first + index)-in-\(shard)"
+                let size = try reader.extractImage(row, to: path)
+                copies[first + index] = Copy(record: ImageRecord(row), path: path, size: size)
             }
         }
         return copies

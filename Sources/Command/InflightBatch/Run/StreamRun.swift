@@ -137,6 +137,7 @@ package final class StreamRun: @unchecked Sendable {
         self.onEnd = nil
         driver.stop()
         feed?.stop()
+        feed = nil
         onEnd(ending)
     }
 
