@@ -17,7 +17,8 @@ struct BatchRunTests {
     func shards() async throws {
         for index in 0..<3 { world.serveImage("/\(index)", width: 10 + index) }
         let configuration = try world.configuration([
-            url("/0"), url("/missing"), url("/0"), "no URL", url("/1"), url("/missing"), url("/2"), url("/1"), "ftp://h/x",
+            url("/0"), url("/missing"), url("/0"), "no URL", url("/1"), url("/missing"), url("/2"), url("/1"),
+            "ftp://h/x",
         ])
         #expect(try await world.run(configuration).isFinished)
         #expect(
@@ -132,7 +133,10 @@ struct BatchRunTests {
         configuration.maximumRequests = 1
         #expect(try await world.run(configuration).isFinished)
         #expect(world.ends == ["success": 2, "duplicate": 4])
-        #expect(try world.rows(of: 0, configuration).map { $0.suffix(10) } == ["success 20", "success 20", "success 30", "success 20"])
+        #expect(
+            try world.rows(of: 0, configuration).map { $0.suffix(10) } == [
+                "success 20", "success 20", "success 30", "success 20",
+            ])
         #expect(try world.rows(of: 1, configuration).map { $0.suffix(10) } == ["success 20", "success 20"])
     }
 
@@ -171,7 +175,8 @@ struct BatchRunTests {
         configuration.stagingLimit = 100
         #expect(try await world.run(configuration).isFinished)
         #expect(world.ends == ["success": 24])
-        #expect(try (0..<6).flatMap { try world.rows(of: $0, configuration) }.allSatisfy { $0.hasSuffix(" success 64") })
+        #expect(
+            try (0..<6).flatMap { try world.rows(of: $0, configuration) }.allSatisfy { $0.hasSuffix(" success 64") })
     }
 
     @Test("Columns pass through, captions and ids name members, and rejected rows do not stop the run")
@@ -195,9 +200,13 @@ struct BatchRunTests {
         try reader.rows { _, row in rows.append(row) }
         #expect(rows.count == 2 && rows[0].key.hasPrefix("k_1--") && rows[1].key == rows[0].key + "--2")
         #expect(reader.schema?.ownColumns == ["score", "late"])
-        #expect(rows.map { $0.ownValues.map { $0.map { String(decoding: $0, as: UTF8.self) } } } == [["1.5", nil], [nil, "true"]])
+        #expect(
+            rows.map { $0.ownValues.map { $0.map { String(decoding: $0, as: UTF8.self) } } } == [
+                ["1.5", nil], [nil, "true"],
+            ])
         #expect(try rows.map { try reader.caption($0) } == ["eins", ""])
-        let rejects = String(decoding: try #require(TemporaryDirectory.read(world.folder + "/rejects.jsonl")), as: UTF8.self)
+        let rejects = String(
+            decoding: try #require(TemporaryDirectory.read(world.folder + "/rejects.jsonl")), as: UTF8.self)
         #expect(rejects.contains("\"line\":2,"))
     }
 

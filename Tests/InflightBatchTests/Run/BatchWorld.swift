@@ -25,7 +25,9 @@ final class BatchWorld: Sendable {
     static func image(width: Int, seed: Int) -> Bytes {
         let pixels = unsafe PixelBuffer(width: width, height: 8, format: .rgbx) { memory in
             for index in 0..<(width * 8) {
-                for channel in 0..<3 { unsafe memory[index * 4 + channel] = UInt8((index * 7 + seed * 31 + channel) & 255) }
+                for channel in 0..<3 {
+                    unsafe memory[index * 4 + channel] = UInt8((index * 7 + seed * 31 + channel) & 255)
+                }
                 unsafe memory[index * 4 + 3] = 255
             }
         }

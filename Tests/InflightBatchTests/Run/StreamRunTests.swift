@@ -32,7 +32,9 @@ struct StreamRunTests {
         return (text.split(separator: "\n").map(String.init), ending)
     }
 
-    private func end(_ configuration: StreamConfiguration, _ source: Int32, _ target: Int32) async throws -> StreamEnding {
+    private func end(_ configuration: StreamConfiguration, _ source: Int32, _ target: Int32) async throws
+        -> StreamEnding
+    {
         var engine = ImagePipeline.Configuration(decoding: .inProcess)
         engine.retry = nil
         let pipeline = try ImagePipeline(configuration: engine)
@@ -61,7 +63,9 @@ struct StreamRunTests {
         }
         #expect(members.count == 7)
         #expect(Set(members.map { $0.map(\.0) }).count == 1)
-        let rows = members.map { Dictionary(uniqueKeysWithValues: $0) }.sorted { Int($0["line"] ?? "") ?? 0 < Int($1["line"] ?? "") ?? 0 }
+        let rows = members.map { Dictionary(uniqueKeysWithValues: $0) }.sorted {
+            Int($0["line"] ?? "") ?? 0 < Int($1["line"] ?? "") ?? 0
+        }
         #expect(
             rows.map { $0["status"] } == [
                 "\"success\"", "\"rejected\"", "\"failed_to_download\"", "\"rejected\"", "\"failed_to_resize\"",
@@ -81,7 +85,9 @@ struct StreamRunTests {
     func files() async throws {
         world.serveImage("/a", width: 12)
         let folder = world.directory.path
-        let (lines, _) = try await answers(["{\"id\":\"x\",\"url\":\"\(world.server.url("/a"))\"}"]) { $0.files = folder }
+        let (lines, _) = try await answers(["{\"id\":\"x\",\"url\":\"\(world.server.url("/a"))\"}"]) {
+            $0.files = folder
+        }
         #expect(lines[1].hasSuffix(#""data":null,"file":"0.png"}"#))
         #expect(try BatchWorld.codecs.info(of: Bytes(world.directory.read("0.png") ?? [])).width == 12)
     }

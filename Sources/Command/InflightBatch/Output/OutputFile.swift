@@ -105,7 +105,8 @@ final class OutputFile {
     static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ path: String) throws(OutputError) {
         var offset = 0
         while offset < bytes.count {
-            let count = unsafe Glibc.write(descriptor, bytes.baseAddress.map { unsafe $0 + offset }, bytes.count - offset)
+            let count = unsafe Glibc.write(
+                descriptor, bytes.baseAddress.map { unsafe $0 + offset }, bytes.count - offset)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw OutputError(.write, path) }
             offset += count

@@ -115,7 +115,9 @@ package final class BatchRun: @unchecked Sendable {
             let staging = try StagingFolder(in: folder)
             return (staging, RowStore(in: staging.path), try URLIndex(in: staging.path))
         }
-        return (staging, try BatchFailure.rejecting { () throws(LoadError) in try RejectFile(path: rejects) }, rows, urls)
+        return (
+            staging, try BatchFailure.rejecting { () throws(LoadError) in try RejectFile(path: rejects) }, rows, urls
+        )
     }
 
     /// Returns the finished shards that are written again: those that a retry concerns, and a last one that may grow.

@@ -158,7 +158,9 @@ package final class StreamRun: @unchecked Sendable {
             queue.async { [self] in
                 waitingOutput -= bytes.count
                 if failure != 0 {
-                    end(failure == EPIPE ? .outputClosed : .failed(.output(OutputError(.write, "standard output", failure))))
+                    end(
+                        failure == EPIPE
+                            ? .outputClosed : .failed(.output(OutputError(.write, "standard output", failure))))
                 } else if waitingOutput < Self.outputLimit {
                     driver.schedule()
                 }
