@@ -42,8 +42,12 @@ class Connection(asyncio.Protocol):
         self.received = b""
 
     def connection_made(self, transport):
+        self.server.connections += 1
         self.transport = transport
         self.host = transport.get_extra_info("sockname")[0]
+
+    def connection_lost(self, _):
+        self.server.connections -= 1
 
     def data_received(self, data):
         self.received += data
@@ -79,7 +83,7 @@ class Server:
 
     def __init__(self, image=png, delay=0.0, on_request=lambda path: None):
         self.image, self.delay, self.on_request = image, delay, on_request
-        self.count = 0
+        self.connections = 0
         self.running = collections.Counter()
         self.highest = collections.Counter()
 
@@ -101,8 +105,18 @@ class Server:
         listening.set()
         self.loop.run_forever()
 
+    def drain(self):
+        """Waits until all requests of a process that has ended were read."""
+
+        async def closed():
+            idle = 0
+            while idle < 3:
+                idle = 0 if self.connections else idle + 1
+                await asyncio.sleep(0.005)
+
+        asyncio.run_coroutine_threadsafe(closed(), self.loop).result()
+
     def requested(self, connection, path):
-        self.count += 1
         host = connection.host
         self.running[host] += 1
         self.highest[host] = max(self.highest[host], self.running[host])
