@@ -72,9 +72,10 @@ extension VerifyReport: CustomStringConvertible {
         var lines = problems.map { "\($0.file): \($0.text)" }
         if problemCount > problems.count { lines.append("… and \(problemCount - problems.count) more problems") }
         let rest = isComplete ? "" : " The run is not complete; resume it with the same command."
+        let total = problemCount == 0 ? "no problems" : problemCount == 1 ? "1 problem" : "\(problemCount) problems"
         lines.append(
             "\(checkedShards) of \(finishedShards) finished shards checked: \(rows) rows, \(images) images, "
-                + "\(imageBytes) bytes, \(problemCount == 0 ? "no" : String(problemCount)) problems.\(rest)")
+                + "\(imageBytes) bytes, \(total).\(rest)")
         return lines.joined(separator: "\n")
     }
 }
