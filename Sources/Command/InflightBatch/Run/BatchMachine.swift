@@ -194,7 +194,7 @@ package struct BatchMachine<Token: Sendable>: Sendable {
 
     /// Records the end of the input.
     package mutating func inputDidEnd() throws(Failure) -> [Action] {
-        translated(try assembler.inputDidEnd(rowCount: nextRow))
+        Self.translated(try assembler.inputDidEnd(rowCount: nextRow))
     }
 
     /// Returns a row to the window that ``Action/load(_:)`` asked for.
@@ -389,7 +389,7 @@ package struct BatchMachine<Token: Sendable>: Sendable {
     package mutating func shardDidAssemble(_ shard: Int) throws(Failure) -> [Action] {
         // A closed shard may admit rows of the oldest open one.
         searchedShard = nil
-        return translated(try assembler.shardDidAssemble(shard))
+        return Self.translated(try assembler.shardDidAssemble(shard))
     }
 
     private mutating func fail(
@@ -401,10 +401,11 @@ package struct BatchMachine<Token: Sendable>: Sendable {
     }
 
     private mutating func end(_ row: Int, _ outcome: RowOutcome<Token>) throws(Failure) -> [Action] {
-        translated(try assembler.rowDidEnd(row, outcome))
+        Self.translated(try assembler.rowDidEnd(row, outcome))
     }
 
-    private func translated(_ actions: [ShardAssembler<Token>.Action]) -> [Action] {
+    // Static: a call on `self` would copy it before the argument changes it, and with it all rows of open shards.
+    private static func translated(_ actions: [ShardAssembler<Token>.Action]) -> [Action] {
         actions.map { action in
             switch action {
             case .assemble(let shard, let rows, let outcomes):

@@ -175,11 +175,11 @@ package final class BatchRun: @unchecked Sendable {
     package func state(_ deliver: @escaping @Sendable (BatchState) -> Void) {
         queue.async { [self] in
             var state = BatchState()
-            state.running = driver.machine.runningCount
+            state.running = driver.ask { $0.runningCount }
             state.rowsRead = inputs.rowCount
             state.rowCount = hasReadAll ? inputs.rowCount : nil
-            state.stagedBytes = driver.machine.stagedBytes
-            state.stagingWasFull = driver.machine.fullCount
+            state.stagedBytes = driver.ask { $0.stagedBytes }
+            state.stagingWasFull = driver.ask { $0.fullCount }
             state.stragglers = driver.stragglers(limit: 3)
             deliver(state)
         }
@@ -447,7 +447,7 @@ extension BatchRun: RowDriverDelegate {
     }
 
     func driverDidRest() throws(BatchFailure) {
-        if driver.machine.isFinished { return try finish() }
+        if driver.ask({ $0.isFinished }) { return try finish() }
         try commitSoon()
     }
 

@@ -34,7 +34,7 @@ protocol RowDriverDelegate: AnyObject, Sendable {
 /// Confined to the run's queue.
 // Unchecked: accessed only on `queue`.
 final class RowDriver<Delegate: RowDriverDelegate>: @unchecked Sendable {
-    private(set) var machine: BatchMachine<Int>
+    private var machine: BatchMachine<Int>
     let fetcher: ImageFetcher
     private let queue: DispatchQueue
     private let clock = SystemClock()
@@ -98,6 +98,10 @@ final class RowDriver<Delegate: RowDriverDelegate>: @unchecked Sendable {
         for action in actions { try perform(action, delegate) }
     }
 
+    /// Returns the machine's answer to a question. Computed properties would copy the machine, and the next fact then
+    /// all rows of its shard.
+    func ask<Value>(_ question: (inout BatchMachine<Int>) -> Value) -> Value { question(&machine) }
+
     /// The requests that have run longest.
     func stragglers(limit: Int) -> [(host: String, duration: Duration)] {
         let now = now
@@ -116,7 +120,7 @@ final class RowDriver<Delegate: RowDriverDelegate>: @unchecked Sendable {
 
     private func advance(_ delegate: Delegate) throws(BatchFailure) {
         timer?.cancel()
-        while !delegate.isBlocked, machine.wantsRow, try delegate.readRow() {}
+        while !delegate.isBlocked, ask({ $0.wantsRow }), try delegate.readRow() {}
         // Bodies that wait for a thread are not counted by the engine any more.
         while !delegate.isBlocked, fetcher.waitingBytes < maximumWaitingBytes {
             var wakeTime: Duration?

@@ -263,7 +263,7 @@ extension StreamRun: RowDriverDelegate {
     func discard(_ row: Int) {}
 
     func driverDidRest() throws(BatchFailure) {
-        if driver.machine.isFinished, waitingOutput == 0 { end(.finished) }
+        if driver.ask({ $0.isFinished }), waitingOutput == 0 { end(.finished) }
     }
 
     func driverDidFail(_ failure: BatchFailure) { end(.failed(failure)) }
