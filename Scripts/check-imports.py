@@ -37,7 +37,7 @@ ALLOWED = {
     | ENGINE
     | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker"},
     "InflightBatch": PLATFORM | ENGINE | {"CInflightBatch", "InflightCodings", "InflightSQLite"},
-    "InflightCLI": PLATFORM | ASSEMBLY | {"InflightLab", "CInflightReport"},
+    "InflightCLI": PLATFORM | ASSEMBLY | {"InflightBatch", "InflightLab", "CInflightReport"},
     "InflightLab": PLATFORM | ASSEMBLY | {"CInflightLab", "Foundation"},
     "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},
     # The contract model sees only the core's public names, as a user does. The manifest hides `package` ones.

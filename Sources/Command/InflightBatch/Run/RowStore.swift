@@ -28,8 +28,7 @@ final class RowStore {
 }
 
 /// The rows of one shard, in their order.
-///
-/// Unchecked: one thread at a time uses it; it moves from the run's queue to the thread that assembles the shard.
+// Unchecked: one thread at a time uses it. It moves from the run's queue to the thread that assembles the shard.
 final class ShardRows: @unchecked Sendable {
     private static let bufferSize = 32 * 1024
 

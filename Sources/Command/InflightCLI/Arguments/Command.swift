@@ -1,6 +1,7 @@
 /// A parsed command line.
 enum Command: Equatable {
     case get(GetOptions)
+    case batch(BatchOptions)
     case info(InfoOptions)
     case show(ShowOptions)
     case cache(CacheCommandOptions)
@@ -14,7 +15,8 @@ enum Command: Equatable {
 
     /// The option types of all commands.
     static let all: [any CommandOptions.Type] = [
-        GetOptions.self, InfoOptions.self, ShowOptions.self, CacheCommandOptions.self, LabOptions.self,
+        GetOptions.self, BatchOptions.self, InfoOptions.self, ShowOptions.self, CacheCommandOptions.self,
+        LabOptions.self,
         ManOptions.self, CompletionsOptions.self,
     ]
 
@@ -62,6 +64,7 @@ enum Command: Equatable {
         examples: [
             "inflight get https://example.org/cat.jpg -o images",
             "inflight get -i urls.txt -o thumbnails --size 320x240 --format webp",
+            "inflight batch urls.txt -o dataset --format jpeg --size 256x256",
             "inflight info cat.jpg",
             "inflight show cat.jpg",
             "inflight cache verify",

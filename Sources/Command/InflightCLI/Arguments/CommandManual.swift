@@ -16,6 +16,8 @@ struct CommandManual: Sendable {
     var failure = "something failed"
     /// The meaning of exit status 66, if the command can end with it.
     var noInput: String?
+    /// The exit statuses that only this command has.
+    var furtherStatuses: [(status: Int32, meaning: String)] = []
     /// The environment variables that the command reads; only in the man page.
     var environment: [(name: String, meaning: String)] = []
     /// The files that the command uses without being given their names; only in the man page.
@@ -28,7 +30,8 @@ struct CommandManual: Sendable {
             (0, "success"), (1, failure), (64, "usage error"), (66, noInput), (129, "after SIGHUP"),
             (130, "after Ctrl-C"), (141, "standard output was closed"), (143, "after SIGTERM"),
         ]
-        return all.compactMap { status, meaning in meaning.map { (status, $0) } }
+        let general = all.compactMap { status, meaning in meaning.map { (status: status, meaning: $0) } }
+        return (general + furtherStatuses).sorted { $0.status < $1.status }
     }
 
     /// The usage in the help.

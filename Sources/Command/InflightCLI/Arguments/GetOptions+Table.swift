@@ -41,30 +41,7 @@ extension GetOptions {
     }
 
     private static var image: [Option<Self>] {
-        [
-            Option("--size WxH", "resize to fit W × H pixels; Wx and xH set one side only") {
-                $0.given.size = try $1.size()
-            },
-            Option(
-                "--fit HOW",
-                "contain (default), cover (crops), fill (distorts) or exact (distorts, and upscales smaller images)",
-                OptionValue.choices()
-            ) { $0.given.fit = $1 as Resize.Fit },
-            Option(
-                "--crop GRAVITY",
-                "part that cover keeps: center (default), top, left, bottom-right …, or interest (most interesting part)",
-                OptionValue.choices()
-            ) { $0.given.gravity = $1 as Resize.Gravity },
-            Option("--enlarge", "also upscale smaller images", \.given.enlarges),
-            Option(
-                "--linear", "resize in linear light, which keeps the lightness of fine detail; slower",
-                \.given.isLinear),
-            Option("--page N", "decode page N of a TIFF file, from 1 (default 1)") { $0.page = try $1.page() },
-            Option(
-                "--process STEPS",
-                "apply steps in order, such as blur:4,grey (all steps are listed below)", isRepeatable: true
-            ) { $0.processors += try ProcessList.parse($1) },
-        ] + encoding + [
+        ImageOptions.rows(keepsFormat: true).map { $0.of(\.image) } + [
             Option(
                 "--incomplete", "decode the intact part of damaged images; the rest is transparent or coarse",
                 \.allowsPartialImage),
@@ -77,63 +54,21 @@ extension GetOptions {
         ]
     }
 
-    private static var encoding: [Option<Self>] {
-        let formats: [ImageFormat?] = [nil, .jpeg, .png, .webp, .avif]
-        return [
-            Option(
-                "--format FORMAT",
-                "keep (default; PNG if the format cannot be encoded), jpeg, png, webp or avif",
-                formats.map { ($0?.rawValue ?? "keep", $0) }
-            ) { options, format in
-                options.format = format
-                options.given.format = true
-            },
-            Option("--quality N", "quality, 1 to 100 (JPEG default 85, WebP 80, AVIF 60)") {
-                $0.quality = try $1.integer(1...100)
-            },
-            Option("--progressive", "encode a progressive JPEG", \.isProgressive),
-            Option("--lossless", "encode WebP losslessly; PNG always is", \.isLossless),
-            Option(
-                "--keep-metadata",
-                "copy EXIF and XMP when re-encoding (default: omit them)",
-                \.keepsMetadata),
-            Option(
-                "--background COLOUR",
-                "colour behind transparent images that become JPEG: white (default), black or #rrggbb",
-                .words(["white", "black"])
-            ) { $0.background = try $1.color() },
-        ]
-    }
-
     private static var limits: [Option<Self>] {
-        [
-            Option("--concurrency N", "maximum number of concurrent loads (default 16)") {
-                $0.network.concurrency = try $1.integer(1...1000)
-            },
-            Option("--per-host N", "maximum number of concurrent loads from one host over HTTP/1.1 (default 6)") {
-                $0.network.perHost = try $1.integer(1...1000)
-            },
-        ]
-            + ([NetworkOptions.bodyBudget, NetworkOptions.pixelLimit] + NetworkOptions.limitRows).map {
+        (NetworkOptions.concurrencyRows(16, perHost: "over HTTP/1.1 (default 6)")
+            + [NetworkOptions.bodyBudget, NetworkOptions.pixelLimit] + NetworkOptions.limitRows()).map {
                 $0.of(\.network)
             }
     }
 
     private static var faults: [Option<Self>] {
-        [
-            Option("--retries N", "retry transient failures up to N times (default 2)") {
-                $0.network.retries = try $1.integer(0...100)
-            },
-            Option(
-                "--circuit-breaker N",
-                "after N connection failures in a row, fail other loads from an origin at once (default 5; 0 disables it)"
-            ) { $0.network.circuitBreaker = try $1.integer(0...1000) },
+        NetworkOptions.retryRows.map { $0.of(\.network) } + [
             Option("--checksum sha256:HEX", "expected SHA-256 of the body, for a single URL") { options, value in
                 guard let sum = Checksum(value.text) else {
                     throw value.invalid("sha256: and 64 hexadecimal digits")
                 }
                 options.checksum = sum
-            },
+            }
         ]
     }
 

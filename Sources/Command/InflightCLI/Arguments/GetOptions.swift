@@ -1,6 +1,7 @@
 import Inflight
 
-/// The options of `inflight get`.
+/// The options of `inflight get`. Those of the encoded image are members, too.
+@dynamicMemberLookup
 struct GetOptions: CommandOptions {
     /// The treatment of a response body.
     enum Treatment: Equatable, Sendable {
@@ -14,12 +15,6 @@ struct GetOptions: CommandOptions {
 
     /// Values whose meaning depends on other options.
     struct UnresolvedValues: Equatable, Sendable {
-        var size: OptionValue.Sides?
-        var fit: Resize.Fit?
-        var gravity: Resize.Gravity?
-        var enlarges = false
-        var isLinear = false
-        var format = false
         var raw = false
         var verify = false
         var any = false
@@ -35,18 +30,7 @@ struct GetOptions: CommandOptions {
     private(set) var treatment = Treatment.unchanged(verified: false)
     /// The resize step, derived from the given options.
     private(set) var resize: Resize?
-    /// The index of the page to decode, from 0; if `nil`, the first one.
-    var page: Int?
-    /// The processors to apply after resizing.
-    var processors: [ImageProcessor] = []
-    /// The output format; if `nil`, that of the source.
-    var format: ImageFormat?
-    var quality: Int?
-    var isProgressive = false
-    var isLossless = false
-    /// Whether the metadata of the source is written into the encoded image.
-    var keepsMetadata = false
-    var background: [UInt8] = [255, 255, 255]
+    var image = ImageOptions()
     var discards = false
     /// Whether a damaged image is decoded as far as possible.
     var allowsPartialImage = false
@@ -77,6 +61,11 @@ struct GetOptions: CommandOptions {
     /// Whether there is a single URL, and no list.
     var hasOneURL: Bool { urls.count == 1 && list == nil }
 
+    subscript<Value>(dynamicMember path: WritableKeyPath<ImageOptions, Value>) -> Value {
+        get { image[keyPath: path] }
+        set { image[keyPath: path] = newValue }
+    }
+
     static let name = "get"
 
     var command: Command { .get(self) }
@@ -89,77 +78,39 @@ struct GetOptions: CommandOptions {
     mutating func validate(standardOutputIsTerminal: Bool) throws(UsageError) {
         try network.validate()
         try cache.validate()
-        resize = try resolvedResize()
+        resize = try image.resize(maximumPixels: network.limits.maximumPixels)
         treatment = try resolvedTreatment()
         try checkEncoding()
         try checkUse()
         try checkOutput(standardOutputIsTerminal: standardOutputIsTerminal)
     }
 
-    private func resolvedResize() throws(UsageError) -> Resize? {
-        if given.gravity != nil, given.fit != .cover {
-            throw UsageError("--crop requires --fit cover and --size.")
-        }
-        guard let size = given.size else {
-            if given.fit != nil { throw UsageError("--fit requires --size.") }
-            if given.enlarges || given.isLinear {
-                throw UsageError("\(given.enlarges ? "--enlarge" : "--linear") requires --size.")
-            }
-            return nil
-        }
-        if given.enlarges || given.fit == .exact, let width = size.width, let height = size.height,
-            width * height > network.limits.maximumPixels
-        {
-            throw UsageError(
-                "--size \(width)x\(height) with \(given.enlarges ? "--enlarge" : "--fit exact") exceeds the limit of "
-                    + "\(Quantity.grouped(network.limits.maximumPixels)) pixels. Raise --max-pixels.")
-        }
-        return Resize(
-            width: size.width, height: size.height, fit: given.fit ?? .contain, gravity: given.gravity ?? .center,
-            enlarges: given.enlarges, light: given.isLinear ? .linear : .encoded)
-    }
-
-    /// The first given option that re-encodes the image, if any.
-    private var reencodingOption: String? {
-        [
-            (given.size != nil, "--size"), (page != nil, "--page"), (!processors.isEmpty, "--process"),
-            (given.format, "--format"), (quality != nil, "--quality"), (isProgressive, "--progressive"),
-            (isLossless, "--lossless"),
-        ].first { $0.0 }?.1
-    }
-
     /// Derives the treatment from the given options.
     private func resolvedTreatment() throws(UsageError) -> Treatment {
         if given.any {
-            if let other = reencodingOption ?? (given.raw ? "--raw" : given.verify ? "--verify" : nil) {
+            if let other = image.reencodingOption ?? (given.raw ? "--raw" : given.verify ? "--verify" : nil) {
                 throw UsageError("--any and \(other) cannot be combined: --any stores bodies unchecked.")
             }
             return .anything
         }
-        guard let option = reencodingOption else { return .unchanged(verified: given.verify) }
+        guard let option = image.reencodingOption else { return .unchanged(verified: given.verify) }
         if given.raw { throw UsageError("--raw and \(option) cannot be combined: --raw stores images unchanged.") }
         return .reencoded
     }
 
     private func checkEncoding() throws(UsageError) {
-        if isLossless, format != .webp, format != .png {
-            throw UsageError("--lossless requires --format webp or --format png.")
-        }
-        if isLossless, quality != nil { throw UsageError("--lossless and --quality cannot be combined.") }
-        if keepsMetadata, given.raw || given.any {
+        try image.checkEncoding()
+        if image.keepsMetadata, given.raw || given.any {
             throw UsageError(
                 "--keep-metadata and \(given.raw ? "--raw" : "--any") cannot be combined: all bytes are stored unchanged."
             )
-        }
-        if keepsMetadata, format == .avif {
-            throw UsageError("--keep-metadata does not support --format avif. Use jpeg, png or webp.")
         }
     }
 
     private func checkUse() throws(UsageError) {
         if checksum != nil {
             if list != nil || urls.count > 1 { throw UsageError("--checksum requires a single URL, without -i.") }
-            if let option = reencodingOption {
+            if let option = image.reencodingOption {
                 throw UsageError("--checksum and \(option) cannot be combined: \(option) re-encodes the image.")
             }
         }

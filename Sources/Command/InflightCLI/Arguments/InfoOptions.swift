@@ -52,7 +52,7 @@ struct InfoOptions: CommandOptions {
                         $0.page = try $1.page()
                     },
                 ]),
-            OptionGroup("Limits", NetworkOptions.limitRows.map { $0.of(\.network) }),
+            OptionGroup("Limits", NetworkOptions.limitRows().map { $0.of(\.network) }),
             OptionGroup("Network", NetworkOptions.requestRows.map { $0.of(\.network) }),
             OptionGroup("Decoding", NetworkOptions.decodingRows.map { $0.of(\.network) }),
             OptionGroup(

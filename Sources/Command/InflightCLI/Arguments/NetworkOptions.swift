@@ -25,6 +25,8 @@ struct NetworkOptions: Equatable, Sendable {
     var maximumBytesInFlight: Int64 = 256 << 20
     var certificateFile: String?
     var connectsToPublicOnly = false
+    /// The `User-Agent`; if `nil`, the name and version of the program.
+    var userAgent: String?
     var decoding = DecodeIsolation.auto
     var drawsSVG = false
     var requiredProtections: Set<DecoderConfiguration.Protection> = []
@@ -39,10 +41,35 @@ struct NetworkOptions: Equatable, Sendable {
         }
     }
 
-    static var limitRows: [Option<Self>] {
+    /// Returns the options of the commands that load many URLs concurrently.
+    static func concurrencyRows(_ concurrency: Int, perHost: String) -> [Option<Self>] {
+        [
+            Option("--concurrency N", "maximum number of concurrent loads (default \(concurrency))") {
+                $0.concurrency = try $1.integer(1...1000)
+            },
+            Option("--per-host N", "maximum number of concurrent loads from one host \(perHost)") {
+                $0.perHost = try $1.integer(1...1000)
+            },
+        ]
+    }
+
+    static var retryRows: [Option<Self>] {
+        [
+            Option("--retries N", "retry transient failures up to N times (default 2)") {
+                $0.retries = try $1.integer(0...100)
+            },
+            Option(
+                "--circuit-breaker N",
+                "after N connection failures in a row, fail other loads from an origin at once (default 5; 0 disables it)"
+            ) { $0.circuitBreaker = try $1.integer(0...1000) },
+        ]
+    }
+
+    static func limitRows(timeout: String = "none") -> [Option<Self>] {
         [
             Option(
-                "--timeout SECONDS", "time limit per URL with its redirects, without waits for retries (default none)"
+                "--timeout SECONDS",
+                "time limit per URL with its redirects, without waits for retries (default \(timeout))"
             ) { $0.limits.totalTimeout = try $1.seconds() },
             Option(
                 "--min-rate N",

@@ -5,7 +5,7 @@ import InflightCore
 struct OptionValue {
     /// The name of the option.
     let name: String
-    private let texts: [String]
+    let texts: [String]
 
     init(_ name: String, _ texts: [String]) {
         self.name = name
@@ -45,6 +45,28 @@ struct OptionValue {
             throw invalid("a whole number \(limits)")
         }
         return number
+    }
+
+    /// Returns a number of bytes, given with an optional unit K, M, G or T: powers of 1024.
+    func bytes(_ range: ClosedRange<Int>) throws(UsageError) -> Int {
+        let shift = ["K": 10, "M": 20, "G": 30, "T": 40][text.suffix(1).uppercased()]
+        let number = Self.digits(shift == nil ? text : String(text.dropLast())) ?? -1
+        let (bytes, overflow) = number.multipliedReportingOverflow(by: 1 << (shift ?? 0))
+        guard number >= 0, !overflow, range.contains(bytes) else {
+            throw invalid(
+                "bytes from \(Quantity.grouped(range.lowerBound)) to \(Quantity.grouped(range.upperBound)), such as "
+                    + "512M or 8G")
+        }
+        return bytes
+    }
+
+    /// Returns words separated by commas, at least one.
+    ///
+    /// - Parameter what: A word, for the error, as in "a column".
+    func list(_ what: String) throws(UsageError) -> [String] {
+        let words = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        guard words.allSatisfy({ !$0.isEmpty }) else { throw invalid("\(what), or several separated by commas") }
+        return words
     }
 
     /// Returns a duration given in seconds, with an optional decimal fraction.

@@ -109,10 +109,7 @@ final class BodyProcessor: Sendable {
         let parts = suggested.parts(for: format)
         let subject = options.wantsThumbnails ? ThumbnailSubject.pixels(image.pixels) : nil
         if options.discards { return ProcessedBody(report, parts, subject: subject) }
-        var encoding = EncodeOptions(format: format, quality: options.quality)
-        encoding.background = options.background
-        encoding.isProgressive = options.isProgressive
-        encoding.isLossless = options.isLossless
+        var encoding = options.image.encoding(as: format)
         if options.keepsMetadata { encoding.metadata = image.metadata }
         var work: [ProcessingStep] = []
         let file = try timed(.encode, &work) { [encoding] () throws(LoadError) in

@@ -10,7 +10,10 @@ enum CommandLineTool {
         static let success: Int32 = 0
         static let failure: Int32 = 1
         static let wrongUse: Int32 = 64
+        static let malformedInput: Int32 = 65
         static let noInput: Int32 = 66
+        static let cannotWrite: Int32 = 73
+        static let temporaryFailure: Int32 = 75
         /// The status that a shell reports for a program that SIGPIPE ends.
         static let closedOutput: Int32 = 141
     }
@@ -70,6 +73,7 @@ enum CommandLineTool {
             case .version: return print(Version.text + "\n")
             case .help(let help): return print(help)
             case .get(let options): return try get(options, arguments)
+            case .batch(let options): return try BatchCommand.run(options, Array(arguments.dropFirst()))
             case .info(let options): return try info(options)
             case .show(let options): return try show(options)
             case .cache(let options): return try cache(options)
@@ -220,9 +224,10 @@ enum CommandLineTool {
         MainThread.serve()
     }
 
-    private static func print(_ text: String) -> Int32 { print(Array(text.utf8)) }
+    /// Prints a text on standard output, and returns the exit status.
+    static func print(_ text: String) -> Int32 { print(Array(text.utf8)) }
 
-    private static func print(_ text: [UInt8]) -> Int32 {
+    static func print(_ text: [UInt8]) -> Int32 {
         do throws(StandardStream.WriteError) {
             try StandardStream.output.write(text)
             return ExitStatus.success

@@ -14,6 +14,7 @@ extension NetworkOptions {
     ) throws(CommandLineTool.Refusal) -> ImagePipeline {
         var curl = CurlTransport.Configuration()
         curl.caFile = certificateFile
+        if let userAgent { curl.userAgent = userAgent }
         if connectsToPublicOnly { curl.addressPolicy = .publicOnly }
         var configuration = ImagePipeline.Configuration(
             curl: curl, decoding: decoding, decoder: decoder(warn: warn))

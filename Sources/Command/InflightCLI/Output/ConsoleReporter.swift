@@ -27,9 +27,14 @@ final class ConsoleReporter {
     }
 
     func show(_ state: ProgressLine.State) {
+        show { progress.text(state, columns: $0) }
+    }
+
+    /// Shows the text that `line` returns for a number of columns as the progress line.
+    func show(line: (Int) -> String) {
         guard showsProgress else { return }
         // The last column stays free, because some terminals begin a new line there.
-        let text = progress.text(state, columns: max(1, (stream.columns ?? 80) - 1))
+        let text = line(max(1, (stream.columns ?? 80) - 1))
         stream.say("\r\(text)\u{1B}[K")
         lineIsShown = true
     }
@@ -94,7 +99,8 @@ final class ConsoleReporter {
         stream.say(summary.lines(columns: stream.columns ?? 80, style: style).joined(separator: "\n") + "\n")
     }
 
-    private func say(_ text: String) {
+    /// Prints a line, which is safe to display.
+    func say(_ text: String) {
         clear()
         stream.say(text + "\n")
     }

@@ -100,6 +100,11 @@ struct JSONWriter {
         bytes.append(UInt8(ascii: ":"))
     }
 
+    /// Appends an array of text.
+    static func append(_ texts: [String], to bytes: inout [UInt8]) {
+        appendArray(texts, to: &bytes) { append($1, to: &$0) }
+    }
+
     static func append(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         for scalar in text.unicodeScalars {

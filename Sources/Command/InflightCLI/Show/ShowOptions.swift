@@ -54,7 +54,7 @@ struct ShowOptions: CommandOptions {
     static let name = "show"
 
     static var table: [OptionGroup<Self>] {
-        let limits = NetworkOptions.limitRows + [NetworkOptions.pixelLimit]
+        let limits = NetworkOptions.limitRows() + [NetworkOptions.pixelLimit]
         return [
             OptionGroup("Size", sizing), OptionGroup("Drawing", drawing),
             OptionGroup("Limits", limits.map { $0.of(\.network) }),

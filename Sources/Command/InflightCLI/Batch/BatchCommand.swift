@@ -1,0 +1,186 @@
+import Glibc
+import Inflight
+import InflightBatch
+import InflightConcurrency
+import InflightCore
+import InflightCurl
+
+/// Runs `inflight batch`.
+enum BatchCommand {
+    /// - Parameter arguments: The arguments after the name of the command.
+    /// - Returns: The exit status.
+    static func run(_ options: BatchOptions, _ arguments: [String]) throws -> Int32 {
+        let folder = options.folder ?? ""
+        switch options.action {
+        case .run where options.streams: return try stream(options)
+        case .run: return try download(options, folder, savesAs: arguments)
+        case .retry:
+            let options = try SavedCommand.retry(arguments, classes: options.retriedClasses, in: folder)
+            if options.inputs.contains("-"), StandardStream(descriptor: 0).isTerminal {
+                throw CommandLineTool.Refusal(
+                    message:
+                        "The rows of the run in \(folder.quoted) came from standard input. Pipe the same rows again: "
+                        + "inflight batch retry DIR < FILE", status: CommandLineTool.ExitStatus.noInput)
+            }
+            return try download(options, folder, savesAs: nil)
+        case .status: return try status(options, folder)
+        case .verify: return try verify(options, folder)
+        }
+    }
+
+    // MARK: Download
+
+    /// - Parameter saved: The arguments to store in the folder.
+    private static func download(
+        _ options: BatchOptions, _ folder: String, savesAs saved: [String]?
+    ) throws -> Int32 {
+        let main = MainThreadWaiter()
+        let inputs = try refusing { () throws(BatchFailure) in
+            do throws(InputFailure) {
+                return try InputSource.expanding(options.inputs, format: options.inputFormat)
+            } catch {
+                throw .input(error)
+            }
+        }.map { source in
+            var source = source
+            source.path = source.path.map(SavedCommand.absolute)
+            return source
+        }
+        let report = try options.report.map(reportFile)
+        do {
+            let reporter = BatchReporter(options, folder: folder, report: report)
+            let pipeline = try options.pipeline()
+            let run = try refusing { () throws(BatchFailure) in
+                try BatchRun(options.configuration(inputs: inputs, folder: folder), pipeline: pipeline) {
+                    reporter.handle($0)
+                }
+            }
+            if let saved { try save(saved, inputs, folder) }
+            return wait(for: run, reporter, main, report)
+        } catch {
+            report?.abandon()
+            throw error
+        }
+    }
+
+    private static func wait(
+        for run: BatchRun, _ reporter: BatchReporter, _ main: MainThreadWaiter, _ report: AtomicFile?
+    ) -> Int32 {
+        let interruption = Guarded<MainThreadWaiter.Interruption?>(nil)
+        reporter.follow(run)
+        run.start { ending in
+            run.state { state in
+                let signal = interruption.withLock(\.self)
+                main.end(reporter.finish(.init(ending: ending, state: state, interruption: signal)))
+            }
+        }
+        return main.wait { signal in
+            interruption.withLock { $0 = signal }
+            run.stop()
+        } abandon: {
+            report?.abandon()
+        }
+    }
+
+    private static func reportFile(_ path: String) throws -> AtomicFile {
+        do throws(SystemError) {
+            return try AtomicFile(path)
+        } catch {
+            throw CommandLineTool.Refusal(
+                message:
+                    "Cannot write the report \(path.quoted): \(error.text). Choose a file in an existing, writable "
+                    + "folder with --report FILE.", status: CommandLineTool.ExitStatus.cannotWrite)
+        }
+    }
+
+    private static func save(_ arguments: [String], _ inputs: [InputSource], _ folder: String) throws {
+        do throws(SystemError) {
+            try SavedCommand.write(arguments, inputs: inputs, to: folder)
+        } catch {
+            throw CommandLineTool.Refusal(
+                message: "Cannot write the command into \(folder.quoted): \(error.text).",
+                status: CommandLineTool.ExitStatus.cannotWrite)
+        }
+    }
+
+    private static func refusing<Value>(_ body: () throws(BatchFailure) -> Value) throws(CommandLineTool.Refusal)
+        -> Value
+    {
+        do throws(BatchFailure) {
+            return try body()
+        } catch {
+            throw CommandLineTool.Refusal(message: error.text, status: error.exitStatus)
+        }
+    }
+
+    // MARK: Stream
+
+    private static func stream(_ options: BatchOptions) throws -> Int32 {
+        let main = MainThreadWaiter()
+        let pipeline = try options.pipeline()
+        let run = StreamRun(
+            options.streamConfiguration, pipeline: pipeline, input: 0, output: 1, version: CurlTransport.version)
+        let interruption = Guarded<Int32?>(nil)
+        run.start { ending in
+            let status =
+                switch ending {
+                case .finished: CommandLineTool.ExitStatus.success
+                case .stopped: CommandLineTool.ExitStatus.failure
+                case .outputClosed: CommandLineTool.ExitStatus.closedOutput
+                case .failed(let failure): failure.exitStatus
+                }
+            if case .failed(let failure) = ending { say(failure.text) }
+            main.end(interruption.withLock(\.self) ?? status)
+        }
+        return main.wait { signal in
+            interruption.withLock { $0 = signal.status }
+            run.stop()
+        } abandon: {
+        }
+    }
+
+    // MARK: Reading
+
+    private static func status(_ options: BatchOptions, _ folder: String) throws -> Int32 {
+        let status: BatchStatus
+        do throws(JournalError) {
+            status = try BatchStatus(reading: folder)
+        } catch {
+            throw CommandLineTool.Refusal(message: error.description, status: CommandLineTool.ExitStatus.noInput)
+        }
+        guard options.network.json else {
+            let style = Style.of(.output)
+            let lines = [style.bold(ConsoleReporter.shown(name: folder))] + BatchText.lines(status, style: style)
+            return CommandLineTool.print(lines.joined(separator: "\n") + "\n")
+        }
+        var writer = JSONWriter()
+        BatchText.add(status, to: &writer)
+        return CommandLineTool.print(writer.line)
+    }
+
+    private static func verify(_ options: BatchOptions, _ folder: String) throws -> Int32 {
+        let main = MainThreadWaiter()
+        let codecs = try options.pipeline().codecs
+        let cancellation = CancellationFlag()
+        WorkerThreads(count: 1, name: "inflight-verify").run {
+            do throws(BatchFailure) {
+                let report = try ShardVerifier.verify(folder: folder, codecs: codecs) { cancellation.isCancelled }
+                let lines = report.description.split(separator: "\n").map { TerminalText.safe(String($0)) + "\n" }
+                let printed = CommandLineTool.print(options.network.json ? report.json : Array(lines.joined().utf8))
+                main.end(report.problemCount > 0 ? max(printed, CommandLineTool.ExitStatus.failure) : printed)
+            } catch {
+                say(error.text)
+                main.end(CommandLineTool.ExitStatus.noInput)
+            }
+        }
+        return main.wait {
+            cancellation.cancel()
+            main.end($0.status)
+        } abandon: {
+        }
+    }
+
+    private static func say(_ text: String) {
+        StandardStream.error.say("inflight: \(TerminalText.safe(text))\n")
+    }
+}

@@ -1,0 +1,127 @@
+import Inflight
+import InflightBatch
+
+/// The options of `inflight batch`.
+struct BatchOptions: CommandOptions {
+    enum Action: String, CaseIterable, Sendable {
+        case run, status, retry, verify
+    }
+
+    var action = Action.run
+    /// The input files and patterns of a run; `-` is standard input.
+    var inputs: [String] = []
+    /// The folder of the output.
+    var folder: String?
+    /// Whether rows are read from standard input and answered on standard output.
+    var streams = false
+    /// The folder for the images of a stream; if `nil`, the answers contain them.
+    var streamFolder: String?
+    /// The classes of failures to retry; if empty, all transient ones.
+    var retriedClasses: Set<String> = []
+
+    var columns = InputOptions()
+    var ownColumns: [String]?
+    /// The format of all inputs; if `nil`, their names tell it.
+    var inputFormat: InputFormat?
+
+    var form = ShardWriter.Form.webdataset
+    var shardSize = 10_000
+    var keys = BatchConfiguration.Keys.position
+    var deduplicatesContent = false
+    /// The maximum size of the staged files, in bytes.
+    var stagingLimit: Int64 = 8 << 30
+    var part: ShardLayout.Part?
+    var division = BatchConfiguration.Division.host
+
+    var delay = Duration.zero
+    var hostPatience = Duration.seconds(600)
+    var ignoresRobots = false
+    var honoredSignals = Set(OptOut.Signal.allCases)
+    var allowsPrivateAddresses = false
+
+    /// The share of failed rows, from 0 to 1, above which the run has failed.
+    var maximumFailureRate = 1.0
+    /// Whether transient failures that remain have an exit status of their own.
+    var isStrict = false
+    /// The file for the report.
+    var report: String?
+    var image = ImageOptions()
+    /// The resize step, derived from the given options.
+    private(set) var resize: Resize?
+    var network: NetworkOptions = {
+        var network = NetworkOptions(concurrency: 256, perHost: 2, retries: 2)
+        network.limits.totalTimeout = .seconds(60)
+        return network
+    }()
+
+    static let name = "batch"
+
+    var command: Command { .batch(self) }
+
+    mutating func take(argument: String) throws(UsageError) {
+        if argument.isEmpty { throw UsageError("Empty argument. Expected a file, or -.") }
+        if action != .run {
+            guard folder == nil else {
+                throw UsageError("Unexpected argument \(argument.quoted) after \(action). Specify one folder.")
+            }
+            folder = argument
+        } else if inputs.isEmpty, argument != "run", let action = Action(rawValue: argument) {
+            self.action = action
+        } else {
+            inputs.append(argument)
+        }
+    }
+
+    mutating func validate(standardOutputIsTerminal: Bool) throws(UsageError) {
+        try network.validate()
+        resize = try image.resize(maximumPixels: network.limits.maximumPixels)
+        try image.checkEncoding()
+        if !retriedClasses.isEmpty, action != .retry { throw UsageError("--class can only be used with retry.") }
+        if streamFolder != nil, !streams { throw UsageError("--files can only be used with --stream.") }
+        if keys == .id, columns.idColumn == nil { throw UsageError("--keys id requires --id-column.") }
+        switch action {
+        case .run where streams: try checkStream()
+        case .run: try checkRun()
+        case .status, .verify: try checkReading()
+        case .retry: try checkFolder()
+        }
+    }
+
+    private func checkRun() throws(UsageError) {
+        if inputs.isEmpty { throw UsageError("No input given. Specify at least one file, or - for standard input.") }
+        if inputs.count(where: { $0 == "-" }) > 1 { throw UsageError("Standard input (-) can be read only once.") }
+        if folder == nil { throw UsageError("No output folder given. Specify one with -o DIR.") }
+        try checkFormat()
+    }
+
+    private func checkStream() throws(UsageError) {
+        if !inputs.isEmpty || folder != nil || report != nil || network.json {
+            let option = !inputs.isEmpty ? "inputs" : folder != nil ? "-o" : report != nil ? "--report" : "--json"
+            throw UsageError(
+                "--stream and \(option) cannot be combined: rows are read from standard input and answered on standard "
+                    + "output.")
+        }
+        try checkFormat()
+    }
+
+    private func checkFormat() throws(UsageError) {
+        if image.format == nil {
+            throw UsageError("No image format given. Specify --format jpeg, png, webp or avif.")
+        }
+    }
+
+    private func checkFolder() throws(UsageError) {
+        if folder == nil { throw UsageError("No folder given. Specify the folder of a run: \(action) DIR.") }
+        if streams { throw UsageError("--stream and \(action) cannot be combined.") }
+    }
+
+    private func checkReading() throws(UsageError) {
+        try checkFolder()
+        var accepted = Self()
+        (accepted.action, accepted.folder) = (action, folder)
+        (accepted.network.json, accepted.network.isQuiet) = (network.json, network.isQuiet)
+        guard self == accepted else {
+            throw UsageError("\(action) can only be combined with --json and --quiet: it reads the folder of a run.")
+        }
+    }
+}

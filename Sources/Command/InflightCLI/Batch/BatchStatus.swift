@@ -1,0 +1,63 @@
+import InflightBatch
+
+/// What the journal of a run says about its rows.
+struct BatchStatus: Equatable, Sendable {
+    /// The folder of the run, as the user named it.
+    var folder: String
+    var summary = JournalSummary()
+    /// The number of failures of each class.
+    var classes: [String: Int] = [:]
+    /// The most frequent failures by class and host.
+    var failures: [FailureCount] = []
+
+    init(folder: String) { self.folder = folder }
+
+    /// Reads the journal in a folder, also while the run writes to it.
+    init(reading folder: String) throws(JournalError) {
+        let journal = try Journal(reading: folder)
+        self.folder = folder
+        summary = try journal.summary()
+        classes = try journal.failuresByClass()
+        failures = try journal.failures()
+    }
+
+    /// The number of rows that have ended.
+    var rows: Int { summary.successes + summary.duplicates + summary.failures }
+
+    /// The number of failures that a retry may resolve.
+    var transientFailures: Int {
+        classes.reduce(0) { FailureClasses.isTransient($1.key) ? $0 + $1.value : $0 }
+    }
+
+    /// Returns the exit status of a run that has ended every row. A retry may also lower the share of failures, so
+    /// transient failures come first.
+    func exitStatus(maximumFailureRate: Double, isStrict: Bool) -> Int32 {
+        if isStrict, transientFailures > 0 { return CommandLineTool.ExitStatus.temporaryFailure }
+        let isAbove = Double(summary.failures) > maximumFailureRate * Double(rows)
+        return isAbove ? CommandLineTool.ExitStatus.failure : CommandLineTool.ExitStatus.success
+    }
+}
+
+extension BatchFailure {
+    /// The exit status, by the meanings of sysexits.h.
+    var exitStatus: Int32 {
+        switch self {
+        case .input(let failure):
+            switch failure.error {
+            case .cannotOpen, .cannotRead, .folder, .noMatch, .outOfMemory: CommandLineTool.ExitStatus.noInput
+            case .unknownFormat: CommandLineTool.ExitStatus.wrongUse
+            default: CommandLineTool.ExitStatus.malformedInput
+            }
+        case .changedInput: CommandLineTool.ExitStatus.malformedInput
+        case .journal(.changedOptions): CommandLineTool.ExitStatus.wrongUse
+        case .journal, .output, .rejects: CommandLineTool.ExitStatus.cannotWrite
+        case .inconsistent: CommandLineTool.ExitStatus.failure
+        }
+    }
+
+    /// The failure for people, with a remedy.
+    var text: String {
+        guard case .output(let error) = self, error.isFull else { return description }
+        return "\(description) Free disk space, then run the same command again."
+    }
+}

@@ -1,0 +1,166 @@
+import Glibc
+import InflightBatch
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightCLI
+
+/// `inflight batch`: its options, messages and exit statuses. `InflightBatchTests` cover the runs themselves.
+@Suite(.timeLimit(.minutes(10)))
+final class BatchCommandTests: EndToEndSuite {
+    private static let options = ["--format", "png", "--allow-private", "--ignore-robots"]
+
+    private func batch(_ arguments: String..., input: String = "") -> CommandResult {
+        place.run(["batch"] + arguments + (arguments.contains("-o") ? Self.options : []), input: input)
+    }
+
+    private func write(_ lines: [String], to name: String = "in.txt") {
+        place.write(name, lines.map { $0 + "\n" }.joined())
+    }
+
+    @Test("Options are parsed, and contradictions are usage errors")
+    func options() throws {
+        func parsed(_ arguments: String...) throws -> BatchOptions {
+            let command = try Command.parse(["batch"] + arguments, standardOutputIsTerminal: false)
+            guard case .batch(let options) = command else { throw UsageError("not a batch command") }
+            return options
+        }
+        let run = try parsed(
+            "a.csv", "b*.jsonl", "-o", "out", "--format", "jpeg", "--size", "256x", "--part", "3/8", "--part-by", "row",
+            "--keys", "id", "--id-column", "key", "--columns", "a,b", "--staging", "2G", "--delay", "0.5", "--dedupe",
+            "content", "--opt-out-policy", "noai,tdm-reservation", "--max-failure-rate", "0.25", "--layout", "hashed")
+        #expect(run.inputs == ["a.csv", "b*.jsonl"] && run.folder == "out" && run.image.format == .jpeg)
+        #expect(run.part?.number == 3 && run.part?.count == 8 && run.division == .row && run.keys == .id)
+        #expect(run.ownColumns == ["a", "b"] && run.stagingLimit == 2 << 30 && run.delay == .milliseconds(500))
+        #expect(run.deduplicatesContent && run.honoredSignals == [.noai, .tdmReservation])
+        #expect(run.maximumFailureRate == 0.25 && run.form == .hashedFiles && run.resize?.width == 256)
+        let retry = try parsed("retry", "out", "--class", "timedOut,http_503")
+        #expect(retry.action == .retry && retry.folder == "out" && retry.retriedClasses == ["timedOut", "http_503"])
+        #expect(try parsed("status", "out").action == .status)
+        #expect(try parsed("./status", "-o", "x", "--format", "png").inputs == ["./status"])
+
+        for (arguments, text) in [
+            (["-o", "x", "--format", "png"], "No input given"),
+            (["a.txt", "--format", "png"], "No output folder given"),
+            (["a.txt", "-o", "x"], "No image format given"), (["--stream"], "No image format given"),
+            (["a.txt", "-o", "x", "--format", "png", "--keys", "id"], "--keys id requires --id-column"),
+            (["a.txt", "-o", "x", "--format", "png", "--part", "9/8"], "--part"),
+            (["a.txt", "-o", "x", "--format", "png", "--max-failure-rate", "2"], "--max-failure-rate"),
+            (["--stream", "a.txt", "--format", "png"], "--stream and inputs cannot be combined"),
+            (["status"], "No folder given"), (["status", "x", "--size", "1x1"], "can only be combined with"),
+            (["a.txt", "-o", "x", "--class", "timedOut"], "--class can only be used with retry"),
+        ] as [([String], String)] {
+            let error = #expect(throws: UsageError.self) {
+                _ = try Command.parse(["batch"] + arguments, standardOutputIsTerminal: false)
+            }
+            #expect(error?.message.contains(text) == true, "\(arguments): \(error?.message ?? "")")
+        }
+    }
+
+    @Test("A run prints its counts and failures by class, resumes, and can be inspected, verified and retried")
+    func run() throws {
+        server.serve("/a.jpg", .ok(jpeg))
+        server.serve("/late.jpg", .status(503))
+        write([server.url("/a.jpg"), server.url("/gone.jpg"), server.url("/late.jpg"), "nonsense"])
+        let first = batch("in.txt", "-o", "out", "--retries", "0", "--strict")
+        #expect(first.status == 75, "\(first.errors)")
+        #expect(first.errors.contains("1 × http_404: 127.0.0.1 1") && first.errors.contains("1 × invalidURL"))
+        #expect(first.errors.contains("To retry 1 transient failure: inflight batch retry out"))
+        let requests = server.requestCount
+        #expect(batch("in.txt", "-o", "out", "--retries", "0").status == 0 && server.requestCount == requests)
+        let status = place.run(["batch", "status", "out", "--json"])
+        #expect(status.status == 0 && status.text.contains(#""rows":4,"images":1,"#), "\(status.text)")
+        #expect(place.run(["batch", "verify", "out"]).status == 0)
+        server.serve("/late.jpg", .ok(jpeg))
+        #expect(place.run(["batch", "retry", "out"]).status == 0 && server.requestCount == requests + 1)
+        #expect(place.run(["batch", "status", "out", "--json"]).text.contains(#""images":2,"#))
+        let rate = batch("in.txt", "-o", "out", "--retries", "0", "--max-failure-rate", "0.4")
+        #expect(rate.status == 1)
+    }
+
+    @Test("Bad input and output folders have their own exit statuses and clear messages")
+    func refusals() throws {
+        server.serve("/a.jpg", .ok(jpeg))
+        write([server.url("/a.jpg")])
+        place.write("empty.txt", "")
+        place.write("image.txt", [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 0x0D])
+        place.write("table.csv", "link,text\nhttp://h/,x\n")
+        place.write("file", "")
+        place.write("open.csv", "url\n\"never closed\n")
+        unsafe mkdir(place.appending("foreign"), 0o755)
+        place.write("foreign/other.txt", "")
+        for (arguments, status, text) in [
+            (["empty.txt", "-o", "o1"], 65, "The input is empty."), (["image.txt", "-o", "o2"], 65, "a PNG image"),
+            (["table.csv", "-o", "o3"], 65, "no column 'url'. Columns: link, text"),
+            (["missing.txt", "-o", "o4"], 66, "missing.txt: Cannot open the input"),
+            (["in.txt", "-o", "file"], 73, "file is not a folder"),
+            (["in.txt", "-o", "foreign"], 73, "contains other files"),
+            (["in.txt", "-o", "no/such/folder"], 73, "No such file or directory"),
+            (["in.txt", "-o", "foreign", "--report", "no/report.html"], 73, "Cannot write the report"),
+        ] as [([String], Int32, String)] {
+            let result = place.run(["batch"] + arguments + Self.options)
+            #expect(result.status == status && result.errors.contains(text), "\(arguments): \(result.errors)")
+        }
+        #expect(place.run(["batch", "status", "foreign"]).status == 66)
+        #expect(batch("in.txt", "-o", "ok").status == 0)
+        let changed = batch("in.txt", "-o", "ok", "--size", "5x5")
+        #expect(changed.status == 64 && changed.errors.contains("size was not set, is '5x5'"), "\(changed.errors)")
+        place.write("in.txt", server.url("/b.jpg") + "\n")
+        let other = batch("in.txt", "-o", "ok")
+        #expect(other.status == 65 && other.errors.contains("row 1 (line 1) differs"), "\(other.errors)")
+        let unclosed = batch("open.csv", "-o", "o5")
+        #expect(unclosed.status == 0 && unclosed.errors.contains("1 malformed row"), "\(unclosed.errors)")
+    }
+
+    @Test("Standard input is read as rows arrive, and Ctrl-C says how to resume")
+    func interruption() throws {
+        server.serve("/slow.jpg", .ok(jpeg).held("slow"))
+        let command = RunningCommand(
+            ["batch", "-", "-o", "out", "--input-format", "text"] + Self.options, in: place, input: nil)
+        command.type(server.url("/slow.jpg") + "\n")
+        try server.blockUntilHeld("slow")
+        command.signal(SIGINT)
+        let result = command.wait()
+        #expect(result.status == 130 && result.errors.contains("To resume, run the same command again."))
+    }
+
+    @Test("Only one run uses a folder, and addresses of this machine are refused without --allow-private")
+    func limits() throws {
+        server.serve("/slow.jpg", .ok(jpeg).held("slow"))
+        write([server.url("/slow.jpg")])
+        let command = RunningCommand(["batch", "in.txt", "-o", "out"] + Self.options, in: place)
+        try server.blockUntilHeld("slow")
+        let second = batch("in.txt", "-o", "out")
+        #expect(second.status == 73 && second.errors.contains("Another run writes to out"))
+        server.release("slow")
+        #expect(command.wait().status == 0)
+        let refused = place.run(["batch", "in.txt", "-o", "other", "--format", "png", "--ignore-robots", "--strict"])
+        #expect(refused.errors.contains("1 × addressNotAllowed"), "\(refused.errors)")
+    }
+
+    @Test("A stream answers rows on standard output")
+    func stream() throws {
+        server.serve("/a.jpg", .ok(jpeg))
+        let rows = #"{"id":"x","url":"\#(server.url("/a.jpg"))"}"# + "\n"
+        let result = place.run(
+            ["batch", "--stream", "--format", "jpeg", "--size", "8x8", "--allow-private", "--ignore-robots"],
+            input: rows)
+        let lines = result.text.split(separator: "\n")
+        #expect(result.status == 0 && lines.count == 2 && lines[0].hasPrefix(#"{"protocol":1,"version":""#))
+        #expect(lines[1].hasPrefix(#"{"id":"x","line":1,"status":"success","#))
+    }
+
+    @Test("The report is one page with totals and a sample, and --json has an event per line")
+    func report() throws {
+        server.serve("/a.jpg", .ok(jpeg))
+        write([server.url("/a.jpg"), server.url("/gone.jpg")])
+        let result = batch("in.txt", "-o", "out", "--report", "report.html", "--json")
+        #expect(result.status == 0)
+        let lines = result.text.split(separator: "\n")
+        #expect(
+            lines.first?.hasPrefix(#"{"event":"start""#) == true && lines.last?.hasPrefix(#"{"event":"end""#) == true)
+        let page = String(decoding: try #require(place.read("report.html")), as: UTF8.self)
+        #expect(page.lowercased().hasPrefix("<!doctype html>") && page.contains("http_404"))
+    }
+}
