@@ -28,6 +28,8 @@ class Behavior:
 
 def answer(line, number, behavior):
     row = json.loads(line)
+    if row["url"] is None:
+        return json.dumps({"id": None, "line": number, "status": "rejected", "error_message": "No URL."})
     image = row["url"].encode().ljust(behavior.image_bytes, b".")
     return json.dumps({
         "id": row["id"], "line": number, "status": "success", "error_class": None, "error_message": None,

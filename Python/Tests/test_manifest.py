@@ -31,12 +31,12 @@ class Datasets(unittest.TestCase):
         return {str(path.relative_to(self.out)) for path in self.out.rglob("*") if path.is_file()}
 
     def test_the_manifest_names_the_attempts_that_were_committed_and_no_other_file_remains(self):
-        job = Job.parse(self.start().json())
+        job = self.start()
         parts = [self.part(job, 1, 4), self.part(job, 0, 2), Part(3)]
         self.part(job, 0, 3)
         with self.assertRaisesRegex(inflight.DatasetError, "has no manifest"):
             inflight.read_manifest(self.out)
-        manifest = job.commit([Part.parse(part.json()) for part in parts])
+        manifest = job.commit(parts)
         self.assertEqual(manifest, inflight.read_manifest(self.out))
         manifest.verify()
         self.assertEqual((manifest.rows, manifest.successes, manifest.rejected), (6, 4, 2))

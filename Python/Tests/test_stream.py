@@ -41,7 +41,7 @@ class Stream(unittest.TestCase):
                          [("https://a/1", None), ("https://a/2", "two"), ("https://a/2", "3")])
         self.assertEqual([result.input for result in results], rows)
         self.assertEqual(results[0].image, b"https://a/1")
-        self.assertTrue(results[0].is_success)
+        self.assertEqual(results[0].status, "success")
         self.assertEqual((results[0].width, results[0].original_height, results[0].error), (4, 6, None))
         self.assertEqual(self.starts(), [["batch", "--stream", "--size", "8x8", "--per-host", "2", "--allow-private"]])
 
@@ -85,8 +85,8 @@ class Stream(unittest.TestCase):
         results = {result.id: result for result in inflight.fetch(
             [{"id": "null", "url": None}, {"id": "number", "url": 7}, {"id": "text", "url": "u"}])}
         self.assertEqual([results[id].status for id in ("null", "number", "text")], ["rejected", "rejected", "success"])
-        self.assertEqual(results["null"].error, "The URL is null.")
-        self.assertEqual(results["number"].error, "The URL is not text, but int.")
+        self.assertEqual((results["null"].error, results["number"].url, results["number"].input["url"]),
+                         ("No URL.", None, 7))
 
     def test_a_row_without_a_url_is_an_error(self):
         self.assertIn("no member 'url'", self.fails(inflight.ColumnError, [{"link": "u"}]))

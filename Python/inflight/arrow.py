@@ -2,8 +2,6 @@
 
 import base64
 import collections
-import datetime
-import decimal
 import json
 import math
 from collections.abc import Iterable, Iterator
@@ -21,30 +19,19 @@ PART = "_inflight_part"
 BATCH_BYTES = 32 << 20
 BATCH_ROWS = 1024
 
-RESULTS = pa.schema(
-    [
-        ("status", pa.string()),
-        ("error_class", pa.string()),
-        ("error_message", pa.string()),
-        ("is_transient", pa.bool_()),
-        ("bytes", pa.binary()),
-        ("format", pa.string()),
-        ("width", pa.int32()),
-        ("height", pa.int32()),
-        ("original_width", pa.int32()),
-        ("original_height", pa.int32()),
-        ("exif", pa.string()),
-        ("sha256", pa.string()),
-    ]
-)
+RESULTS = pa.schema([
+    ("status", pa.string()), ("error_class", pa.string()), ("error_message", pa.string()),
+    ("is_transient", pa.bool_()), ("bytes", pa.binary()), ("format", pa.string()), ("width", pa.int32()),
+    ("height", pa.int32()), ("original_width", pa.int32()), ("original_height", pa.int32()), ("exif", pa.string()),
+    ("sha256", pa.string()),
+])
 """The columns that `fetch` adds to a dataset."""
 _ATTRIBUTES = {"error_message": "error", "bytes": "image"}
 
 
 def check_columns(schema: pa.Schema, url: str, id: str | None, caption: str | None, added: Iterable[str]) -> None:
     """Raises `ColumnError` if a column is missing or is not text, or if the output needs its name."""
-    columns = [("URL", url), ("id", id), ("caption", caption)]
-    for role, name in columns:
+    for role, name in (("URL", url), ("id", id), ("caption", caption)):
         if name is None:
             continue
         if schema.names.count(name) != 1:
@@ -90,20 +77,13 @@ def json_lines(batch: pa.RecordBatch) -> bytes:
 
 def _line(row: dict[str, Any]) -> str:
     try:
-        text = json.dumps(row, default=_as_text, allow_nan=False)
+        return json.dumps(row, default=_as_text, allow_nan=False) + "\n"
     except ValueError:
-        text = json.dumps(_finite(row), default=_as_text)
-    return text + "\n"
+        return json.dumps(_finite(row), default=_as_text) + "\n"
 
 
 def _as_text(value: Any) -> str:
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, decimal.Decimal | datetime.timedelta):
-        return str(value)
-    raise ColumnError(f"A column has values of type {type(value).__name__}, which cannot be written as JSON. Drop it.")
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
 def _finite(value: Any) -> Any:
@@ -114,9 +94,7 @@ def _finite(value: Any) -> Any:
     return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def fetch_batches(
-    client: Client, batches: Iterable[pa.RecordBatch], url: str
-) -> Iterator[pa.RecordBatch]:
+def fetch_batches(client: Client, batches: Iterable[pa.RecordBatch], url: str) -> Iterator[pa.RecordBatch]:
     """Yields the rows of the batches with `RESULTS` added, in the order of the results."""
     finished: list[Result] = []
     size = 0

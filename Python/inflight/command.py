@@ -12,8 +12,6 @@ from inflight.errors import CommandNotFound
 Option = str | int | float | bool | None | Sequence[str]
 """The value of an option of the command: `True` sets a flag, `None` and `False` omit it, a sequence repeats it."""
 
-STDERR_LIMIT = 8192
-
 
 def find(command: str | None = None) -> str:
     """Returns the path of the command: `command`, else the variable `INFLIGHT`, else `inflight` on `PATH`."""
@@ -44,6 +42,17 @@ def arguments(options: Mapping[str, Option]) -> list[str]:
     return result
 
 
+def write(stream: IO[bytes], data: bytes) -> bool:
+    """Writes to a process without a buffer. Returns false if it does not read on: its status tells why."""
+    rest = memoryview(data)
+    try:
+        while rest:
+            rest = rest[stream.write(rest) or 0 :]
+    except BrokenPipeError:
+        return False
+    return True
+
+
 class Tail:
     """Reads standard error of a process until its end, and keeps the last part."""
 
@@ -55,7 +64,7 @@ class Tail:
     def _read(self, stream: IO[bytes]) -> None:
         with stream:
             while chunk := os.read(stream.fileno(), 65536):
-                self._kept = (self._kept + chunk)[-STDERR_LIMIT:]
+                self._kept = (self._kept + chunk)[-8192:]
 
     def text(self) -> str:
         """The last part. Call it after the process has ended."""

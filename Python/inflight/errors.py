@@ -4,17 +4,6 @@
 class InflightError(Exception):
     """An error with a message that states what happened and what to do."""
 
-    # Exceptions with several arguments cannot be pickled otherwise, and engines send errors between machines.
-    def __reduce__(self) -> tuple[object, ...]:
-        return (_restored, (type(self), self.args, self.__dict__))
-
-
-def _restored(kind: type[InflightError], args: tuple[object, ...], state: dict[str, object]) -> InflightError:
-    error = kind.__new__(kind, *args)
-    error.args = args
-    error.__dict__.update(state)
-    return error
-
 
 class CommandNotFound(InflightError):
     """This machine has no command `inflight`."""
@@ -27,10 +16,12 @@ class CommandFailed(InflightError):
     """
 
     def __init__(self, what: str, status: int, stderr: str) -> None:
-        ending = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-        super().__init__(f"{what} {ending}" + (f":\n{stderr}" if stderr else ", without a message on standard error."))
-        self.status = status
-        self.stderr = stderr
+        super().__init__(what, status, stderr)
+        self.what, self.status, self.stderr = what, status, stderr
+
+    def __str__(self) -> str:
+        ending = f"was killed by signal {-self.status}" if self.status < 0 else f"ended with status {self.status}"
+        return f"{self.what} {ending}" + (f":\n{self.stderr}" if self.stderr else ", without a message.")
 
 
 class ProtocolError(InflightError):

@@ -1,9 +1,8 @@
 """Which partition fetches a URL: each host belongs to one partition, so that limits per host hold on a cluster."""
 
-import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -12,6 +11,8 @@ PER_HOST = 2
 
 HOT = 2
 """A host is hot if it has this many times the mean number of rows of a partition."""
+
+ROWS_PER_PARTITION = 100_000
 
 
 def host(url: str | None) -> str:
@@ -70,15 +71,6 @@ class HostPlan:
                 each, rest = divmod(self.per_host, number)
                 return each + (partition - first < rest)
         return self.per_host
-
-    def json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        values = json.loads(text)
-        values["shares"] = {name: tuple(share) for name, share in values["shares"].items()}
-        return cls(**values)
 
     @property
     def _reserved(self) -> int:

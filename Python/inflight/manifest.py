@@ -5,6 +5,7 @@
     DIR/_staging/RUN/part-00007-attempt-3/ …                    what the attempts of a running job have written
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -46,15 +47,6 @@ class Part:
     def rows(self) -> int:
         return self.successes + self.failed_to_download + self.failed_to_resize + self.rejected
 
-    def json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        values = json.loads(text)
-        values["files"] = [DataFile(**file) for file in values["files"]]
-        return cls(**values)
-
 
 @dataclass(frozen=True)
 class Manifest:
@@ -64,12 +56,12 @@ class Manifest:
     job: str
     layout: str
     options: Mapping[str, Any]
+    files: list[DataFile]
     rows: int
     successes: int
     failed_to_download: int
     failed_to_resize: int
     rejected: int
-    files: list[DataFile]
 
     @property
     def shards(self) -> list[str]:
@@ -148,13 +140,6 @@ class Job:
         job.staging.mkdir(parents=True)
         return job
 
-    def json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        return cls(**json.loads(text))
-
     def commit(self, parts: Iterable[Part]) -> Manifest:
         """Publishes the parts as the dataset, and removes the other files of jobs from the folder.
 
@@ -166,7 +151,7 @@ class Job:
             raise DatasetError("Two attempts of one partition were committed.")
         _verify(self.staging, [file for part in kept for file in part.files])
         # Attempts that lost, or still run, must not be renamed along with the others.
-        _remove_all(self.staging, except_for={part.folder for part in kept})
+        remove_all(self.staging, except_for={part.folder for part in kept})
         files = [DataFile(f"{published}/{file.path}", file.size) for part in kept for file in part.files]
         totals = {name: sum(getattr(part, name) for part in kept) for name in _MEMBERS[3:]}
         options = {name: value for name, value in self.options.items() if value is not None}
@@ -183,17 +168,15 @@ class Job:
             return winner
         except OSError as error:
             raise DatasetError(f"The dataset cannot be published in '{root}': {error}") from error
-        _remove_all(root, except_for={NAME, published}, only=_is_ours)
+        remove_all(root, except_for={NAME, published}, only=_is_ours)
         return manifest
 
     def abort(self) -> None:
         """Removes what the attempts of this run have written."""
         shutil.rmtree(self.staging, ignore_errors=True)
-        for folder in (self.staging.parent, Path(self.folder)):
-            try:
-                folder.rmdir()
-            except OSError:
-                return
+        with contextlib.suppress(OSError):
+            self.staging.parent.rmdir()
+            Path(self.folder).rmdir()
 
 
 def _belongs(entry: str, folder: Path, name: str | None) -> bool:
@@ -219,7 +202,7 @@ def _is_ours(entry: str) -> bool:
     return entry == STAGING or entry.startswith(("shards-", f".{NAME}."))
 
 
-def _remove_all(folder: Path, except_for: set[str], only: Callable[[str], bool] = lambda _: True) -> None:
+def remove_all(folder: Path, except_for: set[str], only: Callable[[str], bool] = lambda _: True) -> None:
     for entry in folder.iterdir():
         if entry.name in except_for or not only(entry.name):
             continue

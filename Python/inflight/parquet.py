@@ -13,20 +13,11 @@ import pyarrow.parquet as pq
 
 Row = dict[str, Any]
 
-STANDARD = pa.schema(
-    [
-        ("url", pa.string()),
-        ("key", pa.string()),
-        ("status", pa.string()),
-        ("error_message", pa.string()),
-        ("width", pa.int32()),
-        ("height", pa.int32()),
-        ("original_width", pa.int32()),
-        ("original_height", pa.int32()),
-        ("exif", pa.string()),
-        ("sha256", pa.string()),
-    ]
-)
+STANDARD = pa.schema([
+    ("url", pa.string()), ("key", pa.string()), ("status", pa.string()), ("error_message", pa.string()),
+    ("width", pa.int32()), ("height", pa.int32()), ("original_width", pa.int32()), ("original_height", pa.int32()),
+    ("exif", pa.string()), ("sha256", pa.string()),
+])
 """img2dataset's columns."""
 GROUP_BYTES = 64 << 20
 GROUP_ROWS = 2048
@@ -48,7 +39,8 @@ def convert(sidecar: Path, input: pa.Schema, format: str, has_captions: bool = F
         rows = [json.loads(line) for line in stream.read().splitlines()]
     own = [name for name in (rows[0] if rows else ()) if name not in STANDARD.names and name not in added]
     # The command renames columns of the input whose names it needs.
-    types = {name: _type(input, name.removeprefix("input_")) for name in own}
+    known = {field.name: _portable(field.type) for field in input}
+    types = {name: known.get(name.removeprefix("input_"), pa.string()) for name in own}
     schema = pa.schema([*STANDARD, *(types | added).items()])
     with tarfile.open(archive, "r|") as tar, temporary.open("wb") as file:
         with pq.ParquetWriter(file, schema, compression="zstd") as writer:
@@ -100,10 +92,6 @@ def _groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
             group, size = [], 0
     if group:
         yield group
-
-
-def _type(schema: pa.Schema, name: str) -> pa.DataType:
-    return _portable(schema.field(name).type) if name in schema.names else pa.string()
 
 
 def _portable(type: pa.DataType) -> pa.DataType:

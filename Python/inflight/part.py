@@ -7,17 +7,17 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
 
 import pyarrow as pa
 
 from inflight import command as commands
 from inflight.arrow import json_lines
 from inflight.errors import CommandFailed, DatasetError
-from inflight.manifest import DataFile, Job, Part
+from inflight.manifest import DataFile, Job, Part, remove_all
 from inflight.parquet import convert
 
 REJECTS = "rejects.jsonl"
+_KEPT = (".tar", ".jsonl.zst", ".parquet", "_stats.json")
 _COUNTS = ("successes", "failed_to_download", "failed_to_resize")
 
 
@@ -33,30 +33,22 @@ def write_part(job: Job, partition: int, attempt: str, per_host: int, batches: I
         return Part(partition)
     name = f"part-{partition:05}-attempt-{attempt}"
     target = job.staging / name
-    if job.scratch is None:
-        _check(job)
-        return _write(job, partition, per_host, first, rows, target)
-    with tempfile.TemporaryDirectory(prefix="inflight-", dir=job.scratch) as folder:
-        part = _write(job, partition, per_host, first, rows, Path(folder) / name)
-        _check(job)
-        try:
-            shutil.copytree(Path(folder) / name, target)
-        except (OSError, shutil.Error) as error:
-            raise DatasetError(f"The shards cannot be copied to '{target}': {error}") from error
-        return part
-
-
-def _check(job: Job) -> None:
     # Creating it again would hide that the files of other partitions are lost.
     if not job.staging.is_dir():
         raise DatasetError(f"The output folder has lost '{job.staging}', or this machine does not see it.")
+    if job.scratch is None:
+        return _write(job, partition, per_host, first, rows, target)
+    with tempfile.TemporaryDirectory(prefix="inflight-", dir=job.scratch) as folder:
+        part = _write(job, partition, per_host, first, rows, Path(folder) / name)
+        target.mkdir()
+        for file in part.files:
+            shutil.copyfile(Path(folder) / file.path, job.staging / file.path)
+        return part
 
 
 def _write(
     job: Job, partition: int, per_host: int, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], folder: Path
 ) -> Part:
-    if folder.exists():
-        shutil.rmtree(folder)
     count = _run(job, per_host, first, rest, folder)
     sidecars = sorted(folder.glob("*.jsonl.zst"))
     totals = dict.fromkeys(_COUNTS, 0)
@@ -72,15 +64,9 @@ def _write(
     if job.layout == "parquet":
         for sidecar in sidecars:
             convert(sidecar, first.schema, str(job.options.get("format")), job.caption is not None)
-    files = []
-    for path in sorted(folder.iterdir()):
-        is_kept = path.name.endswith((".tar", ".jsonl.zst", ".parquet", "_stats.json"))
-        if is_kept or (path.name == REJECTS and rejected):
-            files.append(DataFile(f"{folder.name}/{path.name}", path.stat().st_size))
-        elif path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+    kept = [path for path in sorted(folder.iterdir()) if path.name.endswith(_KEPT) or (rejected and path == rejects)]
+    remove_all(folder, except_for={path.name for path in kept})
+    files = [DataFile(f"{folder.name}/{path.name}", path.stat().st_size) for path in kept]
     return Part(partition, folder.name, files, rejected=rejected, **totals)
 
 
@@ -89,18 +75,17 @@ def _run(job: Job, per_host: int, first: pa.RecordBatch, rest: Iterator[pa.Recor
     options = job.options | {
         "input_format": "jsonl", "layout": "webdataset", "per_host": per_host, "url_column": job.url,
         "id_column": job.id, "caption_column": job.caption, "keys": "digest" if job.id is None else "id",
-    }  # fmt: skip
+    }
     arguments = [commands.find(job.command), "batch", "-", "-o", str(folder), *commands.arguments(options)]
     process = subprocess.Popen(
-        arguments, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0
-    )
+        arguments, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0)
     assert process.stdin and process.stderr
     tail = commands.Tail(process.stderr)
     count = 0
     try:
         for batch in itertools.chain([first], rest):
             count += batch.num_rows
-            if not _feed(process.stdin, json_lines(batch)):
+            if not commands.write(process.stdin, json_lines(batch)):
                 break
         process.stdin.close()
         status = process.wait()
@@ -111,14 +96,3 @@ def _run(job: Job, per_host: int, first: pa.RecordBatch, rest: Iterator[pa.Recor
     if status != 0:
         raise CommandFailed(f"'{' '.join(arguments)}'", status, tail.text())
     return count
-
-
-def _feed(stream: IO[bytes], lines: bytes) -> bool:
-    """Returns false if the process has ended early. Its status tells why."""
-    rest = memoryview(lines)
-    try:
-        while rest:
-            rest = rest[stream.write(rest) or 0 :]
-    except BrokenPipeError:
-        return False
-    return True

@@ -5,43 +5,35 @@ Each task runs the command `inflight` of its machine, which this package must be
 
 import functools
 import itertools
+import json
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from inflight.arrow import PART, RESULTS, assign, check_columns, count_hosts, fetch_batches, without_part
 from inflight.command import Option
-from inflight.hosts import HOT, PER_HOST, HostPlan
+from inflight.hosts import PER_HOST, ROWS_PER_PARTITION, HostPlan
 from inflight.manifest import Job, Manifest, Part, read_manifest
 from inflight.part import write_part
 from inflight.stream import Client
 
 Batches = Iterator[pa.RecordBatch]
 
-ROWS_PER_PARTITION = 100_000
-_RESULTS = StructType.fromDDL(
-    "status STRING, error_class STRING, error_message STRING, is_transient BOOLEAN, bytes BINARY, format STRING, "
-    "width INT, height INT, original_width INT, original_height INT, exif STRING, sha256 STRING"
-)
+MAXIMUM_HOT = 10_000
 
 
 def fetch(
-    df: DataFrame,
-    *,
-    url: str = "url",
-    partitions: int | None = None,
-    per_host: int = PER_HOST,
-    split_hosts: bool = True,
-    command: str | None = None,
-    **options: Option,
+    df: DataFrame, *, url: str = "url", partitions: int | None = None, per_host: int = PER_HOST,
+    split_hosts: bool = True, command: str | None = None, **options: Option,
 ) -> DataFrame:
     """Returns the rows of a DataFrame with the columns `status`, `bytes`, `width`, `height`, `sha256` and others added.
 
@@ -49,35 +41,26 @@ def fetch(
 
     The rows of a host are in one partition, so that the whole cluster keeps the limit `per_host`. With `split_hosts`,
     this call counts the rows by host, and divides hosts with too many rows for one partition; each share then has a
-    part of the limit. `partitions` is the number of partitions (default: one per core, more for many rows). `command`
-    is the path of the command on each machine. Other keyword arguments are options of `inflight batch --stream`.
+    part of the limit. `partitions` is their number (default: one per core, more for many rows). `command` is the path
+    of the command on each machine. Other keyword arguments are options of `inflight batch --stream`.
     """
     check_columns(to_arrow_schema(df.schema), url, None, None, [PART, *RESULTS.names])
     plan = _plan(df, url, partitions, per_host, split_hosts)
+    settings: dict[str, Any] = {"command": command, **options}
 
     def fetched(batches: Batches) -> Batches:
         number, rows = _partition(batches)
         if number is not None:
-            with Client(command=command, per_host=plan.limit(number), **options) as client:
+            with Client(per_host=plan.limit(number), **settings) as client:
                 yield from fetch_batches(client, rows, url)
 
-    return _placed(df, url, plan).mapInArrow(fetched, StructType([*df.schema.fields, *_RESULTS.fields]))
+    return _placed(df, url, plan).mapInArrow(fetched, _extended(df, RESULTS))
 
 
 def write_dataset(
-    df: DataFrame,
-    folder: str | os.PathLike[str],
-    *,
-    url: str = "url",
-    id: str | None = None,
-    caption: str | None = None,
-    layout: str = "webdataset",
-    job: str | None = None,
-    partitions: int | None = None,
-    per_host: int = PER_HOST,
-    split_hosts: bool = True,
-    scratch: str | None = None,
-    command: str | None = None,
+    df: DataFrame, folder: str | os.PathLike[str], *, url: str = "url", id: str | None = None,
+    caption: str | None = None, layout: str = "webdataset", job: str | None = None, partitions: int | None = None,
+    per_host: int = PER_HOST, split_hosts: bool = True, scratch: str | None = None, command: str | None = None,
     **options: Option,
 ) -> Manifest:
     """Writes the images of a DataFrame as shards, and returns the published manifest.
@@ -92,15 +75,14 @@ def write_dataset(
     """
     check_columns(to_arrow_schema(df.schema), url, id, caption, [PART])
     started = Job.start(
-        folder, job, layout, options=options, url=url, id=id, caption=caption, command=command, scratch=scratch
-    )
+        folder, job, layout, options=options, url=url, id=id, caption=caption, command=command, scratch=scratch)
     if isinstance(started, Manifest):
         return started
     try:
         plan = _plan(df, url, partitions, per_host, split_hosts)
         df.sparkSession.dataSource.register(_Dataset)
         source = _placed(df, url, plan).write.format(_Dataset.name()).mode("append")
-        source.option("job", started.json()).option("plan", plan.json()).save()
+        source.option("run", json.dumps({"job": asdict(started), "plan": asdict(plan)})).save()
     except BaseException:
         started.abort()
         raise
@@ -111,27 +93,31 @@ def _plan(df: DataFrame, url: str, partitions: int | None, per_host: int, split_
     cores = df.sparkSession.sparkContext.defaultParallelism
     if not split_hosts:
         return HostPlan(partitions or cores, per_host)
-    counts = df.select(F.col(f"`{url}`")).mapInArrow(_counted(url), "host STRING, rows LONG")
-    hosts = counts.groupBy("host").agg(F.sum("rows").alias("rows")).persist()
-    try:
-        rows = hosts.agg(F.sum("rows")).first()
-        total = (rows[0] or 0) if rows else 0
-        number = partitions or max(cores, -(-total // ROWS_PER_PARTITION))
-        hot = hosts.where(F.col("rows") >= max(1, HOT * (total // number))).collect() if per_host > 1 else []
-        return HostPlan.balanced(number, per_host, total, {row["host"]: row["rows"] for row in hot})
-    finally:
-        hosts.unpersist()
-
-
-def _counted(url: str) -> Callable[[Batches], Batches]:
-    return functools.partial(map, functools.partial(count_hosts, url=url))
+    counted = _mapping(functools.partial(count_hosts, url=url))
+    counts = df.select(F.col(f"`{url}`")).mapInArrow(counted, "host STRING, rows LONG")
+    # The row without a host has the total. Fewer hosts than partitions can be hot.
+    most = counts.rollup("host").agg(F.sum("rows").alias("rows")).orderBy(F.desc("rows")).limit(MAXIMUM_HOT + 1)
+    hosts = {row["host"]: row["rows"] or 0 for row in most.collect()}
+    rows = hosts.pop(None, 0)
+    return HostPlan.balanced(partitions or max(cores, -(-rows // ROWS_PER_PARTITION)), per_host, rows, hosts)
 
 
 def _placed(df: DataFrame, url: str, plan: HostPlan) -> DataFrame:
     """Moves each row to its partition, whose number is in the column `PART`."""
-    assigned = functools.partial(map, functools.partial(assign, plan=plan, url=url))
-    schema = StructType(df.schema.fields).add(PART, "int")
-    return df.mapInArrow(assigned, schema).repartitionById(plan.partitions, PART)
+    schema = _extended(df, pa.schema([(PART, pa.int32())]))
+    assigned = df.mapInArrow(_mapping(functools.partial(assign, plan=plan, url=url)), schema)
+    return assigned.repartitionById(plan.partitions, PART)
+
+
+def _extended(df: DataFrame, columns: pa.Schema) -> StructType:
+    return StructType([*df.schema.fields, *from_arrow_schema(columns).fields])
+
+
+def _mapping(function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Callable[[Batches], Batches]:
+    def mapped(batches: Batches) -> Batches:
+        return map(function, batches)
+
+    return mapped
 
 
 def _partition(batches: Batches) -> tuple[int | None, Batches]:
@@ -146,7 +132,7 @@ def _partition(batches: Batches) -> tuple[int | None, Batches]:
 
 @dataclass
 class _Committed(WriterCommitMessage):
-    part: str
+    part: Part
 
 
 class _Dataset(DataSource):
@@ -157,7 +143,8 @@ class _Dataset(DataSource):
         return "inflight-dataset"
 
     def writer(self, schema: StructType, overwrite: bool) -> "_Writer":
-        return _Writer(Job.parse(self.options["job"]), HostPlan.parse(self.options["plan"]))
+        run = json.loads(self.options["run"])
+        return _Writer(Job(**run["job"]), HostPlan(**run["plan"]))
 
 
 class _Writer(DataSourceArrowWriter):
@@ -170,13 +157,12 @@ class _Writer(DataSourceArrowWriter):
     def write(self, iterator: Batches) -> _Committed:
         context = TaskContext.get()
         number, rows = _partition(iterator)
-        if number is None:
-            return _Committed(Part(context.partitionId() if context else 0).json())
-        attempt = str(context.taskAttemptId() if context else 0)
-        return _Committed(write_part(self._job, number, attempt, self._plan.limit(number), rows).json())
+        if number is None or context is None:
+            return _Committed(Part(0))
+        return _Committed(write_part(self._job, number, str(context.taskAttemptId()), self._plan.limit(number), rows))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        self._job.commit(Part.parse(message.part) for message in messages if isinstance(message, _Committed))
+        self._job.commit(message.part for message in messages if isinstance(message, _Committed))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         self._job.abort()

@@ -1,6 +1,7 @@
 """A client of `inflight batch --stream`. The protocol is documented in `Documentation/StreamProtocol.md`."""
 
 import base64
+import contextlib
 import io
 import json
 import os
@@ -15,14 +16,14 @@ from inflight import command as commands
 from inflight.command import Option
 from inflight.errors import ColumnError, CommandFailed, ProtocolError
 
-PROTOCOL = 1
-WINDOW = 1024
-RESTARTS = 3
+Row = str | Mapping[str, Any]
+"""A URL, or a mapping with `url` and perhaps `id`."""
+
+PROTOCOL, WINDOW, RESTARTS = 1, 1024, 3
 _USAGE_ERROR = 64
 _MEMBERS = (
     "status", "error_class", "error_message", "is_transient", "width", "height", "original_width", "original_height",
-    "exif", "sha256", "format", "size",
-)  # fmt: skip
+    "exif", "sha256", "format", "size")
 _ABSENT = object()
 
 
@@ -53,19 +54,14 @@ class Result:
     format: str | None = None
     size: int | None = None
 
-    @property
-    def is_success(self) -> bool:
-        """Whether there is an image."""
-        return self.status == "success"
-
 
 @dataclass(slots=True)
-class _Row:
-    """A row that has no answer yet."""
+class _Unanswered:
+    """A row without an answer."""
 
     input: Any
     id: str | None
-    url: str
+    url: str | None
     deaths: int = 0
 
 
@@ -75,8 +71,7 @@ class _Process:
     def __init__(self, path: str, arguments: list[str]) -> None:
         self.arguments = [path, "batch", "--stream", *arguments]
         self._process = subprocess.Popen(
-            self.arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
-        )
+            self.arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._input = self._process.stdin
         # Images are longer than the default buffer.
@@ -91,36 +86,26 @@ class _Process:
         self._lines += 1
         self.rows[self._lines] = number
 
-    def write(self, line: bytes) -> bool:
-        """Writes a line. Returns whether the process took it."""
-        rest = memoryview(line)
-        try:
-            while rest:
-                rest = rest[self._input.write(rest) or 0 :]
-        except (OSError, ValueError):
-            # The process has ended, or `stop` has closed the pipe. The reader finds the end of its output.
-            return False
-        return True
+    def write(self, line: bytes) -> None:
+        # If the process has ended, the reader finds the end of its output. `stop` closes the pipe.
+        with contextlib.suppress(ValueError):
+            commands.write(self._input, line)
 
     def read(self) -> dict[str, Any] | None:
         """Returns the next line, or `None` at the end of the output, even if a line is incomplete."""
         line = self._output.readline()
         if not line.endswith(b"\n"):
             return None
-        try:
-            value = json.loads(line)
-        except ValueError:
-            value = None
-        if not isinstance(value, dict):
-            raise ProtocolError(f"'{self.arguments[0]}' wrote a line that is not a JSON object: {line[:200]!r}")
-        return value
+        with contextlib.suppress(ValueError):
+            if isinstance(value := json.loads(line), dict):
+                return value
+        raise ProtocolError(f"'{self.arguments[0]}' wrote a line that is not a JSON object: {line[:200]!r}")
 
     def has_ended(self) -> bool:
         return self._process.poll() is not None
 
     def failure(self) -> CommandFailed:
-        """Waits for the end of the process, whose output has ended. Returns the error that describes it."""
-        # A process may close its output and stay.
+        """Ends the process, whose output has ended. Returns the error that describes it."""
         self.stop(after=10)
         return CommandFailed(f"'{' '.join(self.arguments)}'", self._process.returncode, self._errors.text())
 
@@ -146,10 +131,8 @@ class _Session:
 
     changed: threading.Condition = field(default_factory=threading.Condition)
     process: _Process | None = None
-    unanswered: dict[int, _Row] = field(default_factory=dict)
+    unanswered: dict[int, _Unanswered] = field(default_factory=dict)
     unwritten: deque[int] = field(default_factory=deque)
-    rejected: deque[Result] = field(default_factory=deque)
-    """Rows that the package answers itself."""
     has_ended: bool = False
     """Whether the rows have ended, perhaps with `error`."""
     error: BaseException | None = None
@@ -171,7 +154,7 @@ class Client:
     """
 
     def __init__(
-        self, *, command: str | None = None, restarts: int = RESTARTS, window: int = WINDOW, **options: Option
+        self, *, command: str | None = None, restarts: int = RESTARTS, window: int = WINDOW, **options: Option,
     ) -> None:
         self._path = commands.find(command)
         self._arguments = commands.arguments(options)
@@ -196,12 +179,12 @@ class Client:
             self._process.finish()
             self._process = None
 
-    def fetch(self, rows: Iterable[str | Mapping[str, Any]]) -> Iterator[Result]:
+    def fetch(self, rows: Iterable[Row]) -> Iterator[Result]:
         """Yields a result for each row, as fetches finish, not in the order of the rows.
 
         A row is a URL, or a mapping with `url` and perhaps `id`. Another thread iterates over the rows, at most
-        `window` ahead of the results. An error that the iteration raises is raised here after the results of all rows
-        before it. If the caller abandons the iterator, the process is killed.
+        `window` ahead of the results. An error of the iteration is raised after the results of all rows before it. If
+        the caller abandons the results, the process is killed.
         """
         session = _Session(process=self._running())
         for target, arguments in ((self._read_rows, (session, rows)), (self._write_rows, (session,))):
@@ -223,14 +206,9 @@ class Client:
         changed = session.changed
         while True:
             with changed:
-                while not (session.unanswered or session.rejected or session.has_ended):
-                    changed.wait()
-                rejected = session.rejected.popleft() if session.rejected else None
-                if not rejected and not session.unanswered:
+                changed.wait_for(lambda: session.unanswered or session.has_ended)
+                if not session.unanswered:
                     break
-            if rejected:
-                yield rejected
-                continue
             assert session.process
             answer = session.process.read()
             if answer is None:
@@ -258,7 +236,7 @@ class Client:
             input=row.input, id=row.id, url=row.url, error=values.pop("error_message"),
             image=image,
             file=os.path.join(self._files, file) if self._files and file else file, **values,
-        )  # fmt: skip
+        )
 
     def _restart(self, session: _Session) -> None:
         assert session.process
@@ -280,39 +258,36 @@ class Client:
         if self._process and self._process.has_ended():
             self._process.stop()
             self._process = None
-        attempt = 0
+        failures = 0
         while not self._process:
             process = _Process(self._path, self._arguments)
             try:
                 hello = process.read()
-                if hello is not None and hello.get("protocol") != PROTOCOL:
+                if hello is None:
+                    failure = process.failure()
+                    failures += 1
+                    if failure.status == _USAGE_ERROR or failures > self._restarts:
+                        raise failure
+                    continue
+                if hello.get("protocol") != PROTOCOL:
                     raise ProtocolError(
-                        f"'{self._path}' (version {hello.get('version', 'unknown')}) speaks protocol "
-                        f"{hello.get('protocol', 'unknown')} of 'batch --stream', but this package needs {PROTOCOL}. "
-                        "Install the package and the command of one release."
-                    )
+                        f"'{self._path}' (version {hello.get('version')}) speaks protocol {hello.get('protocol')} of "
+                        f"'batch --stream', but this package needs {PROTOCOL}. Install both from one release.")
             except BaseException:
                 process.stop()
                 raise
-            if hello is not None:
-                self.version = hello.get("version")
-                self._process = process
-                break
-            failure = process.failure()
-            attempt += 1
-            if failure.status == _USAGE_ERROR or attempt > self._restarts:
-                raise failure
+            self.version, self._process = hello.get("version"), process
         return self._process
 
     # The thread that reads the caller's rows
 
-    def _read_rows(self, session: _Session, rows: Iterable[str | Mapping[str, Any]]) -> None:
+    def _read_rows(self, session: _Session, rows: Iterable[Row]) -> None:
+        error = None
         try:
             for row in rows:
                 self._add(session, row)
                 if session.is_closed:
                     return
-            error = None
         except BaseException as raised:
             error = raised
         with session.changed:
@@ -320,23 +295,18 @@ class Client:
             session.has_ended = True
             session.changed.notify_all()
 
-    def _add(self, session: _Session, row: str | Mapping[str, Any]) -> None:
+    def _add(self, session: _Session, row: Row) -> None:
         id, url = (None, row) if isinstance(row, str) else (row.get("id"), row.get("url", _ABSENT))
         if url is _ABSENT:
             raise ColumnError(f"A row has no member 'url': {str(row)[:200]}")
-        id = None if id is None else str(id)
+        # The command rejects null, as it does other malformed rows.
+        text = url if isinstance(url, str) else None
         with session.changed:
-            if isinstance(url, str):
-                self._count += 1
-                session.unanswered[self._count] = _Row(row, id, url)
-                session.unwritten.append(self._count)
-            else:
-                message = "The URL is null." if url is None else f"The URL is not text, but {type(url).__name__}."
-                session.rejected.append(Result(row, id, None, "rejected", message, "invalid_row"))
+            self._count += 1
+            session.unanswered[self._count] = _Unanswered(row, None if id is None else str(id), text)
+            session.unwritten.append(self._count)
             session.changed.notify_all()
-            session.changed.wait_for(
-                lambda: session.is_closed or len(session.unanswered) + len(session.rejected) < self._window
-            )
+            session.changed.wait_for(lambda: session.is_closed or len(session.unanswered) < self._window)
 
     # The thread that writes to the process
 
@@ -356,11 +326,7 @@ class Client:
             process.write(json.dumps({"id": str(number), "url": row.url}).encode() + b"\n")
 
 def fetch(
-    rows: Iterable[str | Mapping[str, Any]],
-    *,
-    command: str | None = None,
-    restarts: int = RESTARTS,
-    window: int = WINDOW,
+    rows: Iterable[Row], *, command: str | None = None, restarts: int = RESTARTS, window: int = WINDOW,
     **options: Option,
 ) -> Iterator[Result]:
     """Yields a result for each row from one process of the command, as fetches finish.
@@ -370,8 +336,7 @@ def fetch(
         print(row.url, row.status, row.width, row.error)
     ```
 
-    A row is a URL, or a mapping with `url` and perhaps `id`. Parameters are those of `Client`; rows and results are
-    those of `Client.fetch`.
+    Parameters are those of `Client`; rows and results are those of `Client.fetch`.
     """
     client = Client(command=command, restarts=restarts, window=window, **options)
 
