@@ -70,7 +70,7 @@ def run(arguments: list[str], lines: Iterator[bytes]) -> int:
 
 def value(arguments: list[str], option: str) -> str | None:
     """The last value of an option, in the form `--option VALUE` or `--option=VALUE`."""
-    pairs = zip(arguments, [*arguments[1:], None], strict=True)
+    pairs = zip(arguments, [*arguments[1:], None], strict=False)
     forms = [next if name == option else name.partition("=")[2] for name, next in pairs if name.split("=")[0] == option]
     return forms[-1] if forms else None
 
