@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
         except (ColumnError, pa.ArrowInvalid) as error:
             return fail(DATA_ERROR, f"{file}: {error}")
         except OSError as error:
-            return fail(NO_INPUT, f"{file}: {error.strerror or error}")
+            return fail(NO_INPUT, f"{file}: {os.strerror(error.errno) if error.errno else error}")
 
     def lines() -> Iterator[bytes]:
         for file in files:
