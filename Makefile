@@ -115,8 +115,8 @@ test-ray: deps ## install the Python package with Ray, and test it on two nodes
 	@$(STEP) "Python package on Ray" $(PYTHON_TESTS) PYTHONPATH="$(CURDIR)/Python/Tests" \
 		$(SCRATCH)/venv/bin/python -m unittest discover -q -s Python/Tests/Ray
 
-ROWS ?= 20000
-cluster-stress: deps ## write datasets while tasks, executors, nodes and commands are killed: ROWS=20000
+ROWS ?= 5000
+cluster-stress: deps ## write datasets while tasks, executors, nodes and commands are killed: ROWS=5000
 	@Scripts/deps.sh nightly spark
 	@$(PLAN)
 	@$(STEP) "Building the command" $(SWIFT) build --product inflight $(TEST_FLAGS)
