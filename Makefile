@@ -90,8 +90,13 @@ test-trace: deps ## read a get --trace file with Perfetto in headless Chromium (
 	@$(BUILD_COMMAND)
 	@$(BUILT_COMMAND) Scripts/test-trace.py
 
-# The Python package. Its engines are downloads of several hundred megabytes, so only `test-python` is in the CI: with
-# Python's standard library and the built command. Limits of processors keep Spark and Ray small on large machines.
+test-dataset: deps ## read the output of inflight batch with Python packages (downloads them)
+	@Scripts/deps.sh nightly
+	@echo "==> output of inflight batch, read by webdataset, datasets, pyarrow and duckdb"
+	@$(BUILD_COMMAND)
+	@$(BUILT_COMMAND) Scripts/test-dataset.py $(SCRATCH)/dataset
+
+# The Python package. Its engines are downloads of several hundred megabytes, so only `test-python` is in the CI.
 PYTHON_TESTS = env PYTHONDONTWRITEBYTECODE=1 INFLIGHT=$(BIN)/inflight
 test-python: deps ## test the Python package with Python's standard library
 	@$(PLAN)
@@ -212,6 +217,14 @@ crash: deps ## check disk caches after N kills, and 1,000 damaged caches: N=2000
 	@echo "==> eight processes with kills on one folder for a minute"
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --seconds 60 --processes 8
 
+SCALE ?= 1
+batch-stress: deps ## kill inflight batch 1,000 times; 10,000,000 rows; faulty servers; 1,000 hosts: SCALE=1 PARTS=
+	@echo "==> inflight batch under kills and faults, scale $(SCALE)"
+	@$(PLAN)
+	@$(RELEASE) --product inflight
+	@INFLIGHT="$$($(RELEASE) --show-bin-path)/inflight" Scripts/batch-stress.py --scale $(SCALE) \
+		$(patsubst %,--part %,$(PARTS))
+
 # The processor time of each target, in seconds. Targets run one after another.
 SECONDS ?= 60
 TARGETS ?=
@@ -320,10 +333,10 @@ screenshots: deps build ## update .build/screenshots and Documentation's sheets
 	@Scripts/screenshots.py "$$($(RELEASE) --show-bin-path)" $(SCRATCH)/gtk/release/inflight-gallery $(SCRATCH)/screenshots
 
 # The simulator, kills, fuzzer, stress and mutants gate CI in a small form, as their faults are rare; lab-tsan and the
-# mutants build everything again; test-har, test-trace and the tests on clusters download packages; a release is built
-# three times; test-packages needs root; gallery-stress takes minutes.
-NIGHTLY = simulate crash fuzz stress lab-tsan mutation-test simulator-coverage test-har test-trace test-spark test-ray \
-	cluster-stress release-twice test-packages gallery-stress
+# mutants build everything again; test-har, test-trace, test-dataset and the tests on clusters download packages; a
+# release is built three times; test-packages needs root; batch-stress, cluster-stress and gallery-stress take minutes.
+NIGHTLY = simulate crash batch-stress fuzz stress lab-tsan mutation-test simulator-coverage test-har test-trace \
+	test-dataset test-spark test-ray cluster-stress release-twice test-packages gallery-stress
 nightly: deps ## run what is too long for CI, and list what failed
 	@failed=; for target in $(NIGHTLY); do \
 		echo "=== make $$target"; $(MAKE) --no-print-directory $$target || failed="$$failed $$target"; \

@@ -97,23 +97,26 @@ let package = Package(
                 "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker",
             ]),
         // What `inflight batch` does: input rows, journal, politeness to hosts, shards.
-        .target(name: "CInflightBatch"),
+        .target(name: "CInflightBatch", linkerSettings: [.linkedLibrary("crypto")]),
         .target(
             name: "InflightBatch",
-            dependencies: ["CInflightBatch", "InflightCodings", "InflightSQLite", "InflightCore"]),
+            dependencies: [
+                "CInflightBatch", "InflightCodings", "InflightSQLite", "InflightImages", "InflightCore",
+                "InflightConcurrency",
+            ]),
         .testTarget(
             name: "InflightBatchTests",
             dependencies: [
-                "InflightBatch", "InflightCodings", "InflightSQLite", "InflightCore", "InflightConcurrency",
-                "CDiskFaults", "InflightTestSupport",
+                "InflightBatch", "Inflight", "InflightCodings", "InflightSQLite", "InflightImages", "InflightCore",
+                "InflightConcurrency", "CDiskFaults", "InflightTestSupport",
             ]),
         // The page of `get --report`, edited as files in `Page` and embedded in the command as bytes.
         .target(name: "CInflightReport", exclude: ["Page"]),
         .executableTarget(
             name: "InflightCLI",
             dependencies: [
-                "CInflightReport", "Inflight", "InflightLab", "InflightCore", "InflightConcurrency", "InflightCurl",
-                "InflightDisk", "InflightWorker",
+                "CInflightReport", "Inflight", "InflightBatch", "InflightLab", "InflightCore", "InflightConcurrency",
+                "InflightCurl", "InflightDisk", "InflightWorker",
             ]),
         // The experiments of `inflight lab`. No other part of the command needs all of Foundation.
         .target(name: "CInflightLab"),
@@ -173,8 +176,8 @@ let package = Package(
         .testTarget(
             name: "InflightCLITests",
             dependencies: [
-                "InflightCLI", "InflightLab", "Inflight", "InflightCore", "InflightConcurrency", "InflightDisk",
-                "InflightSQLite", "InflightWorker", "InflightPictures", "InflightTestSupport",
+                "InflightCLI", "InflightBatch", "InflightLab", "Inflight", "InflightCore", "InflightConcurrency",
+                "InflightDisk", "InflightSQLite", "InflightWorker", "InflightPictures", "InflightTestSupport",
             ]),
         .testTarget(
             name: "InflightLabTests", dependencies: ["InflightLab", "InflightConcurrency", "InflightTestSupport"]),

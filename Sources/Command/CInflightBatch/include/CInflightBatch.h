@@ -1,9 +1,18 @@
 #pragma once
 
-// Calls of the system that Swift's Glibc module does not have.
+#include <stddef.h>
+
+// Calls of the system that Swift's Glibc module does not have, and of OpenSSL.
 
 /// Writes all files of the file system of `descriptor` to the disk. Returns 0, or −1 with `errno`.
 int inflight_synchronize_all(int descriptor);
 
 /// Exchanges two files or folders atomically. Returns 0, or −1 with `errno`.
 int inflight_exchange(const char *_Nonnull path, const char *_Nonnull other);
+
+/// Writes the SHA-256 of `count` bytes to `digest`, 32 bytes. Returns 0, or −1 without memory.
+int inflight_sha256(const void *_Nullable bytes, size_t count, unsigned char *_Nonnull digest);
+
+/// Writes the base64 text (RFC 4648 section 4) of `count` bytes and a zero byte to `text`, which has room for
+/// 4 ⌈count ÷ 3⌉ + 1 bytes. Returns the length of the text without the zero byte.
+int inflight_base64(const unsigned char *_Nullable bytes, int count, unsigned char *_Nonnull text);

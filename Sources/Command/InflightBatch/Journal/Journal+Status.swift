@@ -12,6 +12,17 @@ package struct JournalSummary: Hashable, Sendable {
     package var finishedShards = 0
     /// The number of rows that have ended in open shards. They are in the counts above, too.
     package var openRows = 0
+
+    /// Creates counts, by default of a run without rows.
+    package init(
+        successes: Int = 0, duplicates: Int = 0, failures: Int = 0, finishedShards: Int = 0, openRows: Int = 0
+    ) {
+        self.successes = successes
+        self.duplicates = duplicates
+        self.failures = failures
+        self.finishedShards = finishedShards
+        self.openRows = openRows
+    }
 }
 
 /// The number of failed rows of one class and host.

@@ -28,7 +28,7 @@ package final class Journal {
 
     let database: Database
     let folder: String
-    private let lock: JournalLock?
+    private var lock: JournalLock?
     let layout: ShardLayout
     private var failure: JournalError?
     private var log = DigestLog()
@@ -124,6 +124,9 @@ package final class Journal {
         }
     }
 
+    /// Lets other runs use the folder from now on. Nothing may be recorded afterwards.
+    package func unlock() { lock = nil }
+
     // MARK: Input
 
     /// Returns the inputs, in the order of the run.
@@ -211,6 +214,19 @@ package final class Journal {
             ) { (row: borrowing Row) throws(DatabaseError) in
                 found.append(try self.row(row))
                 return true
+            }
+            return found
+        }
+    }
+
+    /// Returns an ended row of a shard that is open, or is being replaced.
+    package func row(_ number: Int) throws(JournalError) -> JournalRow? {
+        try inDatabase { () throws(DatabaseError) in
+            var found: JournalRow?
+            try database.query("SELECT * FROM row WHERE number = ?", .number(Int64(number))) {
+                (row: borrowing Row) throws(DatabaseError) in
+                found = try self.row(row)
+                return false
             }
             return found
         }

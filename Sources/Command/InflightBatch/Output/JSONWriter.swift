@@ -46,6 +46,13 @@ struct JSONWriter {
         bytes.append(UInt8(ascii: "\""))
     }
 
+    /// Appends a string of ASCII characters that need no escapes.
+    mutating func text(_ ascii: [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        bytes += ascii
+        bytes.append(UInt8(ascii: "\""))
+    }
+
     /// Appends an integer, or `null`.
     mutating func integer(_ value: Int64?) {
         guard let value else { return raw("null".utf8) }

@@ -96,13 +96,19 @@ final class OutputFile {
     }
 
     private func write(_ bytes: [UInt8]) throws(OutputError) {
+        try unsafe bytes.span.withUnsafeBytes { (bytes) throws(OutputError) in
+            try unsafe Self.write(bytes, to: descriptor, temporaryPath)
+        }
+    }
+
+    /// Writes all bytes to an open file. `path` names it in errors.
+    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ path: String) throws(OutputError) {
         var offset = 0
         while offset < bytes.count {
-            let count = unsafe bytes.withUnsafeBytes { bytes in
-                unsafe Glibc.write(descriptor, bytes.baseAddress.map { unsafe $0 + offset }, bytes.count - offset)
-            }
+            let count = unsafe Glibc.write(
+                descriptor, bytes.baseAddress.map { unsafe $0 + offset }, bytes.count - offset)
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw OutputError(.write, temporaryPath) }
+            guard count >= 0 else { throw OutputError(.write, path) }
             offset += count
         }
     }
@@ -190,6 +196,18 @@ enum OutputFolder {
         return names
     }
 
+    /// Removes a file. A missing one is no error.
+    static func remove(file path: String) throws(OutputError) {
+        guard unsafe unlink(path) == 0 || errno == ENOENT else { throw OutputError(.remove, path) }
+    }
+
+    /// Removes a file, or a folder with its files and folders.
+    static func removeAny(_ path: String) throws(OutputError) {
+        if unsafe unlink(path) == 0 { return }
+        guard errno == EISDIR || errno == EPERM else { return try remove(file: path) }
+        try remove(path)
+    }
+
     /// Removes a folder with its files and folders. Links are removed, not followed. A missing folder is no error.
     static func remove(_ path: String) throws(OutputError) {
         let names: [String]
@@ -199,12 +217,7 @@ enum OutputFolder {
             if error.number == ENOENT { return }
             throw OutputError(.remove, path, error.number)
         }
-        for name in names {
-            let child = path + "/" + name
-            if unsafe unlink(child) == 0 { continue }
-            guard errno == EISDIR || errno == EPERM else { throw OutputError(.remove, child) }
-            try remove(child)
-        }
+        for name in names { try removeAny(path + "/" + name) }
         guard unsafe rmdir(path) == 0 else { throw OutputError(.remove, path) }
     }
 }

@@ -25,6 +25,23 @@ package struct ShardSet: Equatable, Sendable {
     /// The number behind the highest shard, or 0.
     package var end: Int { ranges.last?.upperBound ?? 0 }
 
+    /// The number of shards.
+    package var count: Int { ranges.reduce(0) { $0 + $1.count } }
+
+    /// Returns the set without some shards.
+    func subtracting(_ others: Set<Int>) -> ShardSet {
+        var rest: [Range<Int>] = []
+        for range in ranges {
+            var start = range.lowerBound
+            for other in others.filter(range.contains).sorted() {
+                rest.append(start..<other)
+                start = other + 1
+            }
+            rest.append(start..<range.upperBound)
+        }
+        return ShardSet(rest)
+    }
+
     /// Returns whether the set contains a shard. Takes logarithmic time in the number of ranges.
     package func contains(_ shard: Int) -> Bool {
         let index = indexAfter(shard)

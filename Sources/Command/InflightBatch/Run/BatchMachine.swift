@@ -163,6 +163,9 @@ package struct BatchMachine<Token: Sendable>: Sendable {
     /// The number of times that the staging folder became full.
     package var fullCount: Int { assembler.fullCount }
 
+    /// The size of the staged files, in bytes.
+    package var stagedBytes: Int64 { assembler.stagedBytes }
+
     /// The shards that are finished.
     package var finishedShards: ShardSet { assembler.finishedShards }
 

@@ -29,10 +29,19 @@ enum StatusPolicy {
         guard let wait = RetryAfter.milliseconds(head.fields, now: now), wait > 0 else {
             return refuse(head, message + " Try again later.")
         }
-        return refuse(head, message + " Try again in \((wait - 1) / 1000 + 1) s, as the server asks.")
+        return refuse(
+            head, message + " Try again in \((wait - 1) / 1000 + 1) s, as the server asks.",
+            RequestedPause(duration: .milliseconds(wait)))
     }
 
-    private static func refuse(_ head: ResponseHead, _ message: String) -> LoadError {
-        LoadError(.badStatus, stage: .fetch, message: message, status: head.status)
+    private static func refuse(_ head: ResponseHead, _ message: String, _ pause: RequestedPause? = nil) -> LoadError {
+        LoadError(.badStatus, stage: .fetch, message: message, status: head.status, underlying: pause)
     }
+}
+
+/// The time that a server asked to wait with `Retry-After` (RFC 9110 section 10.2.3): the underlying error of a status
+/// that may be transient.
+package struct RequestedPause: Error {
+    /// The time from the response on.
+    package let duration: Duration
 }

@@ -1,0 +1,112 @@
+package import InflightCore
+
+/// Everything that a batch run is told: its input, its output, and its limits.
+package struct BatchConfiguration: Sendable {
+    /// Where the keys of samples come from.
+    package enum Keys: String, CaseIterable, Sendable {
+        /// The position of the row, as img2dataset's.
+        case position
+        /// The id column.
+        case id
+        /// The SHA-256 of the URL and of the options that affect the image.
+        case digest
+    }
+
+    /// How the rows of a divided run are distributed.
+    package enum Division: String, CaseIterable, Sendable {
+        /// By the row's host, so that each host is in one part.
+        case host
+        /// By the row's number, for parts of equal size.
+        case row
+    }
+
+    /// The folder of the output. Its parent exists.
+    package var folder: String
+    /// The inputs, in their order.
+    package var inputs: [InputSource]
+    /// The columns to read.
+    package var columns = InputOptions()
+    /// The names of the columns that pass through to the output; if nil, those of the first shard's rows.
+    package var ownColumns: [String]?
+    /// Where the samples of a shard are.
+    package var form = ShardWriter.Form.webdataset
+    /// The number of rows in a shard.
+    package var shardSize = 10_000
+    /// Where the keys come from.
+    package var keys = Keys.position
+    /// The part of the rows to process, if the run is divided.
+    package var part: ShardLayout.Part?
+    /// How the rows of a divided run are distributed.
+    package var division = Division.host
+    /// How a body becomes an image.
+    package var treatment: ImageTreatment
+    /// Whether equal bodies are stored once.
+    package var deduplicatesContent = false
+    /// The maximum size of the staged files, in bytes.
+    package var stagingLimit: Int64 = 8 << 30
+    /// The maximum number of concurrent requests.
+    package var maximumRequests = 256
+    /// The window of waiting rows, and the pace of hosts.
+    package var queue = HostQueue<BatchMachine<Int>.Row>.Configuration()
+    /// How robots.txt is read, or `nil` if it is ignored.
+    package var robots: RobotsRecord.Configuration?
+    /// The rule by which servers opt out of the use of their images, or `nil` if it is ignored.
+    package var optOut: OptOut?
+    /// The request of each row, without its URL: limits and header fields.
+    package var request = ImageRequest("")
+    /// The number of bytes of bodies that wait for a thread above which no request is started.
+    package var maximumWaitingBytes = 64 << 20
+    /// The number of threads that decode and encode.
+    package var imageThreads = 2
+    /// The options that affect the output, by their names, with their values as text. A resumed run must have the same.
+    package var outputOptions: [String: String] = [:]
+    /// The classes of failures that are fetched again in finished shards; `nil` unless the run is a retry. An empty set
+    /// stands for all transient classes.
+    package var retriedClasses: Set<String>?
+
+    /// The options on which keys by digest depend: those that affect an image.
+    var keyOptions: String {
+        let names = outputOptions.keys.filter { Self.imageOptions.contains($0) }.sorted()
+        return names.map { "\($0)=\(outputOptions[$0] ?? "")" }.joined(separator: "\n")
+    }
+
+    private static let imageOptions: Set<String> = [
+        "size", "fit", "crop", "enlarge", "linear", "page", "process", "format", "quality", "progressive", "lossless",
+        "background", "keep-metadata",
+    ]
+
+    /// Creates a configuration with defaults for everything else.
+    package init(folder: String, inputs: [InputSource], treatment: ImageTreatment) {
+        self.folder = folder
+        self.inputs = inputs
+        self.treatment = treatment
+    }
+}
+
+/// How a body becomes an image of the output: decoded, resized and encoded again.
+package struct ImageTreatment: Sendable {
+    /// The size and the limits of the decode.
+    package var decoding: DecodeOptions
+    /// The processors, in their order.
+    package var processors: [ImageProcessor]
+    /// The format and the quality.
+    package var encoding: EncodeOptions
+    /// Whether EXIF and XMP are copied into the image.
+    package var keepsMetadata: Bool
+
+    /// Creates a treatment.
+    package init(
+        decoding: DecodeOptions = DecodeOptions(), processors: [ImageProcessor] = [], encoding: EncodeOptions,
+        keepsMetadata: Bool = false
+    ) {
+        self.decoding = decoding
+        self.processors = processors
+        self.encoding = encoding
+        self.keepsMetadata = keepsMetadata
+    }
+
+    /// The extension of the images, without a dot.
+    package var fileExtension: String {
+        encoding.format == .jpeg ? "jpg" : encoding.format.rawValue
+    }
+}

@@ -1,0 +1,549 @@
+internal import Dispatch
+internal import Glibc
+internal import InflightConcurrency
+package import InflightCore
+internal import InflightSQLite
+
+/// A run of `inflight batch`: reads rows, fetches each URL once, records every outcome, and writes shards.
+///
+/// The decisions are those of ``BatchMachine``. This class holds what they need: the inputs, the journal, the contents
+/// of rows, and the staged images. Everything happens on one serial queue, except reading the inputs, decoding and
+/// encoding, and writing shards, which have threads of their own.
+///
+/// - Rows in flight when a process is killed are fetched again, at most ``BatchConfiguration/maximumRequests`` and
+///   ``uncommittedLimit`` more.
+/// - `stop()` ends the run soon, and keeps all recorded rows. The same run continues later.
+// Unchecked: mutable state is accessed only on `queue`, or before the run starts.
+package final class BatchRun: @unchecked Sendable {
+    /// The number of recorded rows after which the journal is committed.
+    package static let uncommittedLimit = 64
+    /// The maximum time until recorded rows are committed.
+    private static let commitInterval = Duration.milliseconds(200)
+
+    private let configuration: BatchConfiguration
+    private let queue = DispatchQueue(label: "inflight.batch")
+    private let onEvent: @Sendable (BatchEvent) -> Void
+    private var onEnd: (@Sendable (BatchEnding) -> Void)?
+    private let clock = SystemClock()
+    private let journal: Journal
+    private let layout: ShardLayout
+    private let staging: StagingFolder
+    private let rejects: RejectFile
+    private let rows: RowStore
+    private let urls: URLIndex
+    private let driver: RowDriver<BatchRun>
+    private let shardThread = WorkerThreads(count: 1, name: "inflight-shards")
+    private var inputs: BatchInputs
+    private var feed: InputFeed?
+
+    /// The finished shards whose rows are ended again, and written anew.
+    private let reopened: Set<Int>
+    /// The recorded outcomes of the open shard that is being read.
+    private var recorded: (shard: Int, outcomes: [Int: RowOutcome<Int>]) = (-1, [:])
+    /// The names of the input's columns that pass through, until the first shard was read those seen so far.
+    private var ownColumns: [String]
+    private var writer: ShardWriter.Configuration?
+    /// When the first row of each open shard was read.
+    private var shardStarts: [Int: Duration] = [:]
+    private var uncommitted = 0
+    private var commitTimer: (any ScheduledWork)?
+    private var hasReadAll = false
+    private var hasWarnedOfColumns = false
+    private var hasEnded = false
+    /// Set when the run ends, so that no shard is written any more.
+    private let cancellation = CancellationFlag()
+
+    /// Opens the output folder, the journal and the inputs of a run.
+    ///
+    /// - Parameters:
+    ///   - configuration: What the run is told.
+    ///   - pipeline: Fetches and decodes. The run does not shut it down.
+    ///   - onEvent: Called with the events of the run, in their order, on its queue.
+    /// - Throws: ``BatchFailure`` if the run cannot begin.
+    package init(
+        _ configuration: BatchConfiguration, pipeline: ImagePipeline,
+        onEvent: @escaping @Sendable (BatchEvent) -> Void
+    ) throws(BatchFailure) {
+        guard let layout = ShardLayout(shardSize: configuration.shardSize, part: configuration.part) else {
+            throw .inconsistent("a shard of \(configuration.shardSize) rows")
+        }
+        self.configuration = configuration
+        self.layout = layout
+        self.onEvent = onEvent
+        ownColumns = configuration.ownColumns ?? []
+        let journal = try BatchFailure.recording { () throws(JournalError) in
+            try Journal(folder: configuration.folder, options: configuration.outputOptions, layout: layout)
+        }
+        self.journal = journal
+        inputs = try BatchInputs(configuration.inputs, journal)
+        (staging, rejects, rows, urls) = try Self.openFiles(configuration.folder)
+        let finished = journal.finishedShards
+        let reopened = try Self.reopenedShards(configuration, journal, layout, inputs)
+        self.reopened = reopened
+        try staging.removeFiles { (row) throws(JournalError) in
+            let shard = layout.position(of: row).shard
+            guard !finished.contains(shard), case .success? = try journal.row(row)?.outcome else { return false }
+            return true
+        }
+        var assembler = ShardAssembler<Int>.Configuration(
+            layout: layout, stagingLimit: configuration.stagingLimit, openShardLimit: Self.openShardLimit)
+        assembler.bytesPerRowInFlight = Self.expectedImageBytes
+        var machine = BatchMachine<Int>.Configuration(assembler: assembler, robots: configuration.robots)
+        machine.queue = configuration.queue
+        machine.maximumRequests = configuration.maximumRequests
+        driver = RowDriver(
+            BatchMachine(machine, finishedShards: finished.subtracting(reopened)),
+            ImageFetcher(
+                pipeline, request: configuration.request, treatment: configuration.treatment,
+                optOut: configuration.optOut, queue: queue, threads: configuration.imageThreads),
+            queue: queue, maximumWaitingBytes: configuration.maximumWaitingBytes)
+    }
+
+    private static let openShardLimit = 16
+    private static let expectedImageBytes: Int64 = 32 << 10
+
+    private static func openFiles(
+        _ folder: String
+    ) throws(BatchFailure) -> (StagingFolder, RejectFile, RowStore, URLIndex) {
+        let rejects = folder + "/rejects.jsonl"
+        let (staging, rows, urls) = try BatchFailure.writing { () throws(OutputError) in
+            for name in try OutputFolder.names(in: folder) where name.hasSuffix(OutputFile.temporarySuffix) {
+                try OutputFolder.removeAny(folder + "/" + name)
+            }
+            // All inputs are read again, so all rejects are written again.
+            try OutputFolder.remove(file: rejects)
+            let staging = try StagingFolder(in: folder)
+            return (staging, RowStore(in: staging.path), try URLIndex(in: staging.path))
+        }
+        return (
+            staging, try BatchFailure.rejecting { () throws(LoadError) in try RejectFile(path: rejects) }, rows, urls
+        )
+    }
+
+    /// Returns the finished shards that are written again: those that a retry concerns, and a last one that may grow.
+    private static func reopenedShards(
+        _ configuration: BatchConfiguration, _ journal: Journal, _ layout: ShardLayout, _ inputs: BatchInputs
+    ) throws(BatchFailure) -> Set<Int> {
+        try BatchFailure.recording { () throws(JournalError) in
+            var shards: Set<Int> = []
+            if let classes = configuration.retriedClasses {
+                let names = try journal.failuresByClass().keys.filter {
+                    classes.isEmpty ? FailureClasses.isTransient($0) : classes.contains($0)
+                }
+                shards = Set(try journal.finishedShards(withFailures: Set(names)))
+            }
+            let last = journal.finishedShards.end - 1
+            if last >= 0, inputs.mayHaveGrown, let shard = try journal.finishedShard(last),
+                shard.rows.count < layout.shardSize
+            {
+                shards.insert(last)
+            }
+            return shards
+        }
+    }
+
+    // MARK: Start and end
+
+    /// Starts the run. `onEnd` is called once, on the run's queue.
+    package func start(onEnd: @escaping @Sendable (BatchEnding) -> Void) {
+        queue.async { [self] in
+            self.onEnd = onEnd
+            let feed = InputFeed { [self] in driver.schedule() }
+            self.feed = feed
+            let summary = try? journal.summary()
+            let rows = summary.map { $0.successes + $0.duplicates + $0.failures } ?? 0
+            onEvent(.started(resumedRows: rows, finishedShards: journal.finishedShards.count))
+            feed.start(configuration.inputs, options: configuration.columns)
+            driver.begin(self)
+        }
+    }
+
+    /// Stops the run soon. Any thread may call it.
+    package func stop() {
+        queue.async { [self] in
+            guard !hasEnded else { return }
+            do throws(BatchFailure) {
+                try commit()
+                end(.stopped)
+            } catch {
+                end(.failed(error))
+            }
+        }
+    }
+
+    /// Delivers the state of the run, on its queue.
+    package func state(_ deliver: @escaping @Sendable (BatchState) -> Void) {
+        queue.async { [self] in
+            var state = BatchState()
+            state.running = driver.machine.runningCount
+            state.rowsRead = inputs.rowCount
+            state.rowCount = hasReadAll ? inputs.rowCount : nil
+            state.stagedBytes = driver.machine.stagedBytes
+            state.stagingWasFull = driver.machine.fullCount
+            state.stragglers = driver.stragglers(limit: 3)
+            deliver(state)
+        }
+    }
+
+    private func end(_ ending: BatchEnding) {
+        guard !hasEnded else { return }
+        hasEnded = true
+        driver.stop()
+        feed?.stop()
+        feed = nil
+        commitTimer?.cancel()
+        cancellation.cancel()
+        // Another run may use the folder once no thread of this one writes to it any more.
+        driver.fetcher.whenIdle { [self] in
+            shardThread.run { [self] in
+                queue.async { [self] in
+                    journal.unlock()
+                    onEnd?(ending)
+                    onEnd = nil
+                }
+            }
+        }
+    }
+
+    private func finish() throws(BatchFailure) {
+        try commit()
+        try BatchFailure.rejecting { () throws(LoadError) in try rejects.close() }
+        try BatchFailure.writing { () throws(OutputError) in try OutputFolder.remove(staging.path) }
+        end(.finished)
+    }
+
+    // MARK: Journal
+
+    private func record(_ row: Int, _ outcome: RowOutcome<ImageRecord>, host: String) throws(BatchFailure) {
+        try BatchFailure.recording { () throws(JournalError) in
+            try journal.record(JournalRow(number: row, host: host, outcome: outcome))
+        }
+        uncommitted += 1
+    }
+
+    private func commit() throws(BatchFailure) {
+        commitTimer?.cancel()
+        commitTimer = nil
+        uncommitted = 0
+        // Rejects first, so that all rows before a recorded one are in the file.
+        try BatchFailure.rejecting { () throws(LoadError) in try rejects.flush() }
+        try BatchFailure.recording { () throws(JournalError) in try journal.commit() }
+    }
+
+    private func commitSoon() throws(BatchFailure) {
+        if uncommitted >= Self.uncommittedLimit { return try commit() }
+        guard uncommitted > 0, commitTimer == nil else { return }
+        commitTimer = clock.schedule(at: clock.now() + Self.commitInterval) { [self] in
+            queue.async { [self] in
+                guard !hasEnded else { return }
+                do throws(BatchFailure) { try commit() } catch { end(.failed(error)) }
+            }
+        }
+    }
+
+    private func report(_ row: Int, _ host: String, _ kind: BatchRowEnd.Kind, _ message: String? = nil) {
+        onEvent(.rowEnded(BatchRowEnd(row: row, host: host, kind: kind, message: message)))
+    }
+}
+
+// MARK: - Reading
+
+extension BatchRun: RowDriverDelegate {
+    var isBlocked: Bool { false }
+
+    func readRow() throws(BatchFailure) -> Bool {
+        guard let feed, let item = inputs.next(feed) else { return false }
+        switch item {
+        case .failed(let failure): throw .input(failure)
+        case .ended:
+            try inputs.didEnd(journal)
+            hasReadAll = true
+            onEvent(.inputEnded(rows: inputs.rowCount, rejects: inputs.rejectCount))
+            try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in try machine.inputDidEnd() }
+            return false
+        case .reject(let reject, let source, let digest):
+            try inputs.didRead(line: reject.line, source, digest, journal)
+            let name = configuration.inputs[source].name
+            try BatchFailure.rejecting { () throws(LoadError) in try rejects.append(reject, of: name) }
+            inputs.rejectCount += 1
+            onEvent(.rejected(file: name, line: reject.line, reason: reject.reason.description))
+        case .row(let row, let source, let digest, let place):
+            try inputs.didRead(line: row.line, source, digest, journal)
+            if isOfThisPart(place) { try add(row, place) }
+            inputs.candidateCount += 1
+        }
+        return true
+    }
+
+    private func isOfThisPart(_ place: Result<BatchMachine<Int>.Place, LoadError>) -> Bool {
+        guard let part = configuration.part, part.count > 1 else { return true }
+        var number = UInt64(inputs.candidateCount)
+        if configuration.division == .host, let host = try? place.get().host {
+            var sum = XXH64(seed: 0)
+            sum.add(Array(host.utf8))
+            number = UInt64(bitPattern: Int64(truncatingIfNeeded: sum.value))
+        }
+        return number % UInt64(part.count) == UInt64(part.number % part.count)
+    }
+
+    private func add(_ row: InputRow, _ place: Result<BatchMachine<Int>.Place, LoadError>) throws(BatchFailure) {
+        let number = inputs.rowCount
+        inputs.rowCount += 1
+        let shard = layout.position(of: number).shard
+        if shard == 0, configuration.ownColumns == nil {
+            for column in row.columns where !ownColumns.contains(column.name) { ownColumns.append(column.name) }
+        }
+        let original = try BatchFailure.writing { () throws(OutputError) in
+            try urls.firstRow(row.url, orInsert: number)
+        }
+        if !journal.finishedShards.contains(shard) || reopened.contains(shard) {
+            try BatchFailure.writing { () throws(OutputError) in try rows.append(row, shard: shard) }
+            if shardStarts[shard] == nil { shardStarts[shard] = driver.now }
+            if recorded.shard != shard { recorded = (shard, try recordedOutcomes(of: shard)) }
+        }
+        let known = recorded.shard == shard ? recorded.outcomes.removeValue(forKey: number) : nil
+        if let original {
+            if case .success? = known { staging.remove(number) }
+            var isRecorded = false
+            if case .duplicate? = known { isRecorded = true }
+            try end(number, .duplicate(of: original), isRecorded: isRecorded)
+        } else if let known {
+            try end(number, known, isRecorded: true)
+        } else {
+            switch place {
+            case .success(let place):
+                try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in
+                    try machine.rowWasRead(number, place, at: driver.now)
+                }
+            case .failure(let error):
+                try end(number, .failure(class: FailureClasses.name(error), message: error.message), isRecorded: false)
+            }
+        }
+    }
+
+    /// Ends a row that needs no request.
+    private func end(_ row: Int, _ outcome: RowOutcome<Int>, isRecorded: Bool) throws(BatchFailure) {
+        try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in
+            try machine.rowWasRead(row, outcome: outcome, isRecorded: isRecorded)
+        }
+    }
+
+    /// Returns the outcomes of a shard's rows that an earlier run has recorded and that hold.
+    private func recordedOutcomes(of shard: Int) throws(BatchFailure) -> [Int: RowOutcome<Int>] {
+        if reopened.contains(shard) { try reopen(shard) }
+        var outcomes: [Int: RowOutcome<Int>] = [:]
+        for row in try BatchFailure.recording({ () throws(JournalError) in try journal.rows(of: shard) }) {
+            switch row.outcome {
+            case .success(let sample):
+                guard staging.contains(row.number, size: sample.imageSize) else { continue }
+                outcomes[row.number] = .success(StagedSample(imageSize: sample.imageSize, token: row.number))
+            case .failure(let name, let message):
+                if isRetried(name) { continue }
+                outcomes[row.number] = .failure(class: name, message: message)
+            case .duplicate(let original): outcomes[row.number] = .duplicate(of: original)
+            }
+        }
+        return outcomes
+    }
+
+    private func isRetried(_ name: String) -> Bool {
+        guard let classes = configuration.retriedClasses else { return false }
+        return classes.isEmpty ? FailureClasses.isTransient(name) : classes.contains(name)
+    }
+
+    /// Stages the images of a finished shard, and records its rows as those of an open one.
+    private func reopen(_ shard: Int) throws(BatchFailure) {
+        let finished = try BatchFailure.recording { () throws(JournalError) in try journal.finishedShard(shard) }
+        guard let finished else { return }
+        var failure: BatchFailure?
+        try BatchFailure.writing { () throws(OutputError) in
+            let reader = try ShardReader(shard, writerConfiguration(schema: SidecarSchema()))
+            try reader.rows { (index, row) throws(OutputError) in
+                guard index < finished.classes.count, failure == nil else { return }
+                let number = finished.rows.lowerBound + index
+                let outcome: RowOutcome<ImageRecord>
+                if case .failure(let name) = finished.classes[index] {
+                    outcome = .failure(class: name, message: row.errorMessage ?? "")
+                } else {
+                    let size = try reader.extractImage(row, to: staging.file(number))
+                    outcome = .success(StagedSample(imageSize: size, token: ImageRecord(row)))
+                }
+                let host = (try? ResourceURL(row.url))?.origin?.host ?? ""
+                do throws(BatchFailure) { try record(number, outcome, host: host) } catch { failure = error }
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    // MARK: - Fetching
+
+    func url(of row: Int) throws(BatchFailure) -> (String, BatchMachine<Int>.Place) {
+        let position = layout.position(of: row)
+        let input = try BatchFailure.writing { () throws(OutputError) in
+            try rows.row(position.index, shard: position.shard)
+        }
+        guard let input, case .success(let place) = InputFeed.place(input.url) else {
+            throw .inconsistent("row \(row) is not stored")
+        }
+        return (input.url, place)
+    }
+
+    func store(for row: Int) -> @Sendable (Bytes) throws(OutputError) -> Int64 {
+        { [staging] image throws(OutputError) in try staging.write(image, row: row) }
+    }
+
+    func rowDidFetch(
+        _ row: Int, host: String, _ end: ImageFetcher.End<Int64>
+    ) throws(BatchFailure) -> RowOutcome<Int> {
+        var report = BatchRowEnd(row: row, host: host, kind: .success)
+        report.receivedBytes = end.receivedBytes
+        let outcome: RowOutcome<Int>
+        switch end.result {
+        case .image(_, let size, let image):
+            report.digest = image.sha256
+            report.imageBytes = size
+            if let original = try original(of: row, image.sha256) {
+                staging.remove(row)
+                report.kind = .duplicate
+                try record(row, .duplicate(of: original), host: host)
+                outcome = .duplicate(of: original)
+            } else {
+                try record(row, .success(StagedSample(imageSize: size, token: image)), host: host)
+                outcome = .success(StagedSample(imageSize: size, token: row))
+            }
+        case .failure(let name, let message):
+            report.kind = .failure(class: name)
+            report.message = message
+            try record(row, .failure(class: name, message: message), host: host)
+            outcome = .failure(class: name, message: message)
+        case .notStored(let error): throw .output(error)
+        }
+        onEvent(.rowEnded(report))
+        return outcome
+    }
+
+    /// Returns the earlier row that stores the same body, if bodies are stored once.
+    private func original(of row: Int, _ digest: ContentDigest?) throws(BatchFailure) -> Int? {
+        guard configuration.deduplicatesContent, let digest else { return nil }
+        return try BatchFailure.recording { () throws(JournalError) in
+            let original = try journal.row(withContent: digest)
+            if let original, original < row { return original }
+            try journal.record(digest, storedInRow: row)
+            return nil
+        }
+    }
+
+    func rowDidEnd(_ row: Int, _ outcome: RowOutcome<Int>) throws(BatchFailure) {
+        let host = (try? url(of: row))?.1.host ?? ""
+        switch outcome {
+        case .success: break
+        case .failure(let name, let message):
+            try record(row, .failure(class: name, message: message), host: host)
+            report(row, host, .failure(class: name), message)
+        case .duplicate(let original):
+            try record(row, .duplicate(of: original), host: host)
+            report(row, host, .duplicate)
+        }
+    }
+
+    func driverDidRest() throws(BatchFailure) {
+        if driver.machine.isFinished { return try finish() }
+        try commitSoon()
+    }
+
+    func driverDidFail(_ failure: BatchFailure) {
+        // What was recorded is kept as far as the journal can be written.
+        try? commit()
+        end(.failed(failure))
+    }
+
+    // MARK: - Shards
+
+    private func writerConfiguration(schema: SidecarSchema) -> ShardWriter.Configuration {
+        ShardWriter.Configuration(
+            folder: configuration.folder, layout: layout, form: configuration.form, schema: schema,
+            imageExtension: configuration.treatment.fileExtension,
+            hasCaptions: configuration.columns.captionColumn != nil)
+    }
+
+    func assemble(_ shard: Int, _ range: Range<Int>, _ outcomes: [AssembledOutcome<Int>]) throws(BatchFailure) {
+        guard let contents = rows.take(shard: shard) else { throw .inconsistent("shard \(shard) has no rows") }
+        // All rows of the first shard were read before any shard is complete.
+        let writer = writer ?? writerConfiguration(schema: SidecarSchema(ownColumns: ownColumns))
+        self.writer = writer
+        let parts = try BatchFailure.recording { () throws(JournalError) in
+            try makeParts(shard, outcomes)
+        }
+        let start = shardStarts.removeValue(forKey: shard) ?? driver.now
+        let assembly = ShardAssembly(
+            shard: shard, parts: parts, rows: contents, writer: writer, staging: staging, keys: configuration.keys,
+            keyOptions: configuration.keyOptions, ownColumns: ownColumns, duration: driver.now - start,
+            cancellation: cancellation)
+        shardThread.run { [self] in
+            let result = Result { () throws(OutputError) in try assembly.run() }
+            queue.async { [self] in
+                guard !hasEnded else { return }
+                do throws(BatchFailure) {
+                    try didAssemble(shard, range, result)
+                } catch {
+                    driverDidFail(error)
+                }
+            }
+        }
+    }
+
+    private func makeParts(
+        _ shard: Int, _ outcomes: [AssembledOutcome<Int>]
+    ) throws(JournalError) -> [ShardAssembly.Part] {
+        var images: [Int: ImageRecord] = [:]
+        var finished: [Int: FinishedShard] = [:]
+        for row in try journal.rows(of: shard) {
+            if case .success(let sample) = row.outcome { images[row.number] = sample.token }
+        }
+        var parts: [ShardAssembly.Part] = []
+        parts.reserveCapacity(outcomes.count)
+        for outcome in outcomes {
+            switch outcome {
+            case .success(let sample), .duplicate(_, .staged(let sample)):
+                if images[sample.token] == nil, case .success(let other)? = try journal.row(sample.token)?.outcome {
+                    images[sample.token] = other.token
+                }
+                let image = images[sample.token] ?? ImageRecord()
+                parts.append(.image(row: sample.token, size: sample.imageSize, image))
+            case .failure(let name, let message): parts.append(.failure(class: name, message: message))
+            case .duplicate(let original, .failed(let name, _)): parts.append(.failure(name, asRow: original))
+            case .duplicate(let original, .finished):
+                let place = layout.position(of: original)
+                if finished[place.shard] == nil { finished[place.shard] = try journal.finishedShard(place.shard) }
+                if case .failure(let name)? = finished[place.shard]?.classes[place.index] {
+                    parts.append(.failure(name, asRow: original))
+                } else {
+                    parts.append(.copy(row: original))
+                }
+            }
+        }
+        return parts
+    }
+
+    private func didAssemble(
+        _ shard: Int, _ range: Range<Int>, _ result: Result<(ShardStats, rowsWithOtherColumns: Int), OutputError>
+    ) throws(BatchFailure) {
+        let (stats, others) = try BatchFailure.writing { () throws(OutputError) in try result.get() }
+        try commit()
+        try BatchFailure.recording { () throws(JournalError) in try journal.finish(shard, rows: range) }
+        try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in try machine.shardDidAssemble(shard) }
+        if others > 0, !hasWarnedOfColumns {
+            hasWarnedOfColumns = true
+            onEvent(
+                .warning(
+                    "Shard \(layout.shardName(shard)) has \(others) rows with columns that are not in the output. "
+                        + "Name all columns with --columns."))
+        }
+        onEvent(.shardFinished(shard: shard, stats))
+        driver.schedule()
+    }
+
+    func discard(_ row: Int) {
+        shardThread.run { [staging] in staging.remove(row) }
+    }
+}

@@ -1,0 +1,37 @@
+internal import InflightCore
+
+/// The classes of failures, which name them in the journal, in reports and in `retry --class`.
+package enum FailureClasses {
+    /// The class of images whose server opts out of their use.
+    static let optOut = "opt_out"
+
+    /// Returns the class of a failed load: the name of its code, or `http_404` for a status.
+    static func name(_ error: LoadError) -> String {
+        if error.code == .badStatus, let status = error.status { return "http_\(status)" }
+        return error.code.rawValue
+    }
+
+    /// The classes of bodies that were received, and that no image could be made of.
+    private static let imageFaults: Set<String> = Set(
+        [
+            LoadError.Code.notAnImage, .unsupportedFormat, .damaged, .tooManyPixels, .tooMuchMemory, .decoderCrashed,
+            .decoderUnavailable, .tooManyFrames, .cannotEncode,
+        ].map(\.rawValue))
+
+    private static let transientFaults: Set<String> = Set(
+        [
+            LoadError.Code.cannotConnect, .connectionLost, .timedOut, .tooManyOpenFiles, .truncated,
+            .originUnavailable, .decoderCrashed, .decoderUnavailable,
+        ].map(\.rawValue)
+            + [BatchMachine<Int>.FailureClass.unreachable, .impatient].map(\.rawValue))
+
+    /// Returns whether a body was received, and no image could be made of it: img2dataset's `failed_to_resize`.
+    static func isImageFault(_ name: String) -> Bool { imageFaults.contains(name) }
+
+    /// Returns whether a later attempt may succeed.
+    package static func isTransient(_ name: String) -> Bool {
+        if transientFaults.contains(name) { return true }
+        guard name.hasPrefix("http_"), let status = Int(name.dropFirst(5)) else { return false }
+        return [408, 425, 429].contains(status) || (500..<600).contains(status) && status != 501
+    }
+}

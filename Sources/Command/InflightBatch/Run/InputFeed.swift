@@ -1,0 +1,117 @@
+internal import Dispatch
+internal import InflightConcurrency
+internal import InflightCore
+
+/// Reads the inputs on a thread of its own, a bounded number of rows ahead of the run.
+///
+/// Reading may block: the input may be a pipe. Parsing and digests are computed on that thread, too.
+final class InputFeed: Sendable {
+    /// What was read.
+    enum Item: Sendable {
+        /// A row, with its digest and the place that its URL leads to; without one, why there is none.
+        case row(InputRow, source: Int, digest: UInt32, Result<BatchMachine<Int>.Place, LoadError>)
+        case reject(InputReject, source: Int, digest: UInt32)
+        case ended
+        case failed(InputFailure)
+    }
+
+    /// The number of rows that are read ahead.
+    private static let limit = 512
+
+    private struct State {
+        var items: [Item] = []
+        var consumerWaits = false
+        var producerWaits = false
+        var isStopped = false
+    }
+
+    private let thread = WorkerThreads(count: 1, name: "inflight-input")
+    private let state = Guarded(State())
+    private let room = DispatchSemaphore(value: 0)
+    private let onItems: @Sendable () -> Void
+
+    /// Creates a feed that has not begun to read.
+    ///
+    /// - Parameter onItems: Called on the feed's thread when there are items again after ``take()`` returned none.
+    init(onItems: @escaping @Sendable () -> Void) { self.onItems = onItems }
+
+    /// Begins to read.
+    func start(_ sources: [InputSource], options: InputOptions, standardInput: Int32 = 0) {
+        thread.run { [self] in
+            let reader = InputReader(sources, options: options, standardInput: standardInput)
+            while true {
+                let item: Item
+                do throws(InputFailure) {
+                    item = try reader.next().map(Self.item) ?? .ended
+                } catch {
+                    item = .failed(error)
+                }
+                guard add(item) else { return }
+                switch item {
+                case .ended, .failed: return
+                case .row, .reject: break
+                }
+            }
+        }
+    }
+
+    /// Returns the items that were read, none if the run has to wait for `onItems`.
+    func take() -> [Item] {
+        let (items, wakes) = state.withLock { state in
+            let items = state.items
+            state.items = []
+            state.consumerWaits = items.isEmpty
+            defer { state.producerWaits = false }
+            return (items, state.producerWaits)
+        }
+        if wakes { room.signal() }
+        return items
+    }
+
+    /// Ends the reading. A thread that waits for input ends when the process does.
+    func stop() {
+        let wakes = state.withLock { state in
+            state.isStopped = true
+            defer { state.producerWaits = false }
+            return state.producerWaits
+        }
+        if wakes { room.signal() }
+    }
+
+    /// - Returns: Whether to read on.
+    private func add(_ item: Item) -> Bool {
+        let (wakes, waits) = state.withLock { state in
+            if state.isStopped { return (false, false) }
+            state.items.append(item)
+            defer { state.consumerWaits = false }
+            state.producerWaits = state.items.count >= Self.limit
+            return (state.consumerWaits, state.producerWaits)
+        }
+        if wakes { onItems() }
+        if waits { room.wait() }
+        return !state.withLock(\.isStopped)
+    }
+
+    private static func item(_ entry: InputReader.Entry) -> Item {
+        let digest = entry.result.digest
+        switch entry.result {
+        case .row(let row): return .row(row, source: entry.source, digest: digest, place(row.url))
+        case .reject(let reject): return .reject(reject, source: entry.source, digest: digest)
+        }
+    }
+
+    /// Returns the place that a URL leads to.
+    static func place(_ text: String) -> Result<BatchMachine<Int>.Place, LoadError> {
+        Result { () throws(LoadError) in
+            let url = try ResourceURL(text)
+            guard let origin = url.origin, url.scheme == "http" || url.scheme == "https" else {
+                throw LoadError(
+                    .unsupportedScheme, stage: .request, url: url.string,
+                    message: "Unsupported URL scheme '\(url.scheme)'. Supported: http, https.")
+            }
+            let path = url.string[url.path.startIndex...]
+            return BatchMachine<Int>.Place(
+                host: origin.host, authority: origin.description, path: path.isEmpty ? "/" : String(path))
+        }
+    }
+}

@@ -1,0 +1,229 @@
+import InflightConcurrency
+import InflightCore
+import InflightTestSupport
+import Testing
+
+@testable import InflightBatch
+
+@Suite("Batch runs over real sockets", .timeLimit(.minutes(5)))
+struct BatchRunTests {
+    private let world: BatchWorld
+
+    init() throws { world = try BatchWorld() }
+
+    private func url(_ path: String) -> String { world.server.url(path) }
+
+    @Test("Every row is in a shard, and each URL is fetched once")
+    func shards() async throws {
+        for index in 0..<3 { world.serveImage("/\(index)", width: 10 + index) }
+        let configuration = try world.configuration([
+            url("/0"), url("/missing"), url("/0"), "no URL", url("/1"), url("/missing"), url("/2"), url("/1"),
+            "ftp://h/x",
+        ])
+        #expect(try await world.run(configuration).isFinished)
+        #expect(
+            try world.rows(of: 0, configuration) == [
+                "000000000 success 10", "000000001 failed_to_download", "000000002 success 10",
+                "000000003 failed_to_download",
+            ])
+        #expect(
+            try world.rows(of: 1, configuration) == [
+                "000010000 success 11", "000010001 failed_to_download", "000010002 success 12", "000010003 success 11",
+            ])
+        #expect(try world.rows(of: 2, configuration) == ["000020000 failed_to_download"])
+        #expect(world.server.requestCount == 4)
+        #expect(
+            world.ends == ["success": 3, "duplicate": 3, "http_404": 1, "invalidURL": 1, "unsupportedScheme": 1])
+        let names = TemporaryDirectory.names(world.folder)
+        #expect(!names.contains("staging") && !names.contains { $0.hasSuffix(".partial") })
+    }
+
+    @Test("A stopped run continues, fetches no recorded row again, and gives the same bytes as one without a stop")
+    func resumption() async throws {
+        for index in 0..<40 where index % 3 != 0 { world.serveImage("/\(index)", width: 8 + index, seed: index) }
+        var configuration = try world.configuration((0..<60).map { url("/\($0 % 45)") }, shardSize: 7)
+        configuration.maximumRequests = 3
+        var stops = 0
+        while true {
+            let ended = Guarded(0)
+            let ending = try await world.run(configuration) { event in
+                guard case .rowEnded = event else { return false }
+                return ended.withLock { count in
+                    count += 1
+                    return count == 11
+                }
+            }
+            if ending.isFinished { break }
+            #expect(ending.isStopped)
+            stops += 1
+        }
+        #expect(stops > 2)
+        let paths = Dictionary(grouping: world.server.requests, by: \.path).mapValues(\.count)
+        #expect(paths.count == 45)
+        #expect(world.server.requestCount <= 45 + stops * configuration.maximumRequests)
+        let interrupted = world.output(configuration.folder)
+        configuration.folder = world.directory.appending("again")
+        #expect(try await world.run(configuration).isFinished)
+        #expect(interrupted.count == 18 && interrupted == world.output(configuration.folder))
+    }
+
+    @Test("A retry fetches the chosen classes only, and replaces their shards")
+    func retry() async throws {
+        for index in 0..<8 { world.serveImage("/\(index)", width: 10 + index) }
+        world.server.serve("/2", .status(503))
+        world.server.serve("/3", .status(404))
+        var configuration = try world.configuration((0..<8).map { url("/\($0)") } + [url("/2")])
+        #expect(try await world.run(configuration).isFinished)
+        #expect(world.ends == ["success": 6, "http_503": 1, "http_404": 1, "duplicate": 1])
+        world.serveImage("/2", width: 12)
+        world.serveImage("/3", width: 13)
+        configuration.retriedClasses = []
+        #expect(try await world.run(configuration).isFinished)
+        #expect(
+            try world.rows(of: 0, configuration) == [
+                "000000000 success 10", "000000001 success 11", "000000002 success 12", "000000003 failed_to_download",
+            ])
+        // The shard of the duplicate, too.
+        #expect(try world.rows(of: 2, configuration) == ["000020000 success 12"])
+        #expect(world.server.requestCount == 9 && world.server.requestCount(of: "/2") == 2)
+        configuration.retriedClasses = ["http_404"]
+        #expect(try await world.run(configuration).isFinished)
+        #expect(try world.rows(of: 0, configuration).last == "000000003 success 13")
+        #expect(world.server.requestCount == 10)
+        let counts = try Journal(reading: configuration.folder).summary()
+        #expect(counts.failures == 0 && counts.successes + counts.duplicates == 9)
+    }
+
+    @Test("An input that grew continues; its last shard is written again")
+    func growth() async throws {
+        for index in 0..<9 { world.serveImage("/\(index)", width: 10 + index) }
+        let first = try world.configuration((0..<6).map { url("/\($0)") })
+        #expect(try await world.run(first).isFinished)
+        let second = try world.configuration((0..<9).map { url("/\($0)") })
+        #expect(try await world.run(second).isFinished)
+        #expect(
+            try world.rows(of: 1, second) == (4..<8).map { "00001000\($0 - 4) success \(10 + $0)" })
+        #expect(try world.rows(of: 2, second) == ["000020000 success 18"])
+        #expect(world.server.requestCount == 9)
+        // Without a change, nothing is done again.
+        #expect(try await world.run(second).isFinished)
+        #expect(world.server.requestCount == 9 && world.ends.isEmpty)
+    }
+
+    @Test("An input that changed is an error that names the first row that differs")
+    func change() async throws {
+        for index in 0..<6 { world.serveImage("/\(index)") }
+        #expect(try await world.run(try world.configuration((0..<6).map { url("/\($0)") })).isFinished)
+        var changed = (0..<6).map { url("/\($0)") }
+        changed[3] = url("/5")
+        let ending = try await world.run(try world.configuration(changed))
+        #expect(ending.message.contains("row 4 (line 4) differs"))
+        let shorter = try await world.run(try world.configuration(Array(changed[..<3])))
+        #expect(shorter.message.contains("has 3 rows"))
+        let other = try world.configuration(changed, name: "other.txt")
+        await #expect(throws: BatchFailure.self) { _ = try await world.run(other) }
+    }
+
+    @Test("Equal bodies are staged once, and every row has the image")
+    func content() async throws {
+        for path in ["/a", "/b", "/c"] { world.serveImage(path, width: 20) }
+        world.serveImage("/d", width: 30)
+        var configuration = try world.configuration([url("/a"), url("/b"), url("/d"), url("/c"), url("/a"), url("/c")])
+        configuration.deduplicatesContent = true
+        configuration.maximumRequests = 1
+        #expect(try await world.run(configuration).isFinished)
+        #expect(world.ends == ["success": 2, "duplicate": 4])
+        #expect(
+            try world.rows(of: 0, configuration).map { $0.suffix(10) } == [
+                "success 20", "success 20", "success 30", "success 20",
+            ])
+        #expect(try world.rows(of: 1, configuration).map { $0.suffix(10) } == ["success 20", "success 20"])
+    }
+
+    @Test("robots.txt is fetched once and obeyed, and servers may opt out")
+    func politeness() async throws {
+        world.server.serve("/robots.txt", .ok(Bytes("User-agent: inflight\nDisallow: /private\n")))
+        world.serveImage("/open")
+        world.serveImage("/private/1")
+        world.serveImage("/out", fields: [("X-Robots-Tag", "noai")])
+        var configuration = try world.configuration([url("/open"), url("/private/1"), url("/out"), url("/open?2")])
+        configuration.robots = .init(productToken: "inflight")
+        configuration.optOut = OptOut(productToken: "inflight")
+        #expect(try await world.run(configuration).isFinished)
+        #expect(world.ends == ["success": 2, "robots_disallowed": 1, "opt_out": 1])
+        #expect(world.server.requestCount(of: "/robots.txt") == 1 && world.server.requestCount(of: "/private/1") == 0)
+    }
+
+    @Test("No host has more requests at once than its limit")
+    func limit() async throws {
+        world.server.serveOthers { _ in .status(404).held("all", after: 0) }
+        var configuration = try world.configuration((0..<10).map { url("/\($0)") })
+        configuration.queue.pacer.ceiling = 2
+        configuration.queue.pacer.initialLimit = 2
+        let run = Task { [world, configuration] in try await world.run(configuration) }
+        try await world.server.waitUntilHeld("all")
+        #expect(world.server.maximumOpenConnections <= 2)
+        world.server.release("all")
+        #expect(try await run.value.isFinished)
+        #expect(world.server.maximumOpenConnections <= 2 && world.server.requestCount == 10)
+    }
+
+    @Test("A full staging folder delays rows of later shards, and the run ends")
+    func staging() async throws {
+        for index in 0..<24 { world.serveImage("/\(index)", width: 64, seed: index) }
+        var configuration = try world.configuration((0..<24).map { url("/\($0)") })
+        configuration.stagingLimit = 100
+        #expect(try await world.run(configuration).isFinished)
+        #expect(world.ends == ["success": 24])
+        #expect(
+            try (0..<6).flatMap { try world.rows(of: $0, configuration) }.allSatisfy { $0.hasSuffix(" success 64") })
+    }
+
+    @Test("Columns pass through, captions and ids name members, and rejected rows do not stop the run")
+    func columns() async throws {
+        world.serveImage("/a", width: 9)
+        world.directory.write(
+            "in.jsonl",
+            """
+            {"url":"\(url("/a"))","key":"k.1","text":"eins","score":1.5}
+            not JSON
+            {"url":"\(url("/a"))","key":"k.1","text":null,"score":null,"late":true}
+
+            """)
+        var configuration = try world.configuration(reading: "in.jsonl")
+        configuration.columns.idColumn = "key"
+        configuration.columns.captionColumn = "text"
+        configuration.keys = .id
+        #expect(try await world.run(configuration).isFinished)
+        var rows: [SidecarRow] = []
+        let reader = try ShardReader(0, world.writer(configuration))
+        try reader.rows { _, row in rows.append(row) }
+        #expect(rows.count == 2 && rows[0].key.hasPrefix("k_1--") && rows[1].key == rows[0].key + "--2")
+        #expect(reader.schema?.ownColumns == ["score", "late"])
+        #expect(
+            rows.map { $0.ownValues.map { $0.map { String(decoding: $0, as: UTF8.self) } } } == [
+                ["1.5", nil], [nil, "true"],
+            ])
+        #expect(try rows.map { try reader.caption($0) } == ["eins", ""])
+        let rejects = String(
+            decoding: try #require(TemporaryDirectory.read(world.folder + "/rejects.jsonl")), as: UTF8.self)
+        #expect(rejects.contains("\"line\":2,"))
+    }
+
+    @Test("Parts are disjoint, and have all rows together")
+    func parts() async throws {
+        for index in 0..<20 { world.serveImage("/\(index)") }
+        let lines = (0..<20).map { $0 % 2 == 0 ? url("/\($0)") : world.server.url("/\($0)", host: "localhost") }
+        for division in BatchConfiguration.Division.allCases {
+            world.server.forgetRecords()
+            for number in 0..<3 {
+                var configuration = try world.configuration(lines)
+                configuration.part = ShardLayout.Part(number: number, of: 3)
+                configuration.division = division
+                configuration.folder = world.directory.appending("\(division)-\(number)")
+                #expect(try await world.run(configuration).isFinished)
+            }
+            #expect(world.server.requests.count == 20 && Set(world.server.requests.map(\.path)).count == 20)
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import Glibc
+import Inflight
+import InflightConcurrency
+import InflightCore
+import InflightImages
+import InflightTestSupport
+import Testing
+
+@testable import InflightBatch
+
+@Suite("Streams of rows and answers", .timeLimit(.minutes(5)))
+struct StreamRunTests {
+    private let world: BatchWorld
+
+    init() throws { world = try BatchWorld() }
+
+    /// Runs a stream over this input, which ends at once, and returns its lines and its ending.
+    private func answers(
+        _ input: [String], _ change: (inout StreamConfiguration) -> Void = { _ in }
+    ) async throws -> (lines: [String], StreamEnding) {
+        world.directory.write("input", input.map { $0 + "\n" }.joined())
+        let source = unsafe open(world.directory.appending("input"), O_RDONLY)
+        let target = unsafe open(world.directory.appending("output"), O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        defer {
+            close(source)
+            close(target)
+        }
+        var configuration = StreamConfiguration(treatment: ImageTreatment(encoding: EncodeOptions(format: .png)))
+        change(&configuration)
+        let ending = try await end(configuration, source, target)
+        let text = String(decoding: world.directory.read("output") ?? [], as: UTF8.self)
+        return (text.split(separator: "\n").map(String.init), ending)
+    }
+
+    private func end(_ configuration: StreamConfiguration, _ source: Int32, _ target: Int32) async throws
+        -> StreamEnding
+    {
+        var engine = ImagePipeline.Configuration(decoding: .inProcess)
+        engine.retry = nil
+        let pipeline = try ImagePipeline(configuration: engine)
+        let run = StreamRun(configuration, pipeline: pipeline, input: source, output: target, version: "9.9")
+        let ending = await ValueBridge<StreamEnding>.value { bridge in run.start { bridge.open(with: $0) } }
+        await pipeline.shutdown(.cancel)
+        return ending
+    }
+
+    @Test("Each line is answered once, with the same members")
+    func answers() async throws {
+        world.serveImage("/a", width: 12)
+        world.server.serve("/text", .ok(Bytes("no image")))
+        let (lines, ending) = try await answers([
+            "{\"id\":\"1\",\"url\":\"\(world.server.url("/a"))\",\"other\":1}", "nonsense",
+            "{\"id\":\"2\",\"url\":\"\(world.server.url("/missing"))\"}", "{\"url\":\"http://h/\"}",
+            "{\"id\":\"3\",\"url\":\"\(world.server.url("/text"))\"}", "{\"id\":\"4\",\"url\":\"file:///etc/passwd\"}",
+            "{\"id\":\"5\",\"url\":\"\(world.server.url("/a"))\"}",
+        ])
+        #expect(lines.first == #"{"protocol":1,"version":"9.9"}"#)
+        #expect("\(ending)" == "finished")
+        let members = try lines.dropFirst().map { line in
+            try #require(try JSONScanner.members(Array(line.utf8)[...])).map {
+                ($0.name, String(decoding: $0.value, as: UTF8.self))
+            }
+        }
+        #expect(members.count == 7)
+        #expect(Set(members.map { $0.map(\.0) }).count == 1)
+        let rows = members.map { Dictionary(uniqueKeysWithValues: $0) }.sorted {
+            Int($0["line"] ?? "") ?? 0 < Int($1["line"] ?? "") ?? 0
+        }
+        #expect(
+            rows.map { $0["status"] } == [
+                "\"success\"", "\"rejected\"", "\"failed_to_download\"", "\"rejected\"", "\"failed_to_resize\"",
+                "\"failed_to_download\"", "\"success\"",
+            ])
+        #expect(
+            rows.map { $0["error_class"] } == [
+                "null", "\"malformed\"", "\"http_404\"", "\"invalidRequest\"", "\"notAnImage\"",
+                "\"unsupportedScheme\"", "null",
+            ])
+        let data = try #require(Base64.decoded(Array((rows[0]["data"] ?? "").utf8.dropFirst().dropLast())))
+        #expect(try BatchWorld.codecs.info(of: Bytes(data)).width == 12)
+        #expect(rows[0]["size"] == "\(data.count)" && rows[0]["data"] == rows[6]["data"] && rows[0]["id"] == "\"1\"")
+    }
+
+    @Test("Images are files if a folder is named")
+    func files() async throws {
+        world.serveImage("/a", width: 12)
+        let folder = world.directory.path
+        let (lines, _) = try await answers(["{\"id\":\"x\",\"url\":\"\(world.server.url("/a"))\"}"]) {
+            $0.files = folder
+        }
+        #expect(lines[1].hasSuffix(#""data":null,"file":"0.png"}"#))
+        #expect(try BatchWorld.codecs.info(of: Bytes(world.directory.read("0.png") ?? [])).width == 12)
+    }
+
+    @Test("An empty input is answered by nothing")
+    func empty() async throws {
+        let (lines, ending) = try await answers([])
+        #expect("\(ending)" == "finished" && lines.count == 1)
+    }
+
+    @Test("A closed output ends the stream")
+    func closed() async throws {
+        signal(SIGPIPE, SIG_IGN)
+        world.directory.write("input", "{\"id\":\"x\",\"url\":\"\(world.server.url("/a"))\"}\n")
+        let source = unsafe open(world.directory.appending("input"), O_RDONLY)
+        var ends: [Int32] = [0, 0]
+        unsafe pipe(&ends)
+        close(ends[0])
+        defer {
+            close(source)
+            close(ends[1])
+        }
+        let configuration = StreamConfiguration(treatment: ImageTreatment(encoding: EncodeOptions(format: .png)))
+        #expect(try await "\(end(configuration, source, ends[1]))" == "outputClosed")
+    }
+}
