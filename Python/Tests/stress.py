@@ -25,7 +25,7 @@ OPTIONS = LOCAL | {"size": "16x16", "format": "jpeg", "shard_size": 100, "per_ho
 FLAGS = ["--allow-private", "--retries", "0", "--size", "16x16", "--format", "jpeg", "--keys", "id", "--id-column", "id",
          "--per-host", "16"]
 KILLS = 12
-HOSTS = 40
+HOSTS = 250
 MEMORY = 3 << 30
 
 

@@ -55,7 +55,7 @@ class Command(unittest.TestCase):
         self.assertEqual(caught.exception.status, 64)
 
     def test_every_row_has_one_result_although_the_command_is_killed(self):
-        with Site(hosts=3) as site:
+        with Site(hosts=30) as site:
             rows, seen = site.rows(600), []
             for result in inflight.fetch(rows, command=recording(self.folder), restarts=20, window=100, per_host=8,
                                          format="jpeg", size="8x8", **LOCAL):

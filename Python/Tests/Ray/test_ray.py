@@ -43,7 +43,8 @@ class Ray(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        self.site = self.enterContext(Site(hosts=5))
+        # The command slows down for hosts whose latency rises. On a busy machine, many hosts with few rows avoid that.
+        self.site = self.enterContext(Site(hosts=50))
 
     def dataset(self, records, blocks=4):
         schema = pa.schema([("id", pa.string()), ("url", pa.string())])
@@ -63,13 +64,13 @@ class Ray(unittest.TestCase):
         self.assertEqual(found["null"]["status"], "rejected")
 
     def test_a_dataset_has_each_row_once_and_the_images_of_one_machine(self):
-        records = self.site.rows(500)
+        records = self.site.rows(300)
         manifest = write_dataset(self.dataset(records), self.folder / "out", id="id", partitions=5, shard_size=40,
                                  **OPTIONS)
         manifest.verify()
         keys, hashes = on_one_machine(records, self.folder / "one", "--keys", "id", "--id-column", "id", *FLAGS)
         self.assertEqual((rows(sidecars(manifest)), images(manifest.shards)), (keys, hashes))
-        self.assertEqual((manifest.rows, manifest.successes), (500, 450))
+        self.assertEqual((manifest.rows, manifest.successes), (300, 270))
 
     def test_a_parquet_dataset_has_all_rows(self):
         manifest = write_dataset(self.dataset(self.site.rows(60)), self.folder / "out", layout="parquet", **OPTIONS)
@@ -77,10 +78,10 @@ class Ray(unittest.TestCase):
                          {"success": 54, "failed_to_download": 6})
 
     def test_no_host_gets_more_requests_at_once_than_its_limit(self):
-        hot = [{"id": f"hot-{n}", "url": f"{self.site.urls[0]}/image/{n}"} for n in range(300)]
-        result = fetch(self.dataset(self.site.rows(300) + hot), actors=3, partitions=6, per_host=3, **OPTIONS)
+        hot = [{"id": f"hot-{n}", "url": f"{self.site.urls[0]}/image/{n}"} for n in range(60)]
+        result = fetch(self.dataset(self.site.rows(100) + hot), actors=3, partitions=6, per_host=3, **OPTIONS)
         self.assertEqual(collections.Counter(row["status"] for row in result.take_all()),
-                         {"success": 570, "failed_to_download": 30})
+                         {"success": 150, "failed_to_download": 10})
         self.assertLessEqual(max(self.site.most.values()), 3)
 
     def test_errors_name_their_cause_and_leave_no_dataset(self):

@@ -39,7 +39,8 @@ class Spark(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        self.site = self.enterContext(Site(hosts=5))
+        # The command slows down for hosts whose latency rises. On a busy machine, many hosts with few rows avoid that.
+        self.site = self.enterContext(Site(hosts=50))
 
     def frame(self, records):
         return self.spark.createDataFrame(records, "id string, url string, caption string")
@@ -60,7 +61,7 @@ class Spark(unittest.TestCase):
         self.assertEqual(found["null"]["status"], "rejected")
 
     def test_a_dataset_has_each_row_once_and_the_images_of_one_machine(self):
-        records = self.records(500)
+        records = self.records(300)
         manifest = write_dataset(self.frame(records), self.folder / "out", id="id", partitions=9, caption="caption",
                                  shard_size=40, **OPTIONS)
         manifest.verify()
@@ -68,7 +69,7 @@ class Spark(unittest.TestCase):
             records, self.folder / "one", "--keys", "id", "--id-column", "id", "--caption-column", "caption", *FLAGS)
         self.assertEqual(rows(sidecars(manifest)), keys)
         self.assertEqual(images(manifest.shards), hashes)
-        self.assertEqual((manifest.rows, manifest.successes, manifest.failed_to_download), (500, 450, 50))
+        self.assertEqual((manifest.rows, manifest.successes, manifest.failed_to_download), (300, 270, 30))
         self.assertEqual({path.name for path in (self.folder / "out").iterdir() if "shards" not in path.name},
                          {"manifest.json"})
 
@@ -91,11 +92,11 @@ class Spark(unittest.TestCase):
         self.assertEqual((found["row-9"]["jpg"], found["row-9"]["status"]), (None, "failed_to_download"))
 
     def test_no_host_gets_more_requests_at_once_than_its_limit(self):
-        # Half of the rows are of one host, which is split.
-        hot = [{"id": f"hot-{n}", "url": f"{self.site.urls[0]}/image/{n}", "caption": ""} for n in range(300)]
-        result = fetch(self.frame(self.records(300) + hot), partitions=6, per_host=3, **OPTIONS)
+        # A third of the rows is of one host, which is split.
+        hot = [{"id": f"hot-{n}", "url": f"{self.site.urls[0]}/image/{n}", "caption": ""} for n in range(60)]
+        result = fetch(self.frame(self.records(100) + hot), partitions=6, per_host=3, **OPTIONS)
         self.assertEqual(collections.Counter(row["status"] for row in result.select("status").collect()),
-                         {"success": 570, "failed_to_download": 30})
+                         {"success": 150, "failed_to_download": 10})
         self.assertLessEqual(max(self.site.most.values()), 3)
 
     def test_no_rows_are_an_empty_dataset(self):
