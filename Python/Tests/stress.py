@@ -22,8 +22,8 @@ from datasets import images, on_one_machine, rows, sidecars
 from support import COMMAND, LOCAL, Site, pids, recording
 
 OPTIONS = LOCAL | {"size": "16x16", "format": "jpeg", "shard_size": 100, "per_host": 4}
-FLAGS = ["--allow-private", "--retries", "0", "--size", "16x16", "--format", "jpeg", "--keys", "id", "--id-column", "id",
-         "--per-host", "16"]
+FLAGS = ["--allow-private", "--retries", "0", "--size", "16x16", "--format", "jpeg", "--keys", "id",
+         "--id-column", "id", "--per-host", "16"]
 KILLS = 12
 HOSTS = 250
 MEMORY = 3 << 30
@@ -149,9 +149,8 @@ def on_ray(records, folder, killer, command):
         schema = pa.schema([("id", pa.string()), ("url", pa.string())])
         tables = [pa.Table.from_pylist(records[n::8], schema) for n in range(8)]
         killer.start()
-        # An error of the command is an error of the task, which Ray repeats only if told to.
-        ray.data.DataContext.get_current().actor_task_retry_on_errors = True
-        manifest = write_dataset(ray.data.from_arrow(tables), folder, id="id", partitions=20, command=command, **OPTIONS)
+        ds = ray.data.from_arrow(tables)
+        manifest = write_dataset(ds, folder, id="id", partitions=20, command=command, **OPTIONS)
         return manifest, peak("ray")
     finally:
         ray.shutdown()

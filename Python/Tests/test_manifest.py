@@ -43,7 +43,8 @@ class Datasets(unittest.TestCase):
         self.assertEqual(manifest.options, {"format": "jpeg"})
         self.assertEqual([os.path.relpath(path, self.out).partition("/")[2] for path in manifest.shards],
                          ["part-00000-attempt-2/00000.tar", "part-00001-attempt-4/00000.tar"])
-        self.assertEqual(self.files(), {"manifest.json", *(os.path.relpath(path, self.out) for path in manifest.shards)})
+        named = {os.path.relpath(path, self.out) for path in manifest.shards}
+        self.assertEqual(self.files(), {"manifest.json"} | named)
 
     def test_an_output_folder_that_is_not_empty_is_refused_and_left_alone(self):
         self.out.mkdir()

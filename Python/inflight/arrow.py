@@ -16,8 +16,7 @@ from inflight.stream import Client, Result
 PART = "_inflight_part"
 """The column with the partition of a row while rows are moved."""
 
-BATCH_BYTES = 32 << 20
-BATCH_ROWS = 1024
+BATCH_BYTES, BATCH_ROWS = 32 << 20, 1024
 
 RESULTS = pa.schema([
     ("status", pa.string()), ("error_class", pa.string()), ("error_message", pa.string()),

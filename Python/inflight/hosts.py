@@ -1,5 +1,6 @@
 """Which partition fetches a URL: each host belongs to one partition, so that limits per host hold on a cluster."""
 
+import functools
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -72,6 +73,6 @@ class HostPlan:
                 return each + (partition - first < rest)
         return self.per_host
 
-    @property
+    @functools.cached_property
     def _reserved(self) -> int:
         return sum(number for _, number in self.shares.values())

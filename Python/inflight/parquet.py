@@ -19,8 +19,7 @@ STANDARD = pa.schema([
     ("exif", pa.string()), ("sha256", pa.string()),
 ])
 """img2dataset's columns."""
-GROUP_BYTES = 64 << 20
-GROUP_ROWS = 2048
+GROUP_BYTES, GROUP_ROWS = 64 << 20, 2048
 _EXTENSIONS = {"jpeg": "jpg"}
 
 

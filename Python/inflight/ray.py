@@ -14,10 +14,11 @@ from ray.data import ActorPoolStrategy, Dataset
 
 from inflight.arrow import PART, RESULTS, assign, check_columns, count_hosts, fetch_batches, without_part
 from inflight.command import Option
+from inflight.errors import CommandFailed
 from inflight.hosts import HOT, PER_HOST, ROWS_PER_PARTITION, HostPlan
 from inflight.manifest import Job, Manifest
 from inflight.part import write_part
-from inflight.stream import Client
+from inflight.stream import RESTARTS, Client
 
 
 def fetch(
@@ -111,11 +112,7 @@ class _Fetcher:
     """An actor with one process, which is replaced when a partition has another limit."""
 
     def __init__(self, url: str, plan: HostPlan, command: str | None, options: dict[str, Any]) -> None:
-        self._url = url
-        self._plan = plan
-        self._command = command
-        self._options = options
-        self._limit = 0
+        self._url, self._plan, self._settings, self._limit = url, plan, {"command": command, **options}, 0
         self._client: Client | None = None
 
     def __call__(self, table: pa.Table) -> Iterator[pa.Table]:
@@ -124,13 +121,20 @@ class _Fetcher:
         if self._client is None or limit != self._limit:
             if self._client:
                 self._client.close()
-            self._client = Client(command=self._command, per_host=limit, **self._options)
+            self._client = Client(per_host=limit, **self._settings)
             self._limit = limit
         for batch in fetch_batches(self._client, batches, self._url):
             yield pa.Table.from_batches([batch])
 
 
 def _write(table: pa.Table, job: Job, plan: HostPlan) -> pa.Table:
-    number, batches = _partition(table)
-    attempt = uuid.uuid4().hex[:12]
-    return pa.table({"part": [pickle.dumps(write_part(job, number, attempt, plan.limit(number), batches))]})
+    for attempts in range(RESTARTS, -1, -1):
+        number, batches = _partition(table)
+        try:
+            part = write_part(job, number, uuid.uuid4().hex[:12], plan.limit(number), batches)
+            return pa.table({"part": [pickle.dumps(part)]})
+        except CommandFailed as failure:
+            # Ray repeats the tasks of workers that died, but not tasks that raise.
+            if failure.status >= 0 or not attempts:
+                raise
+    raise AssertionError

@@ -3,11 +3,10 @@
 Each task runs the command `inflight` of its machine, which this package must be installed on too.
 """
 
-import functools
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -93,7 +92,10 @@ def _plan(df: DataFrame, url: str, partitions: int | None, per_host: int, split_
     cores = df.sparkSession.sparkContext.defaultParallelism
     if not split_hosts:
         return HostPlan(partitions or cores, per_host)
-    counted = _mapping(functools.partial(count_hosts, url=url))
+
+    def counted(batches: Batches) -> Batches:
+        return (count_hosts(batch, url) for batch in batches)
+
     counts = df.select(F.col(f"`{url}`")).mapInArrow(counted, "host STRING, rows LONG")
     # The row without a host has the total. Fewer hosts than partitions can be hot.
     most = counts.rollup("host").agg(F.sum("rows").alias("rows")).orderBy(F.desc("rows")).limit(MAXIMUM_HOT + 1)
@@ -104,20 +106,16 @@ def _plan(df: DataFrame, url: str, partitions: int | None, per_host: int, split_
 
 def _placed(df: DataFrame, url: str, plan: HostPlan) -> DataFrame:
     """Moves each row to its partition, whose number is in the column `PART`."""
+
+    def assigned(batches: Batches) -> Batches:
+        return (assign(batch, plan, url) for batch in batches)
+
     schema = _extended(df, pa.schema([(PART, pa.int32())]))
-    assigned = df.mapInArrow(_mapping(functools.partial(assign, plan=plan, url=url)), schema)
-    return assigned.repartitionById(plan.partitions, PART)
+    return df.mapInArrow(assigned, schema).repartitionById(plan.partitions, PART)
 
 
 def _extended(df: DataFrame, columns: pa.Schema) -> StructType:
     return StructType([*df.schema.fields, *from_arrow_schema(columns).fields])
-
-
-def _mapping(function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Callable[[Batches], Batches]:
-    def mapped(batches: Batches) -> Batches:
-        return map(function, batches)
-
-    return mapped
 
 
 def _partition(batches: Batches) -> tuple[int | None, Batches]:

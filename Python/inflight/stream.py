@@ -203,10 +203,9 @@ class Client:
     # The caller's thread
 
     def _results(self, session: _Session) -> Iterator[Result]:
-        changed = session.changed
         while True:
-            with changed:
-                changed.wait_for(lambda: session.unanswered or session.has_ended)
+            with session.changed:
+                session.changed.wait_for(lambda: session.unanswered or session.has_ended)
                 if not session.unanswered:
                     break
             assert session.process
@@ -312,10 +311,9 @@ class Client:
 
     @staticmethod
     def _write_rows(session: _Session) -> None:
-        changed = session.changed
         while True:
-            with changed:
-                changed.wait_for(lambda: session.unwritten or session.is_closed)
+            with session.changed:
+                session.changed.wait_for(lambda: session.unwritten or session.is_closed)
                 if session.is_closed:
                     return
                 number, process = session.unwritten.popleft(), session.process
