@@ -98,6 +98,39 @@ test-dataset: deps ## read the output of inflight batch with Python packages (do
 	@$(BUILD_COMMAND)
 	@$(BUILT_COMMAND) Scripts/test-dataset.py $(SCRATCH)/dataset
 
+# The Python package. Its engines are downloads of several hundred megabytes, so only `test-python` is in the CI.
+PYTHON_TESTS = env PYTHONDONTWRITEBYTECODE=1 INFLIGHT=$(BIN)/inflight
+test-python: deps ## test the Python package with Python's standard library
+	@$(PLAN)
+	@$(STEP) "Building the command" $(SWIFT) build --product inflight $(TEST_FLAGS)
+	@$(STEP) "Python package" $(PYTHON_TESTS) PYTHONPATH="$(CURDIR)/Python" \
+		python3 -m unittest discover -q -s Python/Tests
+
+test-spark: deps ## install the Python package with Spark (435 MB), and test it on two executors
+	@Scripts/deps.sh nightly spark
+	@$(PLAN)
+	@$(STEP) "Building the command" $(SWIFT) build --product inflight $(TEST_FLAGS)
+	@$(STEP) "Installing the package and Spark" Scripts/python-env.sh spark
+	@$(STEP) "Python package on Spark" $(PYTHON_TESTS) PYTHONPATH="$(CURDIR)/Python/Tests" \
+		$(SCRATCH)/venv/bin/python -m unittest discover -q -s Python/Tests/Spark
+
+test-ray: deps ## install the Python package with Ray, and test it on two nodes
+	@Scripts/deps.sh nightly
+	@$(PLAN)
+	@$(STEP) "Building the command" $(SWIFT) build --product inflight $(TEST_FLAGS)
+	@$(STEP) "Installing the package and Ray" Scripts/python-env.sh ray
+	@$(STEP) "Python package on Ray" $(PYTHON_TESTS) PYTHONPATH="$(CURDIR)/Python/Tests" \
+		$(SCRATCH)/venv/bin/python -m unittest discover -q -s Python/Tests/Ray
+
+ROWS ?= 5000
+cluster-stress: deps ## write datasets while tasks, executors, nodes and commands are killed: ROWS=5000
+	@Scripts/deps.sh nightly spark
+	@$(PLAN)
+	@$(STEP) "Building the command" $(SWIFT) build --product inflight $(TEST_FLAGS)
+	@$(STEP) "Installing the package and its engines" Scripts/python-env.sh spark,ray
+	@echo "==> $(ROWS) rows on Spark and on Ray, with kills"
+	@$(PYTHON_TESTS) $(SCRATCH)/venv/bin/python Python/Tests/stress.py $(ROWS)
+
 docs: deps ## build the documentation site into .build/docs: BASE=/ (path on the server)
 	@Scripts/deps.sh gtk
 	@$(PLAN)
@@ -302,10 +335,10 @@ screenshots: deps build ## update .build/screenshots and Documentation's sheets
 	@Scripts/screenshots.py "$$($(RELEASE) --show-bin-path)" $(SCRATCH)/gtk/release/inflight-gallery $(SCRATCH)/screenshots
 
 # The simulator, kills, fuzzer, stress and mutants gate CI in a small form, as their faults are rare; lab-tsan and the
-# mutants build everything again; test-har, test-trace and test-dataset download packages; a release is built three
-# times; test-packages needs root; batch-stress and gallery-stress take minutes.
+# mutants build everything again; test-har, test-trace, test-dataset and the tests on clusters download packages; a
+# release is built three times; test-packages needs root; batch-stress, cluster-stress and gallery-stress take minutes.
 NIGHTLY = simulate crash batch-stress fuzz stress lab-tsan mutation-test simulator-coverage test-har test-trace \
-	test-dataset release-twice test-packages gallery-stress
+	test-dataset test-spark test-ray cluster-stress release-twice test-packages gallery-stress
 nightly: deps ## run what is too long for CI, and list what failed
 	@failed=; for target in $(NIGHTLY); do \
 		echo "=== make $$target"; $(MAKE) --no-print-directory $$target || failed="$$failed $$target"; \

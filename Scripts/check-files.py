@@ -56,6 +56,7 @@ RELEASED = re.compile(r"^## (?P<version>\d+\.\d+\.\d+) \((?P<date>\d{4}-\d\d-\d\
 STATED = {
     "Sources/BackEnds/InflightCurl/CurlTransport+Configuration.swift": 'static let version = "{version}"\n',
     "Sources/Command/InflightCLI/Main/Version.swift": 'static let date = "{written}"\n',
+    "Python/pyproject.toml": 'version = "{version}"\n',
     "GTK/Data/inflight-gallery.1": ".Dd {written}\n",
     "GTK/Data/org.inflight.Gallery.metainfo.xml": '<release version="{version}" date="{date}"/>\n',
 }

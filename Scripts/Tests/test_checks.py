@@ -114,7 +114,7 @@ class Files(unittest.TestCase):
                 (root / name).write_text(form.format(version="1.2.0", date="2030-02-01", written="February 1, 2030"))
             for section, wrong in [
                 ("## Unreleased\n\n## 1.2.0 (2030-02-01)\n\n## 1.1.0 (2030-01-01)\n", 0),
-                ("## 1.2.0 (2030-02-02)\n", 3), ("## 1.2.1 (2030-02-01)\n", 2), ("## Unreleased\n", 1),
+                ("## 1.2.0 (2030-02-02)\n", 3), ("## 1.2.1 (2030-02-01)\n", 3), ("## Unreleased\n", 1),
             ]:
                 (root / "CHANGELOG.md").write_text(f"# Changelog\n\n{section}")
                 self.assertEqual(len(list(files.version_problems(root))), wrong, section)

@@ -1,0 +1,150 @@
+"""The package on Spark: two executors, each a process of its own."""
+
+import collections
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+import inflight
+import pyarrow.parquet as pq
+from datasets import images, on_one_machine, rows, sidecars
+from inflight.spark import fetch, write_dataset
+from pyspark.sql import SparkSession
+from support import COMMAND, LOCAL, ROOT, Site
+
+OPTIONS = LOCAL | {"size": "16x16", "format": "jpeg"}
+FLAGS = ["--allow-private", "--retries", "0", "--size", "16x16", "--format", "jpeg"]
+
+
+def session(**configuration):
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.sql.shuffle.partitions", "4")
+    builder = builder.config("spark.executorEnv.INFLIGHT", COMMAND).config("spark.log.level", "ERROR")
+    for name, value in configuration.items():
+        builder = builder.config("spark." + name.replace("_", "."), value)
+    return builder.getOrCreate()
+
+
+class Spark(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+        cls.spark = session(task_maxFailures="1")
+        cls.addClassCleanup(cls.spark.stop)
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        # The command slows down for hosts whose latency rises. On a busy machine, many hosts with few rows avoid that.
+        self.site = self.enterContext(Site(hosts=50))
+
+    def frame(self, records):
+        return self.spark.createDataFrame(records, "id string, url string, caption string")
+
+    def records(self, count):
+        return [row | {"caption": f"caption of {row['id']}"} for row in self.site.rows(count)]
+
+    def test_fetching_adds_columns_to_each_row(self):
+        records = [*self.records(200), {"id": "null", "url": None, "caption": None}]
+        found = {row["id"]: row for row in fetch(self.frame(records), partitions=3, **OPTIONS).collect()}
+        self.assertEqual(len(found), 201)
+        for record in records[:-1]:
+            row, is_missing = found[record["id"]], "missing" in record["url"]
+            self.assertEqual((row["url"], row["caption"]), (record["url"], record["caption"]))
+            self.assertEqual(row["status"], "failed_to_download" if is_missing else "success")
+            self.assertEqual((row["bytes"] is None, row["error_message"] is None), (is_missing, not is_missing))
+        self.assertEqual((found["row-0"]["width"], found["row-0"]["original_height"]), (11, 30))
+        self.assertEqual(found["null"]["status"], "rejected")
+
+    def test_a_dataset_has_each_row_once_and_the_images_of_one_machine(self):
+        records = self.records(300)
+        manifest = write_dataset(self.frame(records), self.folder / "out", id="id", partitions=9, caption="caption",
+                                 shard_size=40, **OPTIONS)
+        manifest.verify()
+        keys, hashes = on_one_machine(
+            records, self.folder / "one", "--keys", "id", "--id-column", "id", "--caption-column", "caption", *FLAGS)
+        self.assertEqual(rows(sidecars(manifest)), keys)
+        self.assertEqual(images(manifest.shards), hashes)
+        self.assertEqual((manifest.rows, manifest.successes, manifest.failed_to_download), (300, 270, 30))
+        self.assertEqual({path.name for path in (self.folder / "out").iterdir() if "shards" not in path.name},
+                         {"manifest.json"})
+
+    def test_keys_by_digest_are_those_of_one_machine(self):
+        records = self.records(50)
+        manifest = write_dataset(self.frame(records).drop("id", "caption"), self.folder / "out", **OPTIONS)
+        keys, hashes = on_one_machine(records, self.folder / "one", "--keys", "digest", *FLAGS)
+        self.assertEqual((rows(sidecars(manifest)), images(manifest.shards)), (keys, hashes))
+
+    def test_a_parquet_dataset_has_all_rows_with_their_columns(self):
+        records = [*self.records(60), {"id": "null", "url": None, "caption": None}]
+        manifest = write_dataset(self.frame(records), self.folder / "out", id="id", caption="caption",
+                                 layout="parquet", scratch=str(self.folder), **OPTIONS)
+        table = pq.read_table(manifest.shards)
+        self.assertEqual(table.column_names, ["url", "key", "status", "error_message", "width", "height",
+                                              "original_width", "original_height", "exif", "sha256", "caption", "jpg"])
+        found = {row["key"]: row for row in table.to_pylist()}
+        self.assertEqual((len(found), manifest.rows, manifest.rejected), (60, 61, 1))
+        self.assertEqual((found["row-1"]["jpg"][:2], found["row-1"]["caption"]), (b"\xff\xd8", "caption of row-1"))
+        self.assertEqual((found["row-9"]["jpg"], found["row-9"]["status"]), (None, "failed_to_download"))
+
+    def test_no_host_gets_more_requests_at_once_than_its_limit(self):
+        # A third of the rows is of one host, which is split.
+        hot = [{"id": f"hot-{n}", "url": f"{self.site.urls[0]}/image/{n}", "caption": ""} for n in range(60)]
+        result = fetch(self.frame(self.records(100) + hot), partitions=6, per_host=3, **OPTIONS)
+        self.assertEqual(collections.Counter(row["status"] for row in result.select("status").collect()),
+                         {"success": 150, "failed_to_download": 10})
+        self.assertLessEqual(max(self.site.most.values()), 3)
+
+    def test_no_rows_are_an_empty_dataset(self):
+        self.assertEqual(fetch(self.frame([]), **OPTIONS).collect(), [])
+        self.assertEqual(write_dataset(self.frame([]), self.folder / "out", **OPTIONS).rows, 0)
+
+    def test_a_restarted_driver_gets_the_published_manifest(self):
+        frame = self.frame(self.records(10))
+        published = write_dataset(frame, self.folder / "out", job="night", **OPTIONS)
+        count = self.site.count
+        self.assertEqual(write_dataset(frame, self.folder / "out", job="night", **OPTIONS), published)
+        self.assertEqual(self.site.count, count)
+
+    def test_bad_columns_and_folders_are_errors_before_anything_runs(self):
+        frame = self.frame(self.records(1))
+        for message, arguments in (("no column 'link' (URL)", {"url": "link"}), ("no column 'x' (id)", {"id": "x"})):
+            with self.assertRaisesRegex(inflight.ColumnError, re.escape(message)):
+                write_dataset(frame, self.folder / "out", **arguments, **OPTIONS)
+        with self.assertRaisesRegex(inflight.ColumnError, "'n' \\(URL\\) is not text, but int64"):
+            fetch(self.spark.range(3).withColumnRenamed("id", "n"), url="n")
+        with self.assertRaisesRegex(inflight.ColumnError, "has a column 'status', which the output needs"):
+            fetch(frame.withColumnRenamed("caption", "status"))
+        (self.folder / "out").mkdir()
+        (self.folder / "out" / "mine").touch()
+        with self.assertRaisesRegex(inflight.DatasetError, "is not empty"):
+            write_dataset(frame, self.folder / "out", **OPTIONS)
+
+    def test_errors_of_workers_name_their_cause_and_leave_no_dataset(self):
+        frame = self.frame(self.records(5))
+        for message, arguments in (
+            ("'/nowhere/inflight' was not found on", {"command": "/nowhere/inflight"}),
+            ("--no-such-option", {"no_such_option": True}),
+        ):
+            with self.assertRaisesRegex(Exception, message):
+                write_dataset(frame, self.folder / "out", **OPTIONS | arguments)
+            self.assertFalse((self.folder / "out").exists())
+            with self.assertRaisesRegex(Exception, message):
+                fetch(frame, **OPTIONS | arguments).collect()
+
+    def test_the_examples_of_the_documentation(self):
+        text = (ROOT / "Documentation/Cluster.md").read_text()
+        block = next(block for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S) if "spark" in block)
+        block = block.replace('format="jpeg"', 'format="jpeg", allow_private=True')
+        printed = []
+        exec(block, {"df": self.frame(self.records(20)), "out": self.folder, "print": lambda *v: printed.append(v)})
+        self.assertEqual(printed[0][:2], (20, 18))
+        self.assertEqual(self.spark.read.parquet(f"{self.folder}/images").count(), 20)
+
+
+if __name__ == "__main__":
+    unittest.main()

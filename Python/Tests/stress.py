@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Writes a dataset on Spark and on Ray while processes are killed, and compares it with one machine.
+
+    INFLIGHT=COMMAND stress.py [ROWS] [spark|ray …]
+
+After a number of requests the server has something killed: a command, the Python worker above it, or the executor or
+the node above that. Spark also speculates. At the end, every row must be in the published dataset once, with the images
+of `inflight batch` on one machine, and the output folder must have no other file.
+"""
+
+import contextlib
+import os
+import pathlib
+import random
+import signal
+import sys
+import tempfile
+import threading
+
+import inflight
+from datasets import images, on_one_machine, rows, sidecars
+from support import COMMAND, LOCAL, Site, pids, recording
+
+OPTIONS = LOCAL | {"size": "16x16", "format": "jpeg", "shard_size": 100, "per_host": 4}
+FLAGS = ["--allow-private", "--retries", "0", "--size", "16x16", "--format", "jpeg", "--keys", "id",
+         "--id-column", "id", "--per-host", "16"]
+KILLS = 12
+HOSTS = 250
+MEMORY = 3 << 30
+
+
+def parent(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+
+def name(pid):
+    return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+def peak(prefix):
+    """The largest resident set that a process of this name has had, in bytes."""
+    found = [0]
+    for path in pathlib.Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):
+            values = dict(line.split(":", 1) for line in path.read_text().splitlines())
+            if values["Name"].strip().startswith(prefix):
+                found.append(int(values.get("VmHWM", "0").split()[0]) << 10)
+    return max(found)
+
+
+class Killer(threading.Thread):
+    """Kills something whenever the server has served so many requests more."""
+
+    def __init__(self, site, folder, every, victim):
+        super().__init__(daemon=True)
+        self.site, self.folder, self.every, self.victim = site, folder, every, victim
+        self.killed, self.is_done = [], False
+
+    def run(self):
+        while len(self.killed) < KILLS:
+            with self.site.lock:
+                self.site.reached.clear()
+                self.site.held_after = self.site.count + self.every
+            self.site.reached.wait()
+            if self.is_done:
+                return
+            self.killed.append(self.kill())
+
+    def kill(self):
+        running = [pid for pid in pids(self.folder) if os.path.exists(f"/proc/{pid}")]
+        random.shuffle(running)
+        for pid in running:
+            try:
+                if name(pid) == "inflight":
+                    return self.victim(pid)
+            except OSError:
+                # It has ended meanwhile.
+                continue
+        return "nothing"
+
+
+def kill(pid):
+    killed = name(pid)
+    os.kill(pid, signal.SIGKILL)
+    return killed
+
+
+def on_spark(records, folder, killer, command):
+    from pyspark.sql import SparkSession
+
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    settings = {
+        "ui.enabled": "false", "ui.showConsoleProgress": "false", "log.level": "OFF", "task.maxFailures": "50",
+        "stage.maxConsecutiveAttempts": "50", "deploy.maxExecutorRetries": "-1", "sql.shuffle.partitions": "4",
+        "speculation": "true", "speculation.quantile": "0.3", "speculation.multiplier": "1.1",
+        "excludeOnFailure.enabled": "false",
+    }
+    builder = SparkSession.builder.master("local-cluster[2,2,1024]")
+    for key, value in settings.items():
+        builder = builder.config(f"spark.{key}", value)
+    spark = builder.getOrCreate()
+
+    def victim(pid):
+        kind = random.choice(["command", "command", "worker", "executor"])
+        above = pid
+        while kind == "worker" and not name(above).startswith("python"):
+            above = parent(above)
+        while kind == "executor" and name(above) != "java":
+            above = parent(above)
+        return kill(above)
+
+    killer.victim = victim
+    killer.start()
+    try:
+        from inflight.spark import write_dataset
+
+        frame = spark.createDataFrame(records, "id string, url string").repartition(4)
+        manifest = write_dataset(frame, folder, id="id", partitions=20, command=command, **OPTIONS)
+        return manifest, peak("java")
+    finally:
+        spark.stop()
+
+
+def on_ray(records, folder, killer, command):
+    import pyarrow as pa
+    import ray
+    from ray.cluster_utils import Cluster
+
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    store = 100 << 20
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "object_store_memory": store})
+    nodes = [cluster.add_node(num_cpus=2, object_store_memory=store)]
+    ray.init(address=cluster.address, logging_level="error", log_to_driver=False)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+
+    def victim(pid):
+        kind = random.choice(["command", "command", "worker", "node"])
+        if kind == "node":
+            cluster.remove_node(nodes.pop(), allow_graceful=False)
+            nodes.append(cluster.add_node(num_cpus=2, object_store_memory=store))
+            return "node"
+        return kill(parent(pid) if kind == "worker" else pid)
+
+    killer.victim = victim
+    try:
+        from inflight.ray import write_dataset
+
+        schema = pa.schema([("id", pa.string()), ("url", pa.string())])
+        tables = [pa.Table.from_pylist(records[n::8], schema) for n in range(8)]
+        killer.start()
+        ds = ray.data.from_arrow(tables)
+        manifest = write_dataset(ds, folder, id="id", partitions=20, command=command, **OPTIONS)
+        return manifest, peak("ray")
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+def check(engine, count):
+    with tempfile.TemporaryDirectory() as folder, Site(hosts=HOSTS) as site:
+        records = site.rows(count)
+        keys, hashes = on_one_machine(records, f"{folder}/one", *FLAGS)
+        killer = Killer(site, folder, max(1, count // (KILLS + 2)), None)
+        out = pathlib.Path(folder) / "out"
+        manifest, memory = engine(records, out, killer, recording(folder))
+        killer.is_done = True
+        site.reached.set()
+        manifest.verify()
+        assert inflight.read_manifest(out) == manifest
+        assert rows(sidecars(manifest)) == keys, "the rows differ from those of one machine"
+        assert images(manifest.shards) == hashes, "the images differ from those of one machine"
+        assert manifest.rows == count
+        files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+        assert files == {"manifest.json", *(file.path for file in manifest.files)}, "the folder has other files"
+        assert memory < MEMORY, f"a process had {memory >> 20} MiB"
+        print(f"{engine.__name__}: {count} rows once, {len(hashes)} images as on one machine; killed: "
+              f"{', '.join(killer.killed)}; the largest process had {memory >> 20} MiB", flush=True)
+
+
+def main(arguments):
+    count = int(arguments[0]) if arguments else 5000
+    seed = random.randrange(1 << 30)
+    random.seed(seed)
+    print(f"seed {seed}, command {COMMAND}", flush=True)
+    for engine in (on_spark, on_ray):
+        if len(arguments) < 2 or engine.__name__.removeprefix("on_") in arguments[1:]:
+            check(engine, count)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,140 @@
+"""Images of a Ray dataset: `fetch` returns them in a dataset, `write_dataset` writes shards.
+
+Each worker runs the command `inflight` of its machine, which this package must be installed on too.
+"""
+
+import os
+import pickle
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from ray.data import ActorPoolStrategy, Dataset
+
+from inflight.arrow import PART, RESULTS, assign, check_columns, count_hosts, fetch_batches, without_part
+from inflight.command import Option
+from inflight.errors import CommandFailed
+from inflight.hosts import HOT, PER_HOST, ROWS_PER_PARTITION, HostPlan
+from inflight.manifest import Job, Manifest
+from inflight.part import write_part
+from inflight.stream import RESTARTS, Client
+
+
+def fetch(
+    ds: Dataset, *, url: str = "url", actors: int = 1, partitions: int | None = None, per_host: int = PER_HOST,
+    split_hosts: bool = True, command: str | None = None, **options: Option,
+) -> Dataset:
+    """Returns the rows of a dataset with the columns `status`, `bytes`, `width`, `height`, `sha256` and others added.
+
+    Up to `actors` actors have one process of the command each. `partitions` is the number of partitions (default: four
+    per actor, more for many rows). Other parameters are those of `inflight.spark.fetch`.
+    """
+    _check(ds, url, None, None, [PART, *RESULTS.names])
+    plan = _plan(ds, url, partitions or actors * 4, partitions is not None, per_host, split_hosts)
+    fetched: Dataset = _grouped(ds, url, plan).map_groups(
+        _Fetcher,
+        fn_constructor_kwargs={"url": url, "plan": plan, "command": command, "options": options},
+        # A pool of a fixed size may take all processors from the tasks that produce its rows.
+        compute=ActorPoolStrategy(min_size=1, max_size=actors),
+        batch_format="pyarrow",
+    )
+    return fetched
+
+
+def write_dataset(
+    ds: Dataset, folder: str | os.PathLike[str], *, url: str = "url", id: str | None = None,
+    caption: str | None = None, layout: str = "webdataset", job: str | None = None, partitions: int | None = None,
+    per_host: int = PER_HOST, split_hosts: bool = True, scratch: str | None = None, command: str | None = None,
+    **options: Option,
+) -> Manifest:
+    """Writes the images of a dataset as shards, and returns the published manifest.
+
+    Parameters are those of `inflight.spark.write_dataset`. `partitions` is 16 by default, and more for many rows.
+    """
+    _check(ds, url, id, caption, [PART])
+    started = Job.start(
+        folder, job, layout, options=options, url=url, id=id, caption=caption, command=command, scratch=scratch)
+    if isinstance(started, Manifest):
+        return started
+    try:
+        plan = _plan(ds, url, partitions or 16, partitions is not None, per_host, split_hosts)
+        settings = {"job": started, "plan": plan}
+        parts = _grouped(ds, url, plan).map_groups(_write, fn_kwargs=settings, batch_format="pyarrow")
+        return started.commit(pickle.loads(row["part"]) for row in parts.take_all())
+    except BaseException:
+        started.abort()
+        raise
+
+
+def _check(ds: Dataset, url: str, id: str | None, caption: str | None, added: list[str]) -> None:
+    schema = ds.schema()
+    if schema is not None:
+        check_columns(pa.schema(zip(schema.names, schema.types, strict=True)), url, id, caption, added)
+
+
+def _plan(ds: Any, url: str, partitions: int, is_exact: bool, per_host: int, split_hosts: bool) -> HostPlan:
+    if not split_hosts:
+        return HostPlan(partitions, per_host)
+    rows = ds.count()
+    number = partitions if is_exact else max(partitions, -(-rows // ROWS_PER_PARTITION))
+    hot: dict[str, int] = {}
+    if per_host > 1 and rows:
+        counts = ds.select_columns([url]).map_batches(_count, fn_kwargs={"url": url}, batch_format="pyarrow")
+        hosts = counts.groupby("host").sum("rows")
+        least = max(1, HOT * (rows // number))
+        hot = {row["host"]: row["sum(rows)"] for row in hosts.iter_rows() if row["sum(rows)"] >= least}
+    return HostPlan.balanced(number, per_host, rows, hot)
+
+
+def _grouped(ds: Any, url: str, plan: HostPlan) -> Any:
+    assigned = ds.map_batches(_assign, fn_kwargs={"plan": plan, "url": url}, batch_format="pyarrow")
+    return assigned.groupby(PART, num_partitions=plan.partitions)
+
+
+def _count(table: pa.Table, url: str) -> pa.Table:
+    schema = pa.schema([("host", pa.string()), ("rows", pa.int64())])
+    return pa.Table.from_batches([count_hosts(batch, url) for batch in table.to_batches()], schema)
+
+
+def _assign(table: pa.Table, plan: HostPlan, url: str) -> pa.Table:
+    schema = table.schema.append(pa.field(PART, pa.int32()))
+    return pa.Table.from_batches([assign(batch, plan, url) for batch in table.to_batches()], schema)
+
+
+def _partition(table: pa.Table) -> tuple[int, Iterator[pa.RecordBatch]]:
+    """Returns the number of a group's partition, and its batches without the column `PART`."""
+    number: int = table.column(PART)[0].as_py()
+    return number, (without_part(batch, number) for batch in table.to_batches(max_chunksize=1024))
+
+
+class _Fetcher:
+    """An actor with one process, which is replaced when a partition has another limit."""
+
+    def __init__(self, url: str, plan: HostPlan, command: str | None, options: dict[str, Any]) -> None:
+        self._url, self._plan, self._settings, self._limit = url, plan, {"command": command, **options}, 0
+        self._client: Client | None = None
+
+    def __call__(self, table: pa.Table) -> Iterator[pa.Table]:
+        number, batches = _partition(table)
+        limit = self._plan.limit(number)
+        if self._client is None or limit != self._limit:
+            if self._client:
+                self._client.close()
+            self._client = Client(per_host=limit, **self._settings)
+            self._limit = limit
+        for batch in fetch_batches(self._client, batches, self._url):
+            yield pa.Table.from_batches([batch])
+
+
+def _write(table: pa.Table, job: Job, plan: HostPlan) -> pa.Table:
+    for attempts in range(RESTARTS, -1, -1):
+        number, batches = _partition(table)
+        try:
+            part = write_part(job, number, uuid.uuid4().hex[:12], plan.limit(number), batches)
+            return pa.table({"part": [pickle.dumps(part)]})
+        except CommandFailed as failure:
+            # Ray repeats the tasks of workers that died, but not tasks that raise.
+            if failure.status >= 0 or not attempts:
+                raise
+    raise AssertionError

@@ -1,0 +1,166 @@
+"""Images of a Spark DataFrame: `fetch` returns them in a DataFrame, `write_dataset` writes shards.
+
+Each task runs the command `inflight` of its machine, which this package must be installed on too.
+"""
+
+import itertools
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from inflight.arrow import PART, RESULTS, assign, check_columns, count_hosts, fetch_batches, without_part
+from inflight.command import Option
+from inflight.hosts import PER_HOST, ROWS_PER_PARTITION, HostPlan
+from inflight.manifest import Job, Manifest, Part, read_manifest
+from inflight.part import write_part
+from inflight.stream import Client
+
+Batches = Iterator[pa.RecordBatch]
+
+MAXIMUM_HOT = 10_000
+
+
+def fetch(
+    df: DataFrame, *, url: str = "url", partitions: int | None = None, per_host: int = PER_HOST,
+    split_hosts: bool = True, command: str | None = None, **options: Option,
+) -> DataFrame:
+    """Returns the rows of a DataFrame with the columns `status`, `bytes`, `width`, `height`, `sha256` and others added.
+
+    Each row is fetched whenever the result is evaluated: write it, or persist it, before using it twice.
+
+    The rows of a host are in one partition, so that the whole cluster keeps the limit `per_host`. With `split_hosts`,
+    this call counts the rows by host, and divides hosts with too many rows for one partition; each share then has a
+    part of the limit. `partitions` is their number (default: one per core, more for many rows). `command` is the path
+    of the command on each machine. Other keyword arguments are options of `inflight batch --stream`.
+    """
+    check_columns(to_arrow_schema(df.schema), url, None, None, [PART, *RESULTS.names])
+    plan = _plan(df, url, partitions, per_host, split_hosts)
+    settings: dict[str, Any] = {"command": command, **options}
+
+    def fetched(batches: Batches) -> Batches:
+        number, rows = _partition(batches)
+        if number is not None:
+            with Client(per_host=plan.limit(number), **settings) as client:
+                yield from fetch_batches(client, rows, url)
+
+    return _placed(df, url, plan).mapInArrow(fetched, _extended(df, RESULTS))
+
+
+def write_dataset(
+    df: DataFrame, folder: str | os.PathLike[str], *, url: str = "url", id: str | None = None,
+    caption: str | None = None, layout: str = "webdataset", job: str | None = None, partitions: int | None = None,
+    per_host: int = PER_HOST, split_hosts: bool = True, scratch: str | None = None, command: str | None = None,
+    **options: Option,
+) -> Manifest:
+    """Writes the images of a DataFrame as shards, and returns the published manifest.
+
+    Every row is in the published dataset once, however many attempts wrote it. `folder` must be empty, and on a file
+    system that the driver and all machines share. Keys are made from the column `id`, or from a digest of the URL.
+
+    `layout` is `webdataset`, or `parquet` for Parquet files with img2dataset's columns. With a name of the `job`, the
+    same call returns the manifest if the job has published it, and otherwise starts over. `scratch` is a local folder
+    in which tasks write shards before they copy them, for shared file systems without locks, such as NFS. Other
+    parameters are those of `fetch`; other keyword arguments are options of `inflight batch`.
+    """
+    check_columns(to_arrow_schema(df.schema), url, id, caption, [PART])
+    started = Job.start(
+        folder, job, layout, options=options, url=url, id=id, caption=caption, command=command, scratch=scratch)
+    if isinstance(started, Manifest):
+        return started
+    try:
+        plan = _plan(df, url, partitions, per_host, split_hosts)
+        df.sparkSession.dataSource.register(_Dataset)
+        source = _placed(df, url, plan).write.format(_Dataset.name()).mode("append")
+        source.option("run", json.dumps({"job": asdict(started), "plan": asdict(plan)})).save()
+    except BaseException:
+        started.abort()
+        raise
+    return read_manifest(folder)
+
+
+def _plan(df: DataFrame, url: str, partitions: int | None, per_host: int, split_hosts: bool) -> HostPlan:
+    cores = df.sparkSession.sparkContext.defaultParallelism
+    if not split_hosts:
+        return HostPlan(partitions or cores, per_host)
+
+    def counted(batches: Batches) -> Batches:
+        return (count_hosts(batch, url) for batch in batches)
+
+    counts = df.select(F.col(f"`{url}`")).mapInArrow(counted, "host STRING, rows LONG")
+    # The row without a host has the total. Fewer hosts than partitions can be hot.
+    most = counts.rollup("host").agg(F.sum("rows").alias("rows")).orderBy(F.desc("rows")).limit(MAXIMUM_HOT + 1)
+    hosts = {row["host"]: row["rows"] or 0 for row in most.collect()}
+    rows = hosts.pop(None, 0)
+    return HostPlan.balanced(partitions or max(cores, -(-rows // ROWS_PER_PARTITION)), per_host, rows, hosts)
+
+
+def _placed(df: DataFrame, url: str, plan: HostPlan) -> DataFrame:
+    """Moves each row to its partition, whose number is in the column `PART`."""
+
+    def assigned(batches: Batches) -> Batches:
+        return (assign(batch, plan, url) for batch in batches)
+
+    schema = _extended(df, pa.schema([(PART, pa.int32())]))
+    return df.mapInArrow(assigned, schema).repartitionById(plan.partitions, PART)
+
+
+def _extended(df: DataFrame, columns: pa.Schema) -> StructType:
+    return StructType([*df.schema.fields, *from_arrow_schema(columns).fields])
+
+
+def _partition(batches: Batches) -> tuple[int | None, Batches]:
+    """Returns the number of a task's partition, `None` if it is empty, and its batches without the column `PART`."""
+    rows = (batch for batch in batches if batch.num_rows)
+    first = next(rows, None)
+    if first is None:
+        return None, iter(())
+    number: int = first.column(PART)[0].as_py()
+    return number, (without_part(batch, number) for batch in itertools.chain([first], rows))
+
+
+@dataclass
+class _Committed(WriterCommitMessage):
+    part: Part
+
+
+class _Dataset(DataSource):
+    """A data source that can only be written."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "inflight-dataset"
+
+    def writer(self, schema: StructType, overwrite: bool) -> "_Writer":
+        run = json.loads(self.options["run"])
+        return _Writer(Job(**run["job"]), HostPlan(**run["plan"]))
+
+
+class _Writer(DataSourceArrowWriter):
+    """`write` runs in each attempt of a task, `commit` and `abort` for the driver."""
+
+    def __init__(self, job: Job, plan: HostPlan) -> None:
+        self._job = job
+        self._plan = plan
+
+    def write(self, iterator: Batches) -> _Committed:
+        context = TaskContext.get()
+        number, rows = _partition(iterator)
+        if number is None or context is None:
+            return _Committed(Part(0))
+        return _Committed(write_part(self._job, number, str(context.taskAttemptId()), self._plan.limit(number), rows))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        self._job.commit(message.part for message in messages if isinstance(message, _Committed))
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        self._job.abort()
