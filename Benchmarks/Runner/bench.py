@@ -8,6 +8,7 @@ import argparse
 import pathlib
 import sys
 
+import batch_part
 import command_part
 import decode_part
 import disk_part
@@ -33,6 +34,7 @@ PARTS = {
     "probe": formats_part.run_probe,
     "stop": formats_part.run_stop,
     "whole": whole_part.run,
+    "batch": batch_part.run,
     "processors": processor_part.run,
     "disk": disk_part.run,
     "cancel": engine_part.run_cancel,

@@ -1,0 +1,74 @@
+"""Bulk downloads: `inflight batch` beside img2dataset, and rows that fail."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import time
+
+from measure import in_turns
+from whole_part import AT_ONCE, QUALITY, WIDTH, write_files
+
+
+def spent(command, folder, successes):
+    """Runs a command, and returns successes per second of CPU time and of wall time, and its peak memory in MB.
+
+    `successes` counts them in the folder, so that failures never count as throughput.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    environment = os.environ | {"NO_ALBUMENTATIONS_UPDATE": "1"}
+    process = subprocess.Popen(
+        [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment,
+        stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    seconds, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if process.returncode != 0:
+        raise SystemExit(f"bench: {' '.join(map(str, command))} exited with status {process.returncode}")
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    count = successes(folder)
+    return {"cpu": count / cpu, "wall": count / seconds, "peak": usage.ru_maxrss / 1000}
+
+
+def images(folder):
+    """The number of images by the statistics of all shards, which both programs write alike."""
+    return sum(json.loads(path.read_text())["successes"] for path in folder.glob("*_stats.json"))
+
+
+def failures(folder):
+    return sum(json.loads(path.read_text())["failed_to_download"] for path in folder.glob("*_stats.json"))
+
+
+def run(bench, table):
+    count = 1000 if bench.is_quick else 2000
+    listed, made = bench.folder / "batch.txt", bench.folder / "batch"
+    listed.write_text("".join(f"{url}\n" for url in write_files(bench, count)))
+    options = ["--allow-private", "--ignore-robots", "--per-host", 2 * AT_ONCE, "--concurrency", 2 * AT_ONCE, "--quiet"]
+    ours = [bench.inflight, "batch", listed, "-o", made, "--format", "jpeg", "--size", f"{WIDTH}x"]
+    ours += ["--quality", QUALITY, "--shard-size", count // 2, *options]
+    sides = {"ours": lambda: spent(ours, made, images)}
+    if bench.python:
+        peer = [bench.python.with_name("img2dataset"), "--url_list", listed, "--output_folder", made]
+        peer += ["--image_size", WIDTH, "--resize_mode", "keep_ratio_largest", "--resize_only_if_bigger", "True"]
+        peer += ["--encode_quality", QUALITY, "--thread_count", AT_ONCE, "--processes_count", 2]
+        peer += ["--number_sample_per_shard", count // 2, "--output_format", "webdataset"]
+        sides["dataset"] = lambda: spent(peer, made, images)
+    samples = in_turns(max(3, bench.rounds // 2), **sides)
+    what = f"`inflight batch`, {count:,} JPEGs of 640 × 480 to shards of 256 wide"
+    if "dataset" in samples:
+        for unit, title, target in [("cpu", "images per second of CPU time", "≥ 5"), ("wall", "images per second", "")]:
+            rates = [[one[unit] for one in samples[key]] for key in ("ours", "dataset")]
+            table.compare(f"{what}: {title}", "/s", *rates, "img2dataset 1.47, two processes", target)
+    else:
+        table.add(what, "", "img2dataset: not measured; it cannot be installed")
+    table.alone(f"{what}: peak memory", "MB", [one["peak"] for one in samples["ours"]])
+
+    rows = 10_000 if bench.is_quick else 60_000
+    listed.write_text("".join(f"{bench.plain}/none/{index}\n" for index in range(rows)))
+    command = [bench.inflight, "batch", listed, "-o", made, "--format", "jpeg", *options]
+    missing = in_turns(max(3, bench.rounds // 2), ours=lambda: spent(command, made, failures))["ours"]
+    what = f"`inflight batch`, {rows:,} rows that end with 404"
+    table.alone(f"{what}: rows per second", "/s", [one["wall"] for one in missing], "≥ 8,000")
+    table.alone(f"{what}: CPU time per row", "µs", [1e6 / one["cpu"] for one in missing])
