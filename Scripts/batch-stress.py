@@ -21,6 +21,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tarfile
@@ -235,18 +236,18 @@ class Nginx:
         self.files = tempfile.TemporaryDirectory()
         folder = pathlib.Path(self.files.name)
         (folder / "image.png").write_bytes(png(1, 64, 64))
-        # A port that was free a moment ago.
-        with Server() as server:
-            self.port = server.port + 1
+        with socket.create_server(("127.0.0.1", 0)) as unused:
+            self.port = unused.getsockname()[1]
         (folder / "conf").write_text(NGINX.format(folder=folder, port=self.port))
         program = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin") or fail("nginx is not installed")
         self.process = subprocess.Popen([program, "-c", folder / "conf", "-p", folder], stderr=subprocess.DEVNULL)
-        for _ in range(100):
-            if subprocess.run(["bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{self.port}"], stderr=subprocess.DEVNULL) \
-                    .returncode == 0:
+        while self.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port)).close()
                 return self
-            time.sleep(0.05)
-        fail("nginx does not listen")
+            except ConnectionRefusedError:
+                time.sleep(0.05)
+        fail(f"nginx does not listen: {(folder / 'errors').read_text()}")
 
     def __exit__(self, *_):
         self.process.terminate()
