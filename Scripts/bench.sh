@@ -32,6 +32,19 @@ peer disk_peer -D_Nonnull= -D_Nullable= -ISources/BackEnds/CInflightSQLite/inclu
 peer decode_floor -ljpeg -lpthread
 peer quality -ljpeg -lpthread -lm
 
+# The newest peers of Python, which Debian lacks, in a folder of their own.
+newest=${SCRATCH:-.build}/bench-python
+if [ ! -x "$newest/bin/img2dataset" ]; then
+    say "installing the newest peers of Python"
+    if ! { "$python" -m venv "$newest" \
+        && "$newest/bin/pip" install --quiet --disable-pip-version-check pillow aiohttp img2dataset==1.47.0; } >&2; then
+        say "cannot install them; they are not measured"
+        rm -rf "$newest"
+    fi
+fi
+pypi=()
+if [ -x "$newest/bin/img2dataset" ]; then pypi=(--python "$(realpath -s "$newest/bin/python")"); fi
+
 say "building the benchmarks"
 flags=(--package-path Benchmarks -c release)
 # SwiftPM looks for new files of the package beside it only if a manifest is newer than its build plan.
@@ -112,4 +125,4 @@ for _ in $(seq 100); do
 done
 
 "$python" Benchmarks/Runner/bench.py --folder "$folder" --binaries "$binaries" --peers "$peers" --inflight "$inflight" \
-    --swift "$swift" --port "$port" --tls-port "$tls_port" "$@"
+    --swift "$swift" "${pypi[@]}" --port "$port" --tls-port "$tls_port" "$@"

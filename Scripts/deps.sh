@@ -63,6 +63,7 @@ bench|libvips-dev|vips/version.h|libvips 8.14 or later|a peer: resizing
 bench|libvips-tools|vipsthumbnail|libvips's commands|a peer: from URLs to thumbnails, after curl; AVIF inputs
 bench|python3-pil|pil|Pillow|a peer: thumbnails
 bench|python3-aiohttp|aiohttp|aiohttp|a peer: from URLs to thumbnails, with Pillow
+bench|python3-venv|ensurepip|Python's venv with pip|the newest Pillow and img2dataset, in a folder of their own
 TABLE
 }
 

@@ -53,7 +53,7 @@ class Bench:
     def __init__(self, options):
         self.folder = options.folder
         self.binaries, self.peers, self.inflight = options.binaries, options.peers, options.inflight
-        self.swift = options.swift
+        self.swift, self.python = options.swift, options.python
         self.plain = f"http://127.0.0.1:{options.port}"
         self.tls = f"https://127.0.0.1:{options.tls_port}"
         self.certificate = options.folder / "certificate.pem"
@@ -76,6 +76,7 @@ def main():
     for name in ("folder", "binaries", "peers", "inflight"):
         parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
     parser.add_argument("--swift", required=True)
+    parser.add_argument("--python", type=pathlib.Path, help="a Python with the newest peers from PyPI")
     for name in ("port", "tls-port"):
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--quick", action="store_true", help="use small counts, for a trial run")

@@ -12,8 +12,10 @@ from measure import in_turns
 QUALITY, AT_ONCE, WIDTH = 80, 16, 256
 
 
-def spent(command, made, *folders, env=None):
+def spent(command, made, *folders, env=None, pattern="*"):
     """Empties the folders, runs a command, and returns images per second of CPU time and of wall time.
+
+    `pattern` names the images in the last folder.
 
     CPU time includes the command's child processes.
     """
@@ -31,7 +33,7 @@ def spent(command, made, *folders, env=None):
     os.close(null)
     if status != 0:
         raise SystemExit(f"bench: {' '.join(words)} exited with status {os.waitstatus_to_exitcode(status)}")
-    found = sum(1 for _ in folders[-1].iterdir())
+    found = sum(1 for _ in folders[-1].glob(pattern))
     if found != made:
         raise SystemExit(f"bench: {' '.join(words)} wrote {found} of {made} images")
     return {"cpu": made / (usage.ru_utime + usage.ru_stime), "wall": made / seconds}
@@ -65,15 +67,25 @@ def run(bench, table):
         one_thread = os.environ | {"VIPS_CONCURRENCY": "1"}
         sides["shell"] = lambda: spent(shell, count, fetched, made)
         sides["one"] = lambda: spent(shell, count, fetched, made, env=one_thread)
-    python = [sys.executable, bench.source("whole_aiohttp.py"), listed, made, WIDTH, QUALITY, AT_ONCE]
+    python = [bench.source("whole_aiohttp.py"), listed, made, WIDTH, QUALITY, AT_ONCE]
     if subprocess.run([sys.executable, "-c", "import aiohttp"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
-        sides["python"] = lambda: spent(python, count, made)
+        sides["python"] = lambda: spent([sys.executable, *python], count, made)
+    if bench.python:
+        sides["newest"] = lambda: spent([bench.python, *python, "fast"], count, made)
+        dataset = [bench.python.with_name("img2dataset"), "--url_list", listed, "--output_folder", made]
+        dataset += ["--image_size", WIDTH, "--resize_mode", "keep_ratio_largest", "--resize_only_if_bigger", "True"]
+        dataset += ["--encode_quality", QUALITY, "--thread_count", AT_ONCE // 2, "--processes_count", 2]
+        dataset += ["--number_sample_per_shard", count // 2, "--compute_hash", "None"]
+        alone = os.environ | {"NO_ALBUMENTATIONS_UPDATE": "1"}
+        sides["dataset"] = lambda: spent(dataset, count, made, env=alone, pattern="*/*.jpg")
 
     samples = in_turns(max(3, bench.rounds // 2), **sides)
     peers = [
         ("shell", "`curl -Z`, `vipsthumbnail`", "≥ 5"),
         ("one", "the same with `VIPS_CONCURRENCY=1`", ""),
         ("python", "aiohttp and Pillow, two processes", "≥ 2"),
+        ("newest", "the same with the newest Pillow, `draft`, bilinear", "≥ 2"),
+        ("dataset", "img2dataset 1.47, two processes", "≥ 5"),
     ]
     what = f"{count:,} JPEGs of 640 × 480 from nginx to thumbnail files"
     for unit, title in [("cpu", "per second of CPU time"), ("wall", "per second")]:

@@ -1,26 +1,58 @@
 #include "CInflightSQLite.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+// The sizes in bytes of a frame's header (https://www.sqlite.org/fileformat2.html#walformat) and of SQLite's largest
+// page.
+enum { HEADER = 24, PAGE = 64 << 10 };
 
 // SQLite's file object for a write-ahead log. The default VFS's file object follows it in memory.
 struct limited_log {
     sqlite3_file base;
     sqlite3_int64 limit;
+    // Memory for a frame. SQLite appends a frame in two calls, first its header, then its page. They become one.
+    char *frame;
+    // The offset of the header that waits in `frame` for its page, or -1.
+    sqlite3_int64 header;
+    // The end of the last frame that this connection has appended, and the offset of the page of a frame whose header
+    // was not kept for it. Before `end`, SQLite may write a header alone, to change a checksum.
+    sqlite3_int64 end, page;
 };
 
 static sqlite3_vfs *system_files;
 
 static sqlite3_file *under(sqlite3_file *file) { return (sqlite3_file *)((struct limited_log *)file + 1); }
 
-static int close_log(sqlite3_file *file) { return under(file)->pMethods->xClose(under(file)); }
+static int close_log(sqlite3_file *file) {
+    free(((struct limited_log *)file)->frame);
+    ((struct limited_log *)file)->frame = NULL;
+    return under(file)->pMethods->xClose(under(file));
+}
 
 static int read_log(sqlite3_file *file, void *room, int count, sqlite3_int64 offset) {
     return under(file)->pMethods->xRead(under(file), room, count, offset);
 }
 
 static int write_log(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset) {
-    if (offset > ((struct limited_log *)file)->limit - count) return INFLIGHT_SQLITE_LOG_FULL;
-    return under(file)->pMethods->xWrite(under(file), bytes, count, offset);
+    struct limited_log *log = (struct limited_log *)file;
+    sqlite3_int64 header = log->header;
+    log->header = -1;
+    if (offset > log->limit - count) return INFLIGHT_SQLITE_LOG_FULL;
+    if (count == HEADER && offset >= log->end && (log->frame || (log->frame = malloc(HEADER + PAGE)))) {
+        memcpy(log->frame, bytes, HEADER);
+        log->header = offset;
+        return SQLITE_OK;
+    }
+    int is_page = header >= 0 && offset == header + HEADER && count <= PAGE;
+    if (is_page) memcpy(log->frame + HEADER, bytes, (size_t)count);
+    int status = is_page ? under(file)->pMethods->xWrite(under(file), log->frame, HEADER + count, header)
+                         : under(file)->pMethods->xWrite(under(file), bytes, count, offset);
+    if (status) return status;
+    // The log starts again at its own header, of 32 bytes, or where another connection has restarted it.
+    if (is_page || offset == 0 || offset == log->page) log->end = offset + count;
+    log->page = count == HEADER ? offset + HEADER : -1;
+    return SQLITE_OK;
 }
 
 static int truncate_log(sqlite3_file *file, sqlite3_int64 size) {
@@ -60,6 +92,9 @@ static int open_file(sqlite3_vfs *files, const char *name, sqlite3_file *file, i
     struct limited_log *log = (struct limited_log *)file;
     memset(under(file), 0, (size_t)system_files->szOsFile);
     log->limit = INT64_MAX;
+    log->frame = NULL;
+    log->header = log->page = -1;
+    log->end = 0;
     int status = system_files->xOpen(system_files, name, under(file), flags, flags_out);
     log->base.pMethods = under(file)->pMethods ? &limited_methods : NULL;
     return status;

@@ -195,12 +195,11 @@ int inflight_seal(int memory) {
     return fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0 ? -errno : 0;
 }
 
-int inflight_is_sealed(int memory, size_t *count) {
+ssize_t inflight_fixed_size(int memory, int is_immutable) {
     struct stat status;
-    int seals = fcntl(memory, F_GET_SEALS), wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-    if (seals < 0 || (seals & wanted) != wanted || fstat(memory, &status) < 0 || status.st_size < 0) return 0;
-    *count = (size_t)status.st_size;
-    return 1;
+    int seals = fcntl(memory, F_GET_SEALS), wanted = F_SEAL_SHRINK | F_SEAL_GROW | (is_immutable ? F_SEAL_WRITE : 0);
+    if (seals < 0 || (seals & wanted) != wanted || fstat(memory, &status) < 0) return -1;
+    return status.st_size;
 }
 
 void *inflight_map(int memory, size_t count, enum inflight_mapping mapping) {
@@ -231,7 +230,7 @@ ssize_t inflight_receive(int socket, void *bytes, size_t count, int *descriptor)
 int inflight_wait_readable(int socket, int milliseconds) { return 0; }
 int inflight_shared_memory(size_t count) { return -ENOSYS; }
 int inflight_seal(int memory) { return -ENOSYS; }
-int inflight_is_sealed(int memory, size_t *count) { return 0; }
+ssize_t inflight_fixed_size(int memory, int is_immutable) { return -1; }
 void *inflight_map(int memory, size_t count, enum inflight_mapping mapping) { return 0; }
 void inflight_unmap(void *memory, size_t count) {}
 void inflight_close_from(int first) {}

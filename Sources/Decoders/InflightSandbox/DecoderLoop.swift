@@ -85,10 +85,7 @@ struct DecoderLoop {
         }
         let layout = PixelLayout(pixels)
         guard let count = layout.byteCount else { throw CodecError.outOfMemory }
-        if count < DecoderReply.minimumSharedBytes {
-            return (.pixels(id: id, layout, pixels.bytes.part(0..<count).array), nil)
-        }
-        return (.sharedPixels(id: id, layout), try seal(pixels.bytes))
+        return (.pixels(id: id, layout), try allocator.pass(pixels.bytes.part(0..<count)))
     }
 
     private func codec(_ format: ImageFormat) throws(LoadError) -> any ImageCodec {
@@ -107,20 +104,17 @@ struct DecoderLoop {
             try codec.decodePart(bytes, format: format, options: options, beyond: detail, cancellation: cancellation)
         }
         guard let part, part.detail > detail else { return (.noPart(id: id), nil) }
-        let reply = DecoderReply.sharedPart(
-            id: id, PixelLayout(part.pixels), detail: part.detail, coversAll: part.coversAll, isFinal: part.isFinal)
-        return (reply, try seal(part.pixels.bytes))
+        let layout = PixelLayout(part.pixels)
+        guard let count = layout.byteCount else { throw CodecError.outOfMemory }
+        let reply = DecoderReply.part(
+            id: id, layout, detail: part.detail, coversAll: part.coversAll, isFinal: part.isFinal)
+        return (reply, try allocator.pass(part.pixels.bytes.part(0..<count)))
     }
 
     private func encode(
         _ pixels: PixelBuffer, _ options: EncodeOptions, _ id: Int
     ) throws(LoadError) -> Answer {
         let bytes = try codecs.encode(pixels, options: options)
-        return (.sharedBytes(id: id, byteCount: bytes.count), try seal(bytes))
-    }
-
-    private func seal(_ bytes: Bytes) throws(LoadError) -> Descriptor {
-        guard let shared = allocator.seal(bytes) else { throw CodecError.outOfMemory }
-        return shared
+        return (.encoded(id: id, byteCount: bytes.count), try allocator.pass(bytes))
     }
 }

@@ -40,9 +40,9 @@ struct MessageTests {
         let replies: [DecoderReply] = [
             .ready(
                 decodes: [.png], encodes: [], protections: DecoderConfiguration.Protection.allCases, missing: ["a b"]),
-            .notReady(message: "é"), .sharedPixels(id: 1, layout), .pixels(id: -1, layout, [1, 2, 3]),
-            .sharedBytes(id: .max, byteCount: .min), .failure(id: 2, code: "damaged", message: ""),
-            .sharedPart(id: 3, layout, detail: 4, coversAll: true, isFinal: false), .noPart(id: 5), .valid(id: 6),
+            .notReady(message: "é"), .pixels(id: -1, layout), .encoded(id: .max, byteCount: .min),
+            .failure(id: 2, code: "damaged", message: ""),
+            .part(id: 3, layout, detail: 4, coversAll: true, isFinal: false), .noPart(id: 5), .valid(id: 6),
         ]
         for reply in replies {
             #expect(DecoderReply(reply.message) == reply)

@@ -70,7 +70,7 @@ struct ContainmentTests {
         #expect(try await pool.order("good 8").width == 8)
     }
 
-    @Test("A decoder that breaks the protocol fails one decode, and the next succeeds", arguments: 0..<12)
+    @Test("A decoder that breaks the protocol fails one decode, and the next succeeds", arguments: 0..<15)
     func lies(number: Int) async throws {
         let pool = DecoderPool.faulty()
         let failure = try #require(await pool.failure("lie \(number)"))

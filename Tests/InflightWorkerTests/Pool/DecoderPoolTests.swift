@@ -33,7 +33,7 @@ struct DecoderPoolTests {
     @Test("An isolated decode returns the same pixels as an in-process decode")
     func samePixels() throws {
         let pool = DecoderPool(DecoderConfiguration(path: BuiltProgram.path("inflight-decoder")))
-        for (format, side) in [(ImageFormat.png, 20), (.png, 300), (.jpeg, 300), (.webp, 300)] {
+        for (format, side) in [(ImageFormat.png, 20), (.png, 300), (.png, 600), (.jpeg, 300), (.webp, 300)] {
             let codec = try #require(Codecs.standard.first { $0.encodableFormats.contains(format) })
             let bytes = try codec.encode(picture(side), options: EncodeOptions(format: format))
             var options = DecodeOptions()
@@ -46,6 +46,18 @@ struct DecoderPoolTests {
             options.resize?.light = .linear
             try compare(bytes, format, options, pool)
         }
+    }
+
+    @Test("A later decode of the same process does not change an image", arguments: [20, 300, 600])
+    func unchangedPixels(side: Int) throws {
+        let pool = DecoderPool(DecoderConfiguration(path: BuiltProgram.path("inflight-decoder")))
+        let images = [picture(side), picture(side, format: .rgbx)]
+        let decoded = try images.map { image in
+            try pool.decode(
+                try PNGCodec().encode(image, options: EncodeOptions(format: .png)), format: .png,
+                options: DecodeOptions(), cancellation: CancellationFlag())
+        }
+        for (image, decoded) in zip(images, decoded) { #expect(image.bytes == decoded.bytes) }
     }
 
     @Test("An isolated decode throws the errors of its codec and rejects unsupported formats")

@@ -100,10 +100,12 @@ struct EntryRow: Hashable {
             .number(length), .word(sum), .word(seal), .bytes(record), .number(id))
     }
 
+    private static let selectByID = "SELECT \(columns) FROM entry WHERE id = ?"
+    private static let selectByHash = "SELECT \(columns) FROM entry WHERE hash = ? ORDER BY id DESC LIMIT ?"
+
     static func find(_ id: Int64, in database: Database) throws(DatabaseError) -> EntryRow? {
         var found: EntryRow?
-        try database.query("SELECT \(columns) FROM entry WHERE id = ?", .number(id)) {
-            (row: borrowing Row) throws(DatabaseError) in
+        try database.query(selectByID, .number(id)) { (row: borrowing Row) throws(DatabaseError) in
             found = EntryRow(row)
             return false
         }
@@ -113,16 +115,15 @@ struct EntryRow: Hashable {
     /// The maximum number of rows read for one key, so that servers with endless variants do not slow down each lookup.
     static let variantLimit: Int64 = 64
 
-    /// Returns the entries under a key's hash, newest first, at most ``variantLimit``.
-    static func find(_ key: StoreKey, identity: UInt64, in database: Database) throws(DatabaseError) -> [EntryRow] {
-        var found: [EntryRow] = []
-        try database.query(
-            "SELECT \(columns) FROM entry WHERE hash = ? ORDER BY id DESC LIMIT ?",
-            .number(hash(of: key, identity: identity)), .number(variantLimit)
-        ) { (row: borrowing Row) throws(DatabaseError) in
-            found.append(EntryRow(row))
+    /// Calls `body` with the entries under a key's hash, newest first, at most ``variantLimit``. Other statements that
+    /// `body` runs read the same snapshot.
+    static func forEach(
+        _ key: StoreKey, identity: UInt64, in database: Database, _ body: (EntryRow) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
+        try database.query(selectByHash, .number(hash(of: key, identity: identity)), .number(variantLimit)) {
+            (row: borrowing Row) throws(DatabaseError) in
+            try body(EntryRow(row))
             return true
         }
-        return found
     }
 }

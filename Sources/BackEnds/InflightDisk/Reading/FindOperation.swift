@@ -19,7 +19,7 @@ struct FindOperation: Sendable {
         var damaged: [EntryRow] = []
         var tooOld: [StoredEntry.ID] = []
         var index: OpenIndex
-        /// The body of the only candidate, if it is in the index. It is usually the one chosen.
+        /// The body of the first candidate, if it is in the index. It is usually the one chosen.
         var body: Bytes?
 
         func left(without position: Int) -> [StoredEntry] {
@@ -29,7 +29,7 @@ struct FindOperation: Sendable {
 
     func start() {
         core.read { (connection: ReaderPool.Connection) throws(DatabaseError) in
-            try connection.database.snapshot { () throws(DatabaseError) in try self.rows(connection) }
+            try self.rows(connection)
         } completion: { found in
             guard let found else { return completion([], nil) }
             if !found.tooOld.isEmpty { core.write(.remove(found.tooOld)) { _ in } }
@@ -48,22 +48,21 @@ struct FindOperation: Sendable {
         let oldest = core.configuration.ageLimit.map { limit in
             core.now.milliseconds.subtractingReportingOverflow(limit.saturatedNanoseconds / 1_000_000)
         }
-        for row in try EntryRow.find(key, identity: identity, in: connection.database) {
+        try EntryRow.forEach(key, identity: identity, in: connection.database) { (row) throws(DatabaseError) in
             guard let record = row.checked(identity: identity) else {
                 found.damaged.append(row)
-                continue
+                return
             }
-            guard record.key == key else { continue }
+            guard record.key == key else { return }
             if let oldest, !oldest.overflow, record.stored.milliseconds < oldest.partialValue {
                 found.tooOld.append(StoredEntry.ID(rawValue: row.id))
-                continue
+                return
             }
             let entry = StoredEntry(id: StoredEntry.ID(rawValue: row.id), response: record.response)
             found.candidates.append(Candidate(row: row, entry: entry))
-        }
-        if found.candidates.count == 1, !found.candidates[0].row.isInFile {
-            found.body = try StoredBodies.readInSnapshot(
-                found.candidates[0].row, identity: identity, in: connection.database)
+            if found.candidates.count == 1, !row.isInFile {
+                found.body = try StoredBodies.readInSnapshot(row, identity: identity, in: connection.database)
+            }
         }
         return found
     }
@@ -73,7 +72,7 @@ struct FindOperation: Sendable {
     private func readBody(_ found: Found, _ position: Int) {
         let candidate = found.candidates[position]
         let row = candidate.row
-        if let body = found.body {
+        if position == 0, let body = found.body {
             finish(found, position, body)
         } else if row.isInFile {
             do {

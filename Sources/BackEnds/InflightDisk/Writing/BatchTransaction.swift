@@ -268,11 +268,14 @@ final class BatchTransaction {
         _ key: StoreKey, _ state: inout IndexState, _ files: inout [Int64]
     ) throws(StoreFailure) -> WriteOperation.Outcome {
         while true {
-            let rows = try inDatabase { () throws(DatabaseError) in
-                try EntryRow.find(key, identity: cache.identity, in: cache.database)
+            var ours: [EntryRow] = []
+            try inDatabase { () throws(DatabaseError) in
+                try EntryRow.forEach(key, identity: cache.identity, in: cache.database) { row in
+                    // Keep entries of another key with the same hash. Remove unreadable rows, since their key is
+                    // unknown.
+                    if row.checked(identity: cache.identity).map({ $0.key == key }) ?? true { ours.append(row) }
+                }
             }
-            // Keep entries of another key with the same hash. Remove unreadable rows, since their key is unknown.
-            let ours = rows.filter { $0.checked(identity: cache.identity).map { $0.key == key } ?? true }
             if ours.isEmpty { return .done }
             for row in ours { if let file = try cache.removeEntry(row, &state) { files.append(file) } }
         }

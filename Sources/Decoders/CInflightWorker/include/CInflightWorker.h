@@ -42,8 +42,9 @@ int inflight_shared_memory(size_t count);
 /// Seals the memory against all changes, including through later mappings. Fails while a writable mapping exists.
 int inflight_seal(int memory);
 
-/// Returns whether the memory is sealed, so that neither its size nor its bytes ever change. If so, stores its size.
-int inflight_is_sealed(int memory, size_t *_Nonnull count);
+/// Returns the size of memory that is sealed against changes of its size, and of its bytes too if `is_immutable`.
+/// Otherwise returns -1.
+ssize_t inflight_fixed_size(int memory, int is_immutable);
 
 enum inflight_mapping {
     inflight_read_only,

@@ -6,6 +6,10 @@ package import InflightCore
 @safe package final class SharedMemory: Sendable {
     /// The size in bytes above which both sides release the decoder's input after the request.
     package static let maximumRetainedBytes = 4 << 20
+    /// The size in bytes of a decoder's output. Results up to this size are copied from it, because mapping new memory
+    /// for each takes longer. Larger ones have sealed memory of their own, which the program maps, so that a program
+    /// which retains 10⁹ bytes of pixels has at most about 1,000 mappings. Linux allows 65,530.
+    package static let outputBytes = 1 << 20
 
     package let descriptor: Descriptor
     package let byteCount: Int
@@ -38,11 +42,16 @@ package import InflightCore
         unsafe inflight_unmap(base, byteCount)
     }
 
+    /// Maps the output of an untrusted decoder, or returns `nil` if its size is wrong or can change. Its bytes can.
+    package static func output(_ descriptor: Descriptor) -> SharedMemory? {
+        guard inflight_fixed_size(descriptor.number, 0) == outputBytes else { return nil }
+        return SharedMemory(descriptor, byteCount: outputBytes)
+    }
+
     /// Maps memory that an untrusted process has sealed, for reading. Neither its size nor its bytes can change any
     /// more. Returns `nil` if the memory is not sealed or has fewer than `byteCount` bytes.
     package static func sealed(_ descriptor: Descriptor, byteCount: Int) -> Bytes? {
-        var size = 0
-        guard byteCount > 0, unsafe inflight_is_sealed(descriptor.number, &size) != 0, size >= byteCount,
+        guard byteCount > 0, inflight_fixed_size(descriptor.number, 1) >= byteCount,
             let base = unsafe inflight_map(descriptor.number, byteCount, inflight_read_only)
         else { return nil }
         // The mapping does not need the descriptor, and a process may have only few of those.

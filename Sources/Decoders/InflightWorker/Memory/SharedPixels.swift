@@ -3,17 +3,17 @@ internal import Glibc
 import InflightConcurrency
 package import InflightCore
 
-/// Allocates memory for pixels that can be passed to another process without a copy.
-///
-/// Pieces below ``DecoderReply/minimumSharedBytes`` come from the heap, because they are sent in the message.
+/// Allocates memory for pixels, and passes results to another process: small ones as a copy in one piece of memory that
+/// is used again and again, large ones in the piece in which they were allocated (``SharedMemory/outputBytes``).
 package final class SharedPixels: PixelAllocating {
     // The shared memory by the address of its mapping.
     private let pieces = Guarded([UInt: SharedMemory]())
+    private let output = Guarded<SharedMemory?>(nil)
 
     package init() {}
 
     package func allocate(byteCount: Int) -> UnsafeMutableRawPointer? {
-        guard byteCount >= DecoderReply.minimumSharedBytes else {
+        guard byteCount > SharedMemory.outputBytes else {
             var memory: UnsafeMutableRawPointer?
             return unsafe posix_memalign(&memory, 64, byteCount) == 0 ? memory : nil
         }
@@ -24,9 +24,28 @@ package final class SharedPixels: PixelAllocating {
     }
 
     package func deallocate(_ memory: UnsafeMutableRawPointer, byteCount: Int) {
-        if byteCount < DecoderReply.minimumSharedBytes { return unsafe free(memory) }
+        if byteCount <= SharedMemory.outputBytes { return unsafe free(memory) }
         let address = UInt(bitPattern: memory)
         _ = pieces.withLock { $0.removeValue(forKey: address) }
+    }
+
+    /// Passes bytes to another process. They must not be used here afterwards.
+    ///
+    /// - Returns: The descriptor of their memory, unless the process has it already.
+    /// - Throws: ``LoadError/Code/tooManyPixels`` if there is no memory.
+    package func pass(_ bytes: consuming Bytes) throws(LoadError) -> Descriptor? {
+        guard bytes.count <= SharedMemory.outputBytes else {
+            guard let sealed = seal(bytes) else { throw CodecError.outOfMemory }
+            return sealed
+        }
+        let known = output.withLock { $0 }
+        guard let memory = known ?? SharedMemory(byteCount: SharedMemory.outputBytes) else {
+            throw CodecError.outOfMemory
+        }
+        unsafe bytes.withUnsafeBytes { unsafe memory.base.copyMemory(from: $0.baseAddress!, byteCount: $0.count) }
+        if known != nil { return nil }
+        output.withLock { $0 = memory }
+        return memory.descriptor
     }
 
     /// Returns a sealed descriptor of these bytes for another process. They must not be used here afterwards.

@@ -6,7 +6,7 @@ public import InflightCore
 /// - Thread: any; a call blocks its thread until the image is decoded.
 /// - Release: the last reference ends all its processes.
 /// - Cost: starting a process takes some tens of milliseconds, if none is idle. Otherwise an image costs two messages,
-///   a copy of its file's bytes, and the mapping of its pixels, which are not copied.
+///   a copy of its file's bytes, and two copies of its pixels, or a mapping of more than 1 MiB of pixels.
 public final class DecoderPool: Sendable {
     private let configuration: DecoderConfiguration
     private let suffix: String

@@ -19,6 +19,8 @@ final class DecoderProcess: @unchecked Sendable {
     private var nextID = 0
     /// The decoder's input. The program writes it before each request, and never while one is in flight.
     private var input: SharedMemory?
+    /// The decoder's output. The decoder can write it at any time, so results are copied before they are checked.
+    private var output: SharedMemory?
     /// The total time for which the decoder was busy.
     private var busy = Duration.zero
 
@@ -103,18 +105,10 @@ final class DecoderProcess: @unchecked Sendable {
         let request = DecoderRequest.decode(id: id, format: format, byteCount: bytes.count, options: options)
         let work = Work(id: id, stage: .decode, format: format, maximumTime: maximumTime, cancellation: cancellation)
         let (reply, shared) = try ask(request, bytes, work)
-        switch reply {
-        case .pixels(id, let layout, let bytes):
-            guard let pixels = layout.checked(Bytes(bytes), options) else { break }
-            return pixels
-        case .sharedPixels(id, let layout):
-            guard let shared, let count = layout.byteCount,
-                let pixels = SharedMemory.sealed(shared, byteCount: count).flatMap({ layout.checked($0, options) })
-            else { break }
-            return pixels
-        default: break
+        guard case .pixels(id, let layout) = reply, let pixels = pixels(layout, options, shared) else {
+            throw broken(work)
         }
-        throw broken(work)
+        return pixels
     }
 
     func decodePart(
@@ -129,10 +123,8 @@ final class DecoderProcess: @unchecked Sendable {
         let (reply, shared) = try ask(request, bytes, work)
         switch reply {
         case .noPart(id): return nil
-        case .sharedPart(id, let layout, let found, let coversAll, let isFinal):
-            guard found > detail, let shared, let count = layout.byteCount,
-                let pixels = SharedMemory.sealed(shared, byteCount: count).flatMap({ layout.checked($0, options) })
-            else { break }
+        case .part(id, let layout, let found, let coversAll, let isFinal):
+            guard found > detail, let pixels = pixels(layout, options, shared) else { break }
             return PartialImage(pixels: pixels, detail: found, coversAll: coversAll, isFinal: isFinal)
         default: break
         }
@@ -154,10 +146,24 @@ final class DecoderProcess: @unchecked Sendable {
         let work = Work(
             id: id, stage: .encode, format: options.format, maximumTime: maximumTime, cancellation: CancellationFlag())
         let (reply, shared) = try ask(request, pixels.bytes, work)
-        guard case .sharedBytes(id, let count) = reply, let shared, count > 0,
-            let bytes = SharedMemory.sealed(shared, byteCount: count)
-        else { throw broken(work) }
+        guard case .encoded(id, let count) = reply, let bytes = result(count, shared) else { throw broken(work) }
         return bytes
+    }
+
+    private func pixels(_ layout: PixelLayout, _ options: DecodeOptions, _ shared: Descriptor?) -> PixelBuffer? {
+        layout.byteCount.flatMap { result($0, shared) }.flatMap { layout.checked($0, options) }
+    }
+
+    /// Returns a result of `count` bytes.
+    ///
+    /// - Parameter shared: The descriptor that came with the reply.
+    private func result(_ count: Int, _ shared: Descriptor?) -> Bytes? {
+        guard count <= SharedMemory.outputBytes else {
+            return shared.flatMap { SharedMemory.sealed($0, byteCount: count) }
+        }
+        if let shared { output = SharedMemory.output(shared) }
+        guard let output, count > 0 else { return nil }
+        return unsafe Bytes(copying: UnsafeRawBufferPointer(start: output.base, count: count))
     }
 
     private struct Work {
