@@ -51,7 +51,7 @@ enum CommandLineTool {
                 message: "Too few file descriptors: \(leastDescriptors) required, \(available) available. "
                     + "Raise the limit with ulimit -n.")
         }
-        guard AddressSpace.suffices() else {
+        guard AddressSpace.prepare() else {
             throw Refusal(
                 message: "Too little address space: 160 MiB required. Raise the limit with ulimit -v.")
         }
