@@ -70,8 +70,8 @@ final class GetRun: @unchecked Sendable {
                 options: options, codecs: pipeline.codecs, store: store, cancellation: cancellation,
                 isRecorded: recorder != nil),
             refusal: refusal)
-        input = InputLines(options.urls, list: descriptor, queue: run.queue) { [unowned run] in run.eventHandled() }
-        run.eventHandled = { [unowned self] in takeLines() }
+        input = InputLines(options.urls, list: descriptor, queue: run.queue) { run.eventHandled() }
+        run.eventHandled = { [weak self] in self?.takeLines() }
     }
 
     /// Splits the path of `-o` into the folder and, if the path names a file, the file's name.
