@@ -31,16 +31,17 @@ struct FileNaming {
     }
 
     mutating func requested(_ item: ListItem) {
-        names.asked(item.id, stem: stem(of: item))
+        names.asked(item.id, stem: item.suggested.stem(inspectsBody: inspectsBody))
     }
 
     /// - Returns: The items whose names are decided now, this one among them or not.
     mutating func ended(_ item: ListItem, _ ending: Ending) -> [(item: ListItem, name: String)] {
-        let stem = stem(of: item)
-        var decisions: [OutputNameAllocator.Decision]
+        let suggested = item.suggested
+        let stem = suggested.stem(inspectsBody: inspectsBody)
+        let decisions: [OutputNameAllocator.Decision]
         switch ending {
         case .stored(let kind):
-            decisions = names.ended(item.id, stem: stem, .stored(item.suggested.parts(for: kind)))
+            decisions = names.ended(item.id, stem: stem, .stored(suggested.parts(for: kind)))
             if !decisions.contains(where: { $0.id == item.id }) { unnamed[item.id] = item }
         case .failed: decisions = names.ended(item.id, stem: stem, .failed(expected: expectedParts(item)))
         case .existing(let name): decisions = names.ended(item.id, stem: stem, .existing(name))
@@ -51,8 +52,6 @@ struct FileNaming {
             return named.map { ($0, name) }
         }
     }
-
-    private func stem(of item: ListItem) -> String { item.suggested.stem(inspectsBody: inspectsBody) }
 
     // MARK: Files of earlier runs
 

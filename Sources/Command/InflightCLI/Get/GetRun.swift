@@ -47,9 +47,11 @@ final class GetRun: @unchecked Sendable {
         self.recorder = recorder
         self.onEnd = onEnd
         start = clock.now()
-        // A second thread is worth its stack only if files are encoded.
-        let threads = options.treatment == .reencoded ? 2 : 1
-        let run = RunQueue(RunMachine(mostBodies: options.network.concurrency * 4), threads: threads)
+        // A second thread is worth its stack only if files are encoded. Then fewer bodies are in memory, because their
+        // pixels are, too.
+        let encodes = options.treatment == .reencoded
+        let run = RunQueue(
+            RunMachine(mostBodies: options.network.concurrency * (encodes ? 2 : 4)), threads: encodes ? 2 : 1)
         self.run = run
         recording = recorder.map { RunRecording($0) }
         reporter = LineReporter(
