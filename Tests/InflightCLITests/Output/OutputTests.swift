@@ -127,7 +127,7 @@ struct ReportTests {
     func digest() throws {
         var report = Report(
             outcome: .ok, file: "out/a.png", picture: .init(format: .png, width: 3, height: 2),
-            source: .init(format: .jpeg, width: 6, height: 4), bytes: 10, wireBytes: 9, status: 200, from: "network")
+            source: .init(format: .jpeg, width: 6, height: 4), bytes: 10, wireBytes: 9, status: 200, from: .network)
         let digest = report.digest(withMembers: true)
         #expect(Report.Digest(encoded: digest.encoded) == digest)
         let line = String(decoding: digest.line(url: "http://a", from: "shared", milliseconds: 5), as: UTF8.self)

@@ -48,11 +48,6 @@ struct OutputNameAllocator {
         waiting[Self.queue(of: stem), default: []].append(Load(id: id, stem: stem))
     }
 
-    /// Returns whether a requested load has not ended yet.
-    func awaits(_ id: Int, stem: String) -> Bool {
-        waiting[Self.queue(of: stem)]?.first { $0.id == id }.map { $0.ending == nil } ?? false
-    }
-
     /// - Returns: The decisions that are possible now, for this load, for others or for both.
     mutating func ended(_ id: Int, stem: String, _ ending: Ending) -> [Decision] {
         let queue = Self.queue(of: stem)

@@ -89,6 +89,14 @@ struct SuggestedName: Hashable, Sendable {
         return NameParts(stem: stem, fileExtension: mediaType.flatMap(FileExtension.of(mediaType:)))
     }
 
+    /// Returns the name parts of a body.
+    func parts(for kind: BodyKind) -> NameParts {
+        switch kind {
+        case .image(let format): parts(for: format)
+        case .unknown(let mediaType): parts(forMediaType: mediaType)
+        }
+    }
+
     /// Returns the name parts expected before any bytes arrive. `format` is the output format, if it is fixed.
     func expectedParts(format: ImageFormat?, inspectsBody: Bool) -> NameParts {
         if let chosen { return chosen }
@@ -125,6 +133,13 @@ struct SuggestedName: Hashable, Sendable {
     }
 }
 
+/// The kind of a body, which decides the extension of its file.
+enum BodyKind: Sendable {
+    case image(ImageFormat)
+    /// A body that was not inspected, or that is no image, with the server's media type.
+    case unknown(mediaType: String?)
+}
+
 /// The parts of a file name before it is numbered.
 struct NameParts: Hashable, Sendable {
     var stem: String
@@ -133,15 +148,8 @@ struct NameParts: Hashable, Sendable {
     /// Returns the whole name, at most ``SuggestedName/limit`` bytes: `a.jpg` for 1, `a-2.jpg` for 2. A long stem is
     /// truncated between characters.
     func name(number: Int) -> String {
-        let number = number > 1 ? "-\(number)" : ""
-        let endingLength = number.utf8.count + (fileExtension.map { 1 + $0.utf8.count } ?? 0)
-        var name = Self.cut(stem, to: SuggestedName.limit - endingLength)
-        name += number
-        if let fileExtension {
-            name += "."
-            name += fileExtension
-        }
-        return name
+        let ending = (number > 1 ? "-\(number)" : "") + (fileExtension.map { "." + $0 } ?? "")
+        return Self.cut(stem, to: SuggestedName.limit - ending.utf8.count) + ending
     }
 
     /// Returns the beginning of a text, at most `limit` bytes of UTF-8, truncated between characters.

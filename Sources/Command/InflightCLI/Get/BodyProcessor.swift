@@ -9,7 +9,7 @@ final class BodyProcessor: Sendable {
     /// A processed body. A class, because it is passed from state to state until its file has a name.
     final class ProcessedBody: Sendable {
         let report: Report
-        let parts: NameParts
+        let kind: BodyKind
         /// The file, written under a hidden name; `nil` if nothing is stored.
         let draft: FileStore.Draft?
         let writtenBytes: Int64
@@ -19,11 +19,11 @@ final class BodyProcessor: Sendable {
         let subject: ThumbnailSubject?
 
         init(
-            _ report: Report, _ parts: NameParts, draft: FileStore.Draft? = nil, writtenBytes: Int64 = 0,
+            _ report: Report, _ kind: BodyKind, draft: FileStore.Draft? = nil, writtenBytes: Int64 = 0,
             work: [ProcessingStep] = [], subject: ThumbnailSubject? = nil
         ) {
             self.report = report
-            self.parts = parts
+            self.kind = kind
             self.draft = draft
             self.writtenBytes = writtenBytes
             self.work = work
@@ -31,15 +31,21 @@ final class BodyProcessor: Sendable {
         }
     }
 
-    let options: GetOptions
-    let codecs: CodecRegistry
+    /// The result of a load.
+    enum Loaded: Sendable {
+        case response(LoadedResponse)
+        case image(LoadedImage)
+    }
+
     /// The output directory; `nil` if nothing is stored, or if the output goes to standard output.
     let store: FileStore?
+    private let options: GetOptions
+    private let codecs: CodecRegistry
     /// Set when the run ends early.
-    let cancellation: CancellationFlag
+    private let cancellation: CancellationFlag
     /// Whether the steps are timed.
-    let isRecorded: Bool
-    let clock = SystemClock()
+    private let isRecorded: Bool
+    private let clock = SystemClock()
 
     init(
         options: GetOptions, codecs: CodecRegistry, store: FileStore?, cancellation: CancellationFlag, isRecorded: Bool
@@ -54,22 +60,31 @@ final class BodyProcessor: Sendable {
     /// The size in bytes above which a body takes long to check and to write.
     private static let mostQuickBytes = 1 << 20
 
-    /// Returns whether ``keep(_:suggested:)`` may take long: it decodes, waits for a reader, or the body is large.
-    func isSlow(_ response: LoadedResponse) -> Bool {
+    /// Returns whether processing may take long: it decodes or encodes, waits for a reader, or the body is large.
+    func isSlow(_ loaded: Loaded) -> Bool {
+        guard case .response(let response) = loaded else { return true }
         if case .unchanged(verified: true) = options.treatment, !response.isVerified { return true }
         return options.writesToStandardOutput || response.body.count > Self.mostQuickBytes
     }
 
-    /// Processes a body that is stored unchanged.
-    func keep(_ response: LoadedResponse, suggested: SuggestedName) throws(LoadError) -> ProcessedBody {
+    /// Processes the result of a load.
+    func process(_ loaded: Loaded, of url: ResourceURL) throws(LoadError) -> ProcessedBody {
         try checkNotCancelled()
+        switch loaded {
+        case .response(let response): return try keep(response)
+        case .image(let image): return try reencode(image, of: url)
+        }
+    }
+
+    /// Stores a body unchanged.
+    private func keep(_ response: LoadedResponse) throws(LoadError) -> ProcessedBody {
         var report = Report(
             outcome: .ok, bytes: Int64(response.body.count), wireBytes: response.wireBytes,
-            status: response.head.version == .none ? nil : response.head.status, from: response.source.rawValue,
+            status: response.head.version == .none ? nil : response.head.status, from: response.source,
             finalURL: response.redirectCount > 0 ? response.url : nil)
         var mediaType: String? { response.head.fields["content-type"] }
         guard case .unchanged(let verified) = options.treatment else {
-            return try store(response.body, report, suggested.parts(forMediaType: mediaType))
+            return try store(response.body, report, .unknown(mediaType: mediaType))
         }
         do throws(LoadError) {
             var work: [ProcessingStep] = []
@@ -80,7 +95,7 @@ final class BodyProcessor: Sendable {
             report.source = picture
             report.picture = picture
             return try store(
-                response.body, report, suggested.parts(for: info.format), after: work,
+                response.body, report, .image(info.format), after: work,
                 subject: subject(response.body, info, pixels))
         } catch {
             // A failure to store the body, or a cancellation, is no fault of the body.
@@ -90,25 +105,21 @@ final class BodyProcessor: Sendable {
             report.source = nil
             report.from = nil
             report.error = Self.explained(error, status: report.status, mediaType: mediaType)
-            return ProcessedBody(report, suggested.parts(forMediaType: nil))
+            return ProcessedBody(report, .unknown(mediaType: nil))
         }
     }
 
     /// Encodes a decoded image and stores it.
-    func reencode(_ image: LoadedImage, of url: ResourceURL, suggested: SuggestedName) throws(LoadError)
-        -> ProcessedBody
-    {
-        try checkNotCancelled()
+    private func reencode(_ image: LoadedImage, of url: ResourceURL) throws(LoadError) -> ProcessedBody {
         let source = Report.Picture(format: image.info.format, width: image.info.width, height: image.info.height)
         var report = Report(
             outcome: .ok, picture: source, source: source, bytes: image.bodyBytes, wireBytes: image.wireBytes,
-            status: image.head.version == .none ? nil : image.head.status, from: image.source.rawValue,
+            status: image.head.version == .none ? nil : image.head.status, from: image.source,
             finalURL: image.url == url.string ? nil : image.url)
         report.isIncomplete = image.isIncomplete
         let format = outputFormat(of: image.info.format)
-        let parts = suggested.parts(for: format)
         let subject = options.wantsThumbnails ? ThumbnailSubject.pixels(image.pixels) : nil
-        if options.discards { return ProcessedBody(report, parts, subject: subject) }
+        if options.discards { return ProcessedBody(report, .image(format), subject: subject) }
         var encoding = options.image.encoding(as: format)
         if options.keepsMetadata { encoding.metadata = image.metadata }
         var work: [ProcessingStep] = []
@@ -117,7 +128,7 @@ final class BodyProcessor: Sendable {
         }
         try checkNotCancelled()
         report.picture = Report.Picture(format: format, width: image.pixels.width, height: image.pixels.height)
-        return try store(file, report, parts, after: work, subject: subject)
+        return try store(file, report, .image(format), after: work, subject: subject)
     }
 
     /// A file of an earlier run.
@@ -146,27 +157,12 @@ final class BodyProcessor: Sendable {
         return nil
     }
 
-    /// Returns the name parts as far as they are known before any bytes arrive.
-    func expectedParts(_ suggested: SuggestedName) -> NameParts {
-        suggested.expectedParts(format: options.format, inspectsBody: options.treatment != .anything)
-    }
-
-    /// Returns the possible name parts of an earlier run's file, the likeliest first.
-    func existingParts(_ suggested: SuggestedName) -> [NameParts] {
-        let expected = expectedParts(suggested)
-        if options.format != nil || options.treatment == .anything { return [expected] }
-        let others = [ImageFormat.jpeg, .png, .webp, .gif].map { suggested.parts(for: $0) }
-        return (expected.fileExtension == nil ? [] : [expected]) + others.filter { $0 != expected }
-    }
-
     private func outputFormat(of source: ImageFormat) -> ImageFormat {
         options.format ?? (codecs.encodableFormats.contains(source) ? source : .png)
     }
 
-    /// Returns a thumbnail. Called after the load has ended: see ``ThumbnailRenderer``.
-    func thumbnail(of subject: ThumbnailSubject) -> [UInt8]? {
-        ThumbnailRenderer(codecs: codecs, cancellation: cancellation).thumbnail(of: subject)
-    }
+    /// Makes thumbnails for the report, after loads have ended.
+    var thumbnails: ThumbnailRenderer { ThumbnailRenderer(codecs: codecs, cancellation: cancellation) }
 
     private func subject(_ bytes: Bytes, _ info: ImageInfo, _ pixels: PixelBuffer?) -> ThumbnailSubject? {
         guard options.wantsThumbnails else { return nil }
@@ -189,10 +185,10 @@ final class BodyProcessor: Sendable {
     }
 
     private func store(
-        _ bytes: Bytes, _ report: Report, _ parts: NameParts, after work: [ProcessingStep] = [],
+        _ bytes: Bytes, _ report: Report, _ kind: BodyKind, after work: [ProcessingStep] = [],
         subject: ThumbnailSubject? = nil
     ) throws(LoadError) -> ProcessedBody {
-        if options.discards { return ProcessedBody(report, parts, work: work, subject: subject) }
+        if options.discards { return ProcessedBody(report, kind, work: work, subject: subject) }
         var work = work
         let draft = try timed(.store, &work) { () throws(LoadError) in
             if let store { return try Optional(store.draft(bytes)) }
@@ -200,7 +196,7 @@ final class BodyProcessor: Sendable {
             return nil
         }
         return ProcessedBody(
-            report, parts, draft: draft, writtenBytes: Int64(bytes.count), work: work, subject: subject)
+            report, kind, draft: draft, writtenBytes: Int64(bytes.count), work: work, subject: subject)
     }
 
     /// Performs a step, and notes its duration if the run is recorded.

@@ -4,64 +4,39 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// One run of `inflight get`: takes URLs as fast as they can be processed, submits them to the engine, and reports.
+/// One run of `inflight get`: takes lines as fast as they can be processed, until all are reported.
 ///
-/// Everything runs on `queue`, a serial one: the engine's callbacks, quick work on bodies, the list's bytes, and
-/// progress ticks. So no locks are needed here. Slow work has threads of its own (``BodyProcessor/isSlow(_:)``).
-// Unchecked: mutable state is accessed only on `queue`, or before the run starts.
+/// ``InputLines`` provides the lines. ``ItemTable`` turns each URL into one item, ``ItemDriver`` takes an item through
+/// the steps of ``ItemMachine`` to its file, and ``LineReporter`` reports it to every line that requested it.
+/// ``RunMachine`` decides when lines are taken and when the run ends.
+///
+/// Everything runs on one serial queue (``RunQueue``): the engine's callbacks, quick work on bodies, the list's bytes,
+/// and progress ticks. So no locks are needed here. Slow work has threads of its own (``BodyProcessor/isSlow(_:)``).
+// Unchecked: mutable state is accessed only on the queue, or before the run starts.
 final class GetRun: @unchecked Sendable {
-    /// The maximum number of lines not reported yet, such as those that wait for a file name or for earlier lines.
-    static let mostOutstanding = 4096
-    /// The maximum number of bytes of memory for their URLs and their lines of JSON.
-    static let mostOutstandingBytes = 8 << 20
     /// The maximum number of lines taken before other blocks of the queue run.
-    static let linesAtOnce = 256
+    private static let linesAtOnce = 256
 
-    let options: GetOptions
-    let queue = DispatchQueue(label: "inflight.get")
-    let pipeline: ImagePipeline
-    let workers: WorkerThreads
-    let console: ConsoleReporter
-    let reporter: Reporter
-    /// The observer of the run, if it is recorded.
-    let recorder: RunRecorder?
-    /// The output directory; if `nil`, nothing is stored. A failure applies to every URL.
-    let store: Result<FileStore, LoadError>?
-    /// The name of the only file, if `-o` names one.
-    let fileName: String?
-    let work: BodyProcessor
-    let requests: RequestFactory
-    let clock = SystemClock()
+    private let options: GetOptions
+    private let pipeline: ImagePipeline
+    private let run: RunQueue
+    private let input: InputLines
+    private let items: ItemTable
+    private let driver: ItemDriver
+    private let reporter: LineReporter
+    private let recorder: RunRecorder?
+    private let recording: RunRecording?
+    /// The output directory, if anything is stored.
+    private let store: FileStore?
     /// Set when the run ends early, so that work that has not begun is skipped.
-    let cancellation = CancellationFlag()
-    let onEnd: @Sendable (Int32) -> Void
-
-    var arguments: ArraySlice<String>
-    var list: ListSource?
-    /// The items in flight, by key.
-    var live: [String: ListItem] = [:]
-    /// The items with a written file whose name depends on earlier items.
-    var unnamed: [Int: ListItem] = [:]
-    var nextID = 0
-    /// The number of items whose body is being fetched or is in memory.
-    var loading = 0
-    /// The number of unfinished jobs of the worker threads.
-    var pendingWork = 0
-    var thumbnails = ThumbnailBudget()
-    var memory = SpillingMap()
-    var names = OutputNameAllocator(memory: SpillingMap())
-    /// The beginnings of preview names, each used by one image only.
-    var previewStems: Set<String> = []
-    var pumpIsScheduled = false
-    var timer: (any ScheduledWork)?
-    var isEnding = false
-    /// Whether any output shows more of an item than the totals.
-    let reportsDetails: Bool
-    var hasEnded = false
-    var endStatus: Int32?
-    var interruption: String?
-    var localLoads = 0
-    let start: MonotonicTime
+    private let cancellation = CancellationFlag()
+    private let onEnd: @Sendable (Int32) -> Void
+    private let clock = SystemClock()
+    private let start: MonotonicTime
+    private var takingIsScheduled = false
+    private var tick: (any ScheduledWork)?
+    /// The reason why the run ends early, for the summary.
+    private var interruption: String?
 
     init(
         _ options: GetOptions, pipeline: ImagePipeline, list descriptor: Int32?, recorder: RunRecorder? = nil,
@@ -71,23 +46,34 @@ final class GetRun: @unchecked Sendable {
         self.pipeline = pipeline
         self.recorder = recorder
         self.onEnd = onEnd
-        // A second thread is worth its stack only if files are encoded.
-        workers = WorkerThreads(count: options.treatment == .reencoded ? 2 : 1, name: "inflight-files")
-        console = ConsoleReporter(options.network)
-        reportsDetails = options.network.json || recorder != nil
-        reporter = Reporter(isJSON: options.network.json, isOrdered: !options.isUnordered, console: console)
-        arguments = options.urls[...]
-        requests = RequestFactory(options)
-        let place = options.discards ? nil : options.output.map { Self.place(of: $0, isOfOneURL: options.hasOneURL) }
-        fileName = place?.name
-        store = place.map { place in Result { () throws(LoadError) in try FileStore(directory: place.directory) } }
-        work = BodyProcessor(
-            options: options, codecs: pipeline.codecs, store: try? store?.get(), cancellation: cancellation,
-            isRecorded: recorder != nil)
         start = clock.now()
-        if let descriptor {
-            list = ListSource(descriptor: descriptor, queue: queue) { [unowned self] in pump() }
+        // A second thread is worth its stack only if files are encoded. Then fewer bodies are in memory, because their
+        // pixels are, too.
+        let encodes = options.treatment == .reencoded
+        let run = RunQueue(
+            RunMachine(mostBodies: options.network.concurrency * (encodes ? 2 : 4)), threads: encodes ? 2 : 1)
+        self.run = run
+        recording = recorder.map { RunRecording($0) }
+        reporter = LineReporter(
+            isJSON: options.network.json, isOrdered: !options.isUnordered, console: ConsoleReporter(options.network),
+            recording: recording)
+        let output = options.discards ? nil : options.output.map { Self.place(of: $0, isOfOneURL: options.hasOneURL) }
+        var refusal: LoadError?
+        do throws(LoadError) {
+            store = try output.map { output throws(LoadError) in try FileStore(directory: output.directory) }
+        } catch {
+            (store, refusal) = (nil, error)
         }
+        items = ItemTable(
+            fileName: output?.name, looksUp: options.skipsExisting && store != nil, reporter: reporter)
+        driver = ItemDriver(
+            options, pipeline: pipeline, run: run, items: items, reporter: reporter, recording: recording,
+            processor: BodyProcessor(
+                options: options, codecs: pipeline.codecs, store: store, cancellation: cancellation,
+                isRecorded: recorder != nil),
+            refusal: refusal)
+        input = InputLines(options.urls, list: descriptor, queue: run.queue) { run.eventHandled() }
+        run.eventHandled = { [weak self] in self?.takeLines() }
     }
 
     /// Splits the path of `-o` into the folder and, if the path names a file, the file's name.
@@ -103,45 +89,115 @@ final class GetRun: @unchecked Sendable {
         return isOfOneURL && isFile && !name.isEmpty ? (directory, name) : (path, nil)
     }
 
+    // MARK: From any thread
+
     /// Starts the run. It calls `onEnd` with the exit status when everything is done.
     func begin() {
-        queue.async { [self] in
-            if console.showsProgress { startTicking() }
-            recorder?.whenFinished { [self] in queue.async { [self] in printLoadTexts() } }
-            pump()
+        run.async { [self] in
+            if reporter.console.showsProgress { scheduleTick() }
+            recorder?.whenFinished { [self] in run.queue.async { [self] in printStories() } }
         }
     }
 
-    /// Stops the run at once and keeps finished files. May be called from any thread.
+    /// Stops the run at once and keeps finished files.
     func interrupt(status: Int32, because text: String) {
-        queue.async { [self] in
-            interruption = text
-            endEarly(status: status)
-        }
+        run.async { [self] in stop(status, because: text) }
     }
 
-    /// Prints a warning about the whole run. May be called from any thread.
+    /// Prints a warning about the whole run.
     func warn(_ text: String) {
-        queue.async { [self] in console.warn(text) }
+        run.queue.async { [self] in reporter.console.warn(text) }
     }
 
-    /// Removes every incomplete file, for an exit that cannot wait for the queue. May be called from any thread.
-    func removeDrafts() {
-        try? store?.get().close()
-    }
+    /// Removes every incomplete file, for an exit that cannot wait for the queue.
+    func removeDrafts() { store?.close() }
 
-    /// Runs blocking or computing work on a worker thread, and passes its result to `then` on the queue.
-    func onWorker<Value: Sendable>(
-        _ body: @escaping @Sendable () -> Value, then: @escaping @Sendable (Value) -> Void
-    ) {
-        pendingWork += 1
-        workers.run { [self] in
-            let value = body()
-            queue.async { [self] in
-                pendingWork -= 1
-                then(value)
-                if isEnding { endIfQuiet() } else { endIfDone() }
+    // MARK: Lines
+
+    /// Takes lines up to the limits of the run, and ends the run if nothing is left to do. Called after each event.
+    private func takeLines() {
+        // Each search for an earlier file reads it completely, so other blocks of the queue run between two searches.
+        for _ in 0..<(options.skipsExisting ? 1 : Self.linesAtOnce) {
+            if let status = reporter.outputLoss { stop(status, because: "Stopped") }
+            guard run.machine.takesLine(unreported: items.unreported, bytes: reporter.unreportedBytes),
+                let line = input.next()
+            else { return endIfDone() }
+            switch line {
+            case .url(let text):
+                if let item = items.take(text) { driver.begin(item) }
+            case .invalid(let beginning, let error): reporter.refused(beginning, error)
             }
         }
+        guard !takingIsScheduled else { return }
+        takingIsScheduled = true
+        run.async { [self] in takingIsScheduled = false }
+    }
+
+    // MARK: Ending
+
+    private func stop(_ status: Int32, because text: String) {
+        guard run.machine.stopped(status: status) else { return }
+        interruption = text
+        cancellation.cancel()
+        input.stop()
+        // In request order, so that written files get the names that they would have had.
+        for item in items.inOrder { driver.runEnded(item) }
+    }
+
+    private func endIfDone() {
+        let status = run.machine.eventHandled(isComplete: input.isAtEnd && items.isEmpty) {
+            if input.failure != nil { return CommandLineTool.ExitStatus.noInput }
+            return reporter.totals.failed > 0
+                ? CommandLineTool.ExitStatus.failure : CommandLineTool.ExitStatus.success
+        }
+        guard let status else { return }
+        tick?.cancel()
+        removeDrafts()
+        let console = reporter.console
+        if interruption == nil, let failure = input.failure {
+            console.warn("Reading the list stopped early: \(failure).")
+        }
+        console.clear()
+        console.reportHiddenFailures()
+        printStories()
+        if status != CommandLineTool.ExitStatus.closedOutput {
+            reporter.flush()
+            summarize()
+        }
+        onEnd(status)
+    }
+
+    private func summarize() {
+        // If the image goes to standard output, a failure has been printed already, and a summary adds nothing.
+        guard !options.writesToStandardOutput || options.network.isVerbose || interruption != nil else { return }
+        reporter.totals.requests = max(0, pipeline.statistics.exchanges - driver.localLoads)
+        var summary = Summary(totals: reporter.totals, elapsed: clock.now() - start)
+        summary.directory = store?.shownPath
+        summary.isOfAnything = options.treatment == .anything
+        summary.interruption = interruption
+        reporter.console.summarize(summary)
+    }
+
+    private func printStories() { recording?.printStories(reporter.console) }
+
+    // MARK: Progress
+
+    private func scheduleTick() {
+        tick = clock.schedule(at: clock.now() + .milliseconds(100)) { [weak self] in
+            guard let self else { return }
+            run.queue.async { [self] in
+                guard run.machine.state != .ended else { return }
+                reporter.console.show(progress)
+                scheduleTick()
+            }
+        }
+    }
+
+    private var progress: ProgressLine.State {
+        let totals = reporter.totals
+        return ProgressLine.State(
+            done: totals.done, failed: totals.failed, requested: totals.requested + input.count,
+            isOpen: !input.listIsAtEnd, bytes: totals.receivedBytes + items.receivedBytes,
+            elapsed: clock.now() - start)
     }
 }

@@ -19,11 +19,17 @@ final class ListItem: @unchecked Sendable {
     /// The identifier, ascending in request order.
     let id: Int
     let url: ResourceURL
+    /// The key under which lines for the same URL share the item.
     let key: String
-    let suggested: SuggestedName
-    var machine: ItemMachine<ImageTask, BodyProcessor.ProcessedBody>
-    /// The lines that request the URL. The load was started for the first one.
-    var waiters: [Waiter]
+    /// The name that the user chose for the file, if any.
+    private let chosenName: String?
+    /// The name suggested for the file. Items without a file do not need it.
+    private(set) lazy var suggested = chosenName.map { SuggestedName(chosen: $0) } ?? SuggestedName(url)
+    /// The line for which the load was started.
+    let first: Waiter
+    /// The other lines that request the URL.
+    var others: [Waiter] = []
+    var machine: ItemDriver.Machine
     /// The time at which the load began.
     var startedAt: MonotonicTime
     /// The number of the task in the pipeline's events, once the load has begun.
@@ -36,25 +42,17 @@ final class ListItem: @unchecked Sendable {
     var previewStem: String?
 
     init(
-        id: Int, url: ResourceURL, key: String, suggested: SuggestedName, first: Waiter,
-        machine: ItemMachine<ImageTask, BodyProcessor.ProcessedBody>
+        id: Int, url: ResourceURL, key: String, chosenName: String?, first: Waiter, machine: ItemDriver.Machine
     ) {
         self.id = id
         self.url = url
         self.key = key
-        self.suggested = suggested
+        self.chosenName = chosenName
+        self.first = first
         self.machine = machine
-        waiters = [first]
         startedAt = first.requestedAt
     }
 
     /// The URL as spelled in the first line.
-    var text: String { waiters[0].text }
-
-    /// Returns the key under which lines for the same URL share one item.
-    static func key(_ url: ResourceURL) -> String {
-        guard let userInfo = url.userInfo else { return url.string }
-        // A URL cannot contain a line feed. Byte by byte, because equal text may be encoded in different bytes.
-        return "\(url.string)\n\(userInfo.utf8.map { String($0) }.joined(separator: " "))"
-    }
+    var text: String { first.text }
 }

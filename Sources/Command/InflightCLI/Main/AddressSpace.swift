@@ -7,20 +7,24 @@ enum AddressSpace {
     /// The number of bytes for the stacks of a dozen threads, and for bodies and pixels.
     private static let needed = 160 << 20
 
-    /// Returns whether enough address space is free. Call it before other threads start.
-    static func suffices() -> Bool {
+    /// Limits the arenas of `malloc`, and returns whether enough address space is free. Call it before other threads
+    /// start.
+    static func prepare() -> Bool {
         var limits = rlimit()
-        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limits) == 0,
-            limits.rlim_cur != rlim_t.max
-        else { return true }
-        // Otherwise each thread would reserve 64 MiB for an arena of its own. `Glibc` does not import `mallopt`.
-        if let symbol = unsafe dlsym(nil, "mallopt") {
-            // The type is that in malloc.h; -8 is M_ARENA_MAX.
-            _ = unsafe unsafeBitCast(symbol, to: (@convention(c) (Int32, Int32) -> Int32).self)(-8, 1)
-        }
+        let isLimited =
+            unsafe getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limits) == 0 && limits.rlim_cur != rlim_t.max
+        // Each arena keeps the bodies and pixels that its threads have freed, and reserves 64 MiB of address space.
+        limitArenas(to: isLimited ? 1 : 2)
+        guard isLimited else { return true }
         let memory = unsafe mmap(nil, needed, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
         guard unsafe memory != MAP_FAILED else { return false }
         unsafe munmap(memory, needed)
         return true
+    }
+
+    private static func limitArenas(to count: Int32) {
+        // `Glibc` does not import `mallopt`. The type is that in malloc.h; -8 is M_ARENA_MAX.
+        guard let symbol = unsafe dlsym(nil, "mallopt") else { return }
+        _ = unsafe unsafeBitCast(symbol, to: (@convention(c) (Int32, Int32) -> Int32).self)(-8, count)
     }
 }

@@ -54,7 +54,7 @@ enum CommandLineTool {
                 message: "Too few file descriptors: \(leastDescriptors) required, \(available) available. "
                     + "Raise the limit with ulimit -n.")
         }
-        guard AddressSpace.suffices() else {
+        guard AddressSpace.prepare() else {
             throw Refusal(
                 message: "Too little address space: 160 MiB required. Raise the limit with ulimit -v.")
         }
@@ -153,11 +153,19 @@ enum CommandLineTool {
 
     private static func info(_ options: InfoOptions) throws -> Int32 {
         if options.wantsFormats { return print(FormatsText.output(options.network)) }
-        let main = MainThreadWaiter()
-        let pipeline = try options.network.pipeline(decodes: false)
-        Task.detached {
-            main.end(await InfoCommand(options: options, pipeline: pipeline).run())
+        return try perform {
+            let command = InfoCommand(options: options, pipeline: try options.network.pipeline(decodes: false))
+            return { await command.run() }
         }
+    }
+
+    /// Performs a command that a signal may end at any time.
+    ///
+    /// - Parameter prepare: Returns the work, which returns the exit status. It is called when signals are handled.
+    private static func perform(_ prepare: () throws -> @Sendable () async -> Int32) rethrows -> Int32 {
+        let main = MainThreadWaiter()
+        let work = try prepare()
+        Task.detached { main.end(await work()) }
         return main.wait {
             main.end($0.status)
         } abandon: {
@@ -188,14 +196,10 @@ enum CommandLineTool {
                 "No cache folder: neither XDG_CACHE_HOME nor HOME is an absolute path. Specify one with --cache DIR.",
                 command: "cache")
         }
-        let main = MainThreadWaiter()
-        Task.detached {
-            main.end(await CacheCommand(options: options, folder: folder).run())
-        }
-        // Entries removed by then stay removed. The store stays consistent, whenever the process exits.
-        return main.wait {
-            main.end($0.status)
-        } abandon: {
+        // After a signal, entries removed by then stay removed. The store stays consistent, whenever the process exits.
+        return perform {
+            let command = CacheCommand(options: options, folder: folder)
+            return { await command.run() }
         }
     }
 

@@ -24,7 +24,7 @@ struct Report: Sendable {
     var wireBytes: Int64?
     var status: Int?
     /// The source of the bytes: `network`, `disk`, `revalidated`, `shared`, `memory`, `file`, `data`.
-    var from: String?
+    var from: LoadSource?
     /// The final URL, if there were redirects.
     var finalURL: String?
     /// Whether only a part of the image could be decoded.

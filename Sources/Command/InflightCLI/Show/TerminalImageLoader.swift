@@ -32,17 +32,11 @@ struct TerminalImageLoader: Sendable {
     }
 
     func source(_ place: String) async throws(LoadError) -> Source {
-        let page = options.page
-        guard InfoCommand.isURL(place) else {
-            let limit = Int(clamping: options.network.limits.maximumBodyBytes)
-            return try await onWorker { [codecs = pipeline.codecs] () throws(LoadError) in
-                let bytes = try LocalImage.whole(place, limit: limit)
-                return Source(place: place, bytes: bytes, info: try codecs.info(of: bytes, page: page))
-            }
-        }
-        let bytes = try await fetched(place)
-        return try await onWorker { [codecs = pipeline.codecs] () throws(LoadError) in
-            Source(place: place, bytes: bytes, info: try codecs.info(of: bytes, page: page))
+        let body = InfoCommand.isURL(place) ? try await fetched(place) : nil
+        let limit = Int(clamping: options.network.limits.maximumBodyBytes)
+        return try await onWorker { [codecs = pipeline.codecs, page = options.page] () throws(LoadError) in
+            let bytes = if let body { body } else { try LocalImage.whole(place, limit: limit) }
+            return Source(place: place, bytes: bytes, info: try codecs.info(of: bytes, page: page))
         }
     }
 

@@ -1,115 +1,54 @@
 import Inflight
 import InflightCore
 
-/// The facts about the loads, with a column for each fact; -1 if unknown.
-struct LoadColumns {
-    private var id = NumberColumn()
-    private var url = NumberColumn()
-    private var outcome = NumberColumn()
-    private var from = NumberColumn()
-    private var start = NumberColumn()
-    private var length = NumberColumn()
-    private var bytes = NumberColumn()
-    private var status = NumberColumn()
-    private var format = NumberColumn()
-    private var width = NumberColumn()
-    private var height = NumberColumn()
-    private var file = NumberColumn()
-    private var error = NumberColumn()
-    private var spans = NumberColumn()
-    private var marks = NumberColumn()
+/// Columns of numbers of equal length, written by their names.
+struct ColumnTable {
+    private var columns: [(name: String, isDifference: Bool, numbers: NumberColumn)]
 
-    mutating func append(_ load: RunRecord.Load, texts: inout TextTable, failures: inout FailureColumns) {
-        id.append(difference: load.id)
-        url.append(difference: texts.number(load.url))
-        outcome.append(RunRecord.Load.Outcome.allCases.firstIndex(of: load.outcome) ?? 0)
-        from.append(texts.number(load.from))
-        start.append(difference: load.start)
-        length.append(max(0, load.end - load.start))
-        bytes.append(load.bytes.map(Int.init) ?? -1)
-        status.append(load.status ?? -1)
-        format.append(texts.number(load.format))
-        width.append(load.width ?? -1)
-        height.append(load.height ?? -1)
-        file.append(texts.number(load.file))
-        error.append(load.error.map { failures.number($0, texts: &texts) } ?? -1)
-        spans.append(load.spans.count)
-        marks.append(load.marks.count)
+    /// - Parameters:
+    ///   - names: The names of the columns, in the order of a row.
+    ///   - differences: The columns that hold the differences between successive numbers.
+    init(_ names: [String], differences: Set<String> = []) {
+        columns = names.map { ($0, differences.contains($0), NumberColumn()) }
+    }
+
+    mutating func append(_ row: Int...) {
+        for (index, number) in row.enumerated() {
+            if columns[index].isDifference {
+                columns[index].numbers.append(difference: number)
+            } else {
+                columns[index].numbers.append(number)
+            }
+        }
     }
 
     func add(to writer: inout JSONWriter) {
-        for (name, column) in [
-            ("id", id), ("url", url), ("outcome", outcome), ("from", from), ("start", start), ("length", length),
-            ("bytes", bytes), ("status", status), ("format", format), ("width", width), ("height", height),
-            ("file", file), ("error", error), ("spans", spans), ("marks", marks),
-        ] {
-            writer.add(name, plain: column.bytes)
-        }
+        for column in columns { writer.add(column.name, plain: column.numbers.bytes) }
     }
 }
 
-/// The distinct failures.
-struct FailureColumns {
-    private var numbers: [RunRecord.Failure: Int] = [:]
-    private var code = NumberColumn()
-    private var stage = NumberColumn()
-    private var message = NumberColumn()
+/// Distinct values as rows of a table, numbered in the order of their first use.
+struct NumberedRows<Key: Hashable> {
+    private var numbers: [Key: Int] = [:]
+    var columns: ColumnTable
 
-    mutating func number(_ failure: RunRecord.Failure, texts: inout TextTable) -> Int {
-        if let number = numbers[failure] { return number }
-        let number = numbers.count
-        numbers[failure] = number
-        code.append(texts.number(failure.code))
-        stage.append(texts.number(failure.stage))
-        message.append(texts.number(failure.message))
-        return number
+    init(_ columns: ColumnTable) {
+        self.columns = columns
     }
 
-    func add(to writer: inout JSONWriter) {
-        writer.add("code", plain: code.bytes)
-        writer.add("stage", plain: stage.bytes)
-        writer.add("message", plain: message.bytes)
-    }
-}
-
-/// The jobs of the listed loads, numbered in the order in which loads first refer to them.
-struct JobColumns {
-    private var numbers: [Int: Int] = [:]
-    private var kind = NumberColumn()
-    private var subject = NumberColumn()
-    private var start = NumberColumn()
-    private var length = NumberColumn()
-    private var waiters = NumberColumn()
-
-    mutating func number(_ index: Int, _ job: RunRecord.Job, texts: inout TextTable) -> Int {
-        if let number = numbers[index] { return number }
-        let number = numbers.count
-        numbers[index] = number
-        kind.append(RunRecord.Job.Kind.allCases.firstIndex(of: job.kind) ?? 0)
-        // A job with a single load needs no subject, because the load identifies it.
-        subject.append(job.waiters > 1 ? texts.number(job.subject) : -1)
-        start.append(difference: job.start)
-        length.append(max(0, job.end - job.start))
-        waiters.append(job.waiters)
-        return number
-    }
-
-    func add(to writer: inout JSONWriter) {
-        writer.add("jobs") { jobs in
-            jobs.add("kind", plain: kind.bytes)
-            jobs.add("subject", plain: subject.bytes)
-            jobs.add("start", plain: start.bytes)
-            jobs.add("length", plain: length.bytes)
-            jobs.add("waiters", plain: waiters.bytes)
-        }
+    /// Returns the number of a value. If it is new, its row has to be appended.
+    mutating func number(_ key: Key) -> (number: Int, isNew: Bool) {
+        let number = numbers[key] ?? numbers.count
+        let isNew = number == numbers.count
+        if isNew { numbers[key] = number }
+        return (number, isNew)
     }
 }
 
 /// The distinct thumbnails of the first loads, as many as fit into the page.
 struct ThumbnailColumns {
-    private var loads = NumberColumn()
-    /// The index in ``pictures`` for each of those loads.
-    private var numbers = NumberColumn()
+    /// The loads, and for each of them the index in ``pictures``.
+    private var columns = ColumnTable(["loads", "numbers"], differences: ["loads", "numbers"])
     private var pictures: [String] = []
 
     /// - Parameter room: The maximum number of bytes that they take in the page.
@@ -123,8 +62,7 @@ struct ThumbnailColumns {
             let cost = 8 + (number == pictures.count ? (bytes.count + 2) / 3 * 4 + 32 : 0)
             guard cost <= left else { continue }
             left -= cost
-            loads.append(difference: index)
-            numbers.append(difference: number)
+            columns.append(index, number)
             guard number == pictures.count else { continue }
             known[bytes] = number
             pictures.append("data:\(type);base64,\(Base64.encoded(bytes))")
@@ -132,8 +70,7 @@ struct ThumbnailColumns {
     }
 
     func add(to writer: inout JSONWriter) {
-        writer.add("loads", plain: loads.bytes)
-        writer.add("numbers", plain: numbers.bytes)
+        columns.add(to: &writer)
         writer.add("pictures", pictures)
     }
 

@@ -7,7 +7,9 @@ struct RunReportData {
     private(set) var json: [UInt8] = []
 
     private var texts = TextTable()
-    private var jobs = JobColumns()
+    /// The jobs of the listed loads, by their index in the record.
+    private var jobs = NumberedRows<Int>(
+        ColumnTable(["kind", "subject", "start", "length", "waiters"], differences: ["start"]))
 
     /// - Parameter room: The number of bytes up to which thumbnails are added. The lists are never shortened.
     init(_ record: RunRecord, room: Int) {
@@ -22,7 +24,7 @@ struct RunReportData {
         addLoads(listed, to: &writer)
         addSpans(listed, record.jobs, to: &writer)
         addMarks(listed, to: &writer)
-        jobs.add(to: &writer)
+        writer.add("jobs") { jobs.columns.add(to: &$0) }
         addSeries(record, to: &writer)
         writer.add("texts") { texts.add(to: &$0) }
         let pictures = ThumbnailColumns(listed, room: room - Self.escaped(writer.line).count)
@@ -75,99 +77,107 @@ struct RunReportData {
     }
 
     private mutating func addLoads(_ loads: [RunRecord.Load], to writer: inout JSONWriter) {
-        var columns = LoadColumns()
-        var failures = FailureColumns()
-        for load in loads { columns.append(load, texts: &texts, failures: &failures) }
+        // -1 means unknown.
+        var columns = ColumnTable(
+            [
+                "id", "url", "outcome", "from", "start", "length", "bytes", "status", "format", "width", "height",
+                "file",
+                "error", "spans", "marks",
+            ], differences: ["id", "url", "start"])
+        var failures = NumberedRows<RunRecord.Failure>(ColumnTable(["code", "stage", "message"]))
+        for load in loads {
+            let (url, from) = (texts.number(load.url), texts.number(load.from))
+            let (format, file) = (texts.number(load.format), texts.number(load.file))
+            var failure = -1
+            if let error = load.error {
+                let (number, isNew) = failures.number(error)
+                failure = number
+                if isNew {
+                    failures.columns.append(
+                        texts.number(error.code), texts.number(error.stage), texts.number(error.message))
+                }
+            }
+            columns.append(
+                load.id, url, load.outcome.number, from, load.start, max(0, load.end - load.start),
+                load.bytes.map(Int.init) ?? -1, load.status ?? -1, format, load.width ?? -1, load.height ?? -1, file,
+                failure, load.spans.count, load.marks.count)
+        }
         writer.add("loads") { columns.add(to: &$0) }
-        writer.add("failures") { failures.add(to: &$0) }
+        writer.add("failures") { failures.columns.add(to: &$0) }
     }
 
-    private mutating func addSpans(
-        _ loads: [RunRecord.Load], _ all: [RunRecord.Job], to writer: inout JSONWriter
-    ) {
-        var (stage, gap, length, job) = (NumberColumn(), NumberColumn(), NumberColumn(), NumberColumn())
+    private mutating func addSpans(_ loads: [RunRecord.Load], _ all: [RunRecord.Job], to writer: inout JSONWriter) {
+        var columns = ColumnTable(["stage", "gap", "length", "job"])
         var lastJob = 0
         for load in loads {
             var before = load.start
             for span in load.spans {
-                stage.append(span.stage.number)
-                gap.append(span.start - before)
-                length.append(max(0, span.end - span.start))
-                before = span.start + max(0, span.end - span.start)
-                guard let index = span.job, all.indices.contains(index) else {
-                    job.append(0)
-                    continue
+                let length = max(0, span.end - span.start)
+                var job = 0
+                if let index = span.job, all.indices.contains(index) {
+                    let number = number(of: all[index], index)
+                    // Zero means no job, so a difference that is not negative is increased by one.
+                    job = number >= lastJob ? number - lastJob + 1 : number - lastJob
+                    lastJob = number
                 }
-                let number = jobs.number(index, all[index], texts: &texts)
-                // Zero means no job, so a difference that is not negative is increased by one.
-                job.append(number >= lastJob ? number - lastJob + 1 : number - lastJob)
-                lastJob = number
+                columns.append(span.stage.number, span.start - before, length, job)
+                before = span.start + length
             }
         }
-        writer.add("spans") { spans in
-            spans.add("stage", plain: stage.bytes)
-            spans.add("gap", plain: gap.bytes)
-            spans.add("length", plain: length.bytes)
-            spans.add("job", plain: job.bytes)
+        writer.add("spans") { columns.add(to: &$0) }
+    }
+
+    private mutating func number(of job: RunRecord.Job, _ index: Int) -> Int {
+        let (number, isNew) = jobs.number(index)
+        if isNew {
+            // A job with a single load needs no subject, because the load identifies it.
+            let subject = job.waiters > 1 ? texts.number(job.subject) : -1
+            jobs.columns.append(job.kind.number, subject, job.start, max(0, job.end - job.start), job.waiters)
         }
+        return number
     }
 
     private mutating func addMarks(_ loads: [RunRecord.Load], to writer: inout JSONWriter) {
-        var (kind, at, why) = (NumberColumn(), NumberColumn(), NumberColumn())
+        var columns = ColumnTable(["kind", "at", "why"])
         for load in loads {
             for mark in load.marks {
-                kind.append(mark.kind.number)
-                at.append(mark.at - load.start)
-                why.append(mark.why.isEmpty ? -1 : texts.number(mark.why))
+                columns.append(mark.kind.number, mark.at - load.start, mark.why.isEmpty ? -1 : texts.number(mark.why))
             }
         }
-        writer.add("marks") { marks in
-            marks.add("kind", plain: kind.bytes)
-            marks.add("at", plain: at.bytes)
-            marks.add("why", plain: why.bytes)
-        }
+        writer.add("marks") { columns.add(to: &$0) }
     }
 
     private mutating func addSeries(_ record: RunRecord, to writer: inout JSONWriter) {
         let names = record.lanes.map { texts.number($0.name) }
         writer.add("lanes", zip(record.lanes, names)) { lane, value in
-            var (at, running, waiting) = (NumberColumn(), NumberColumn(), NumberColumn())
+            var columns = ColumnTable(["at", "running", "waiting"], differences: ["at"])
             for sample in Thinning.lane(value.0.samples, to: RunReportPage.mostSamples) {
-                at.append(difference: sample.at)
-                running.append(sample.running)
-                waiting.append(sample.waiting)
+                columns.append(sample.at, sample.running, sample.waiting)
             }
             lane.add("name", value.1)
             lane.add("limit", value.0.limit)
-            lane.add("at", plain: at.bytes)
-            lane.add("running", plain: running.bytes)
-            lane.add("waiting", plain: waiting.bytes)
+            columns.add(to: &lane)
         }
         writer.add("bytes") { series in
-            var (at, bytes) = (NumberColumn(), NumberColumn())
+            var columns = ColumnTable(["at", "bytes"], differences: ["at", "bytes"])
             for sample in Thinning.bytes(record.bytes, to: RunReportPage.mostSamples) {
-                at.append(difference: sample.at)
-                bytes.append(difference: Int(sample.bytes))
+                columns.append(sample.at, Int(sample.bytes))
             }
-            series.add("at", plain: at.bytes)
-            series.add("bytes", plain: bytes.bytes)
+            columns.add(to: &series)
         }
         let titles = record.histograms.map { texts.number($0.name) }
         writer.add("histograms", zip(record.histograms, titles)) { histogram, value in
-            var (upper, counts) = (NumberColumn(), NumberColumn())
-            for bucket in value.0.buckets {
-                upper.append(difference: bucket.upper)
-                counts.append(bucket.count)
-            }
+            var columns = ColumnTable(["upper", "counts"], differences: ["upper"])
+            for bucket in value.0.buckets { columns.append(bucket.upper, bucket.count) }
             histogram.add("name", value.1)
             histogram.add("unit", value.0.unit)
-            histogram.add("upper", plain: upper.bytes)
-            histogram.add("counts", plain: counts.bytes)
-            histogram.add("count", value.0.count)
-            histogram.add("p50", value.0.p50)
-            histogram.add("p90", value.0.p90)
-            histogram.add("p95", value.0.p95)
-            histogram.add("p99", value.0.p99)
+            columns.add(to: &histogram)
+            for (name, number) in [
+                ("count", value.0.count), ("p50", value.0.p50), ("p90", value.0.p90), ("p95", value.0.p95),
+                ("p99", value.0.p99),
+            ] {
+                histogram.add(name, number)
+            }
         }
     }
 }

@@ -51,11 +51,18 @@ struct RunTrace {
     private mutating func name(process: Int, thread: Int? = nil, _ name: String, order: Int) {
         let what = thread == nil ? "process" : "thread"
         for (kind, value) in [("name", TraceEvent.Argument.text(name)), ("sort_index", .number(order))] {
-            events.append(
-                TraceEvent(
-                    phase: .metadata, name: "\(what)_\(kind)", process: process, thread: thread ?? 0,
-                    arguments: [(kind, value)]))
+            add(.metadata, "\(what)_\(kind)", process: process, thread: thread ?? 0, [(kind, value)])
         }
+    }
+
+    private mutating func add(
+        _ phase: TraceEvent.Phase, _ name: String, _ category: String = "", process: Int, thread: Int = 0,
+        at time: Int = 0, id: Int? = nil, _ arguments: [(name: String, value: TraceEvent.Argument)] = []
+    ) {
+        events.append(
+            TraceEvent(
+                phase: phase, name: name, category: category, process: process, thread: thread, time: time, id: id,
+                arguments: arguments))
     }
 
     private mutating func add(
@@ -93,11 +100,9 @@ struct RunTrace {
                 add(span.stage.rawValue, "stage", process: Self.loads, thread: thread, from: start, to: free)
             }
             for mark in load.marks where (load.start...end).contains(mark.at) {
-                events.append(
-                    TraceEvent(
-                        phase: .instant, name: mark.kind.rawValue, category: "mark", process: Self.loads,
-                        thread: thread, time: mark.at,
-                        arguments: mark.why.isEmpty ? [] : [("why", .text(mark.why))]))
+                add(
+                    .instant, mark.kind.rawValue, "mark", process: Self.loads, thread: thread, at: mark.at,
+                    mark.why.isEmpty ? [] : [("why", .text(mark.why))])
             }
         }
     }
@@ -140,17 +145,15 @@ struct RunTrace {
     private mutating func addCounters() {
         for lane in record.lanes {
             for sample in lane.samples {
-                events.append(
-                    TraceEvent(
-                        phase: .counter, name: "\(lane.name) lane", process: Self.lanes, time: sample.at,
-                        arguments: [("running", .number(sample.running)), ("waiting", .number(sample.waiting))]))
+                add(
+                    .counter, "\(lane.name) lane", process: Self.lanes, at: sample.at,
+                    [("running", .number(sample.running)), ("waiting", .number(sample.waiting))])
             }
         }
         for sample in record.bytes {
-            events.append(
-                TraceEvent(
-                    phase: .counter, name: "bytes off the network", process: Self.lanes, time: sample.at,
-                    arguments: [("bytes", .number(Int(sample.bytes)))]))
+            add(
+                .counter, "bytes off the network", process: Self.lanes, at: sample.at,
+                [("bytes", .number(Int(sample.bytes)))])
         }
     }
 
@@ -167,15 +170,12 @@ struct RunTrace {
                 guard let piece = pieces[job]?.first(where: { $0.end > load.start }), piece.start < max(load.end, 1)
                 else { continue }
                 id += 1
-                events.append(
-                    TraceEvent(
-                        phase: .flowStart, name: "waits for", category: "flow", process: Self.loads,
-                        thread: Self.firstRow + row,
-                        time: load.start, id: id))
-                events.append(
-                    TraceEvent(
-                        phase: .flowEnd, name: "waits for", category: "flow", process: Self.lanes,
-                        thread: piece.thread, time: max(load.start, piece.start), id: id))
+                add(
+                    .flowStart, "waits for", "flow", process: Self.loads, thread: Self.firstRow + row, at: load.start,
+                    id: id)
+                add(
+                    .flowEnd, "waits for", "flow", process: Self.lanes, thread: piece.thread,
+                    at: max(load.start, piece.start), id: id)
             }
         }
     }
