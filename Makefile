@@ -68,8 +68,8 @@ test: deps ## run all tests
 	@$(STEP) "Disk cache: 50 kills of one process" $(BIN)/inflight-crash --count 50
 	@$(STEP) "Disk cache: 40 kills of one of eight processes" $(BIN)/inflight-crash --count 40 --processes 8
 	@$(STEP) "Disk cache: 40 damaged caches" $(BIN)/inflight-crash --damage 40
-	@$(STEP) "Bulk downloads: faulty servers, two requests to each host" env INFLIGHT=$(BIN)/inflight \
-		Scripts/batch-stress.py --scale 0.01 --part faults --part hosts
+	@$(STEP) "Bulk downloads: kills, faulty servers, two requests to each host" env INFLIGHT=$(BIN)/inflight \
+		Scripts/batch-stress.py --scale 0.01 --part kills --part faults --part hosts
 	@$(STEP) "Examples: their output, and a core without C libraries" Scripts/check-examples.sh $(TEST_FLAGS)
 	@$(STEP) "Tests of the scripts" env INFLIGHT=$(BIN)/inflight python3 -m unittest discover -q -s Scripts/Tests
 

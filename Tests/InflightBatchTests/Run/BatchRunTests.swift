@@ -199,10 +199,10 @@ struct BatchRunTests {
         let reader = try ShardReader(0, world.writer(configuration))
         try reader.rows { _, row in rows.append(row) }
         #expect(rows.count == 2 && rows[0].key.hasPrefix("k_1--") && rows[1].key == rows[0].key + "--2")
-        #expect(reader.schema?.ownColumns == ["score", "late"])
+        #expect(reader.schema?.ownColumns == ["input_key", "text", "score", "late"])
         #expect(
             rows.map { $0.ownValues.map { $0.map { String(decoding: $0, as: UTF8.self) } } } == [
-                ["1.5", nil], [nil, "true"],
+                ["\"k.1\"", "\"eins\"", "1.5", nil], ["\"k.1\"", nil, nil, "true"],
             ])
         #expect(try rows.map { try reader.caption($0) } == ["eins", ""])
         let rejects = String(

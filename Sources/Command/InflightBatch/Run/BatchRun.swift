@@ -70,7 +70,10 @@ package final class BatchRun: @unchecked Sendable {
         self.configuration = configuration
         self.layout = layout
         self.onEvent = onEvent
-        ownColumns = configuration.ownColumns ?? []
+        let columns = configuration.columns
+        // Every sidecar has them, although the reader takes them out of the other columns.
+        let named = [columns.idColumn, columns.captionColumn].compactMap(\.self)
+        ownColumns = named + (configuration.ownColumns ?? []).filter { !named.contains($0) }
         let journal = try BatchFailure.recording { () throws(JournalError) in
             try Journal(folder: configuration.folder, options: configuration.outputOptions, layout: layout)
         }
@@ -219,6 +222,7 @@ package final class BatchRun: @unchecked Sendable {
             try journal.record(JournalRow(number: row, host: host, outcome: outcome))
         }
         uncommitted += 1
+        if uncommitted >= Self.uncommittedLimit { try commit() }
     }
 
     private func commit() throws(BatchFailure) {
@@ -231,7 +235,6 @@ package final class BatchRun: @unchecked Sendable {
     }
 
     private func commitSoon() throws(BatchFailure) {
-        if uncommitted >= Self.uncommittedLimit { return try commit() }
         guard uncommitted > 0, commitTimer == nil else { return }
         commitTimer = clock.schedule(at: clock.now() + Self.commitInterval) { [self] in
             queue.async { [self] in
@@ -477,7 +480,7 @@ extension BatchRun: RowDriverDelegate {
         let start = shardStarts.removeValue(forKey: shard) ?? driver.now
         let assembly = ShardAssembly(
             shard: shard, parts: parts, rows: contents, writer: writer, staging: staging, keys: configuration.keys,
-            keyOptions: configuration.keyOptions, ownColumns: ownColumns, duration: driver.now - start,
+            keyOptions: configuration.keyOptions, columns: configuration.columns, ownColumns: ownColumns, duration: driver.now - start,
             cancellation: cancellation)
         shardThread.run { [self] in
             let result = Result { () throws(OutputError) in try assembly.run() }

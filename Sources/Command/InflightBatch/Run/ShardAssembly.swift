@@ -26,6 +26,8 @@ struct ShardAssembly: Sendable {
     var keys: BatchConfiguration.Keys
     /// The options that keys by digest depend on.
     var keyOptions: String
+    /// The columns of the id and the caption.
+    var columns: InputOptions
     /// The names of the input's columns that pass through.
     var ownColumns: [String]
     /// The time since the shard's first row.
@@ -114,20 +116,25 @@ struct ShardAssembly: Sendable {
 
     /// Sets the values of the own columns. Returns whether the row has no others.
     private func values(of input: InputRow, _ row: inout SidecarRow) -> Bool {
-        guard !input.columns.isEmpty else { return true }
         var known = 0
         row.ownValues = ownColumns.map { name in
+            if name == columns.idColumn { return Self.json(input.id) }
+            if name == columns.captionColumn { return Self.json(input.caption) }
             guard let column = input.columns.first(where: { $0.name == name }) else { return nil }
             known += 1
             switch column.value {
             case .json(let bytes): return bytes
-            case .text(let text):
-                var json = JSONWriter()
-                json.string(text)
-                return json.bytes
+            case .text(let text): return Self.json(text)
             }
         }
         return known == input.columns.count
+    }
+
+    private static func json(_ text: String?) -> [UInt8]? {
+        guard let text else { return nil }
+        var json = JSONWriter()
+        json.string(text)
+        return json.bytes
     }
 }
 

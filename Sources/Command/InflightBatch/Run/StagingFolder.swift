@@ -25,7 +25,9 @@ struct StagingFolder: Sendable {
     /// Stores a row's image. It is incomplete if the process ends meanwhile, so record it only afterwards.
     func write(_ image: Bytes, row: Int) throws(OutputError) -> Int64 {
         let path = file(row)
-        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o644)
+        // A file of this name may be linked into a shard, so it must not be written to.
+        unsafe unlink(path)
+        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw OutputError(.create, path) }
         defer { close(descriptor) }
         try unsafe image.withUnsafeBytes { bytes throws(OutputError) in
