@@ -10,7 +10,8 @@ struct UsageErrorTests {
     @Test(
         "A usage error is a single line that names the offending argument",
         arguments: [
-            ("", "get, info, show, cache, lab, man and completions"), ("fetch", "\"fetch\". Commands: get,"),
+            ("", "get, batch, info, show, cache, lab, man and completions"),
+            ("download", "\"download\". Commands: get,"),
             ("chace", "Did you mean cache?"), ("gte", "Did you mean get?"), ("--vresion", "Did you mean --version"),
             ("http://a/b", "inflight get"),
             ("get", "at least one URL"), ("get http://a http://b", "-o DIR"), ("get -i list", "-o DIR"),
@@ -44,7 +45,7 @@ struct UsageErrorTests {
             ("get http://a -o out --header-for a", "Usage: --header-for HOST"),
             ("get - -o out", "-i -"),
             ("get http://a -o out --size 60000x60000 --enlarge", "--max-pixels"),
-            ("man gte", "\"gte\". Commands: get, info, show, cache, lab, man and completions."),
+            ("man gte", "\"gte\". Commands: get, batch, info, show, cache, lab, man and completions."),
             ("man get info", "\"info\""), ("completions", "Specify bash, zsh or fish."),
             ("completions tcsh", "\"tcsh\". Shells: bash, zsh and fish."), ("completions zsh fish", "\"fish\""),
             ("cache", "stat, list, verify or clear"), ("cache --json", "stat, list, verify or clear"),

@@ -95,7 +95,8 @@ struct ImageOptions: Equatable, Sendable {
             Option("--page N", "decode page N of a TIFF file, from 1 (default 1)") { $0.page = try $1.page() },
             Option(
                 "--process STEPS",
-                "apply steps in order, such as blur:4,grey (all steps are listed below)", isRepeatable: true
+                "apply steps in order, such as blur:4,grey (all steps: \(keepsFormat ? "below" : "inflight get --help"))",
+                isRepeatable: true
             ) { $0.processors += try ProcessList.parse($1) },
         ] + encodingRows(keepsFormat)
     }
