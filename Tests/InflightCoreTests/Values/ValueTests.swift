@@ -5,13 +5,6 @@ import Testing
 
 @Suite("Small value types", .timeLimit(.minutes(10)))
 struct ValueTests {
-    @Test("A small list keeps its elements in order for any count", arguments: 0..<8)
-    func smallList(count: Int) {
-        var list = SmallList<Int>()
-        for element in 0..<count { list.append(element) }
-        #expect(list.map { $0 } == Array(0..<count))
-    }
-
     @Test(
         "RFC 4648 10: Base64 encodes and decodes the test vectors",
         arguments: [

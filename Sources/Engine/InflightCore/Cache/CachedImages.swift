@@ -82,8 +82,13 @@ final class CachedImages: Sendable {
 }
 
 /// An image found in memory for a load.
-struct MemoryHit {
-    var image: LoadedImage
+final class MemoryHit: Sendable {
+    let image: LoadedImage
     /// The number of the plan's steps that the image includes: all, or a prefix of them.
-    var steps: Int
+    let steps: Int
+
+    init(image: LoadedImage, steps: Int) {
+        self.image = image
+        self.steps = steps
+    }
 }

@@ -1,3 +1,5 @@
+internal import InflightConcurrency
+
 #if canImport(Darwin)
     internal import Darwin
 #elseif canImport(Glibc)
@@ -9,8 +11,9 @@
 /// A thread that waits for triggers to report until it is stopped.
 final class MemoryPressureWatch: Sendable {
     private let stopDescriptor: Int32
+    private let thread = WorkerThreads(count: 1, name: "inflight-memory")
 
-    /// Returns nil if there is nothing to watch, or no thread can be started.
+    /// Returns nil if there is nothing to watch, or no file descriptor is left.
     init?(triggers: [MemoryPressureTriggers.Trigger], report: @escaping @Sendable (MemoryPressure) -> Void) {
         guard !triggers.isEmpty else { return nil }
         var ends: [Int32] = [-1, -1]
@@ -28,13 +31,8 @@ final class MemoryPressureWatch: Sendable {
             for trigger in triggers { close(trigger.descriptor) }
             return nil
         }
-        let loop = MemoryPressureLoop(triggers: triggers, stopDescriptor: ends[0], report: report)
-        guard Self.startThread(loop) else {
-            loop.closeAll()
-            close(ends[1])
-            return nil
-        }
         stopDescriptor = ends[1]
+        thread.run { [end = ends[0]] in Self.watch(triggers, end, report) }
     }
 
     /// Makes the thread end soon. Must be called once.
@@ -42,59 +40,15 @@ final class MemoryPressureWatch: Sendable {
         close(stopDescriptor)
     }
 
-    private static func startThread(_ loop: MemoryPressureLoop) -> Bool {
-        // The thread must not run the program's signal handlers: it starts with every signal blocked.
-        var (all, before) = (sigset_t(), sigset_t())
-        unsafe sigfillset(&all)
-        unsafe pthread_sigmask(SIG_SETMASK, &all, &before)
-        defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
-        var attributes = pthread_attr_t()
-        unsafe pthread_attr_init(&attributes)
-        defer { unsafe pthread_attr_destroy(&attributes) }
-        unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        let context = unsafe Unmanaged.passRetained(loop)
-        #if canImport(Darwin)
-            var thread: pthread_t?
-        #else
-            var thread = pthread_t()
-        #endif
-        let status = unsafe pthread_create(&thread, &attributes, runMemoryPressureLoop, context.toOpaque())
-        if status != 0 { unsafe context.release() }
-        return status == 0
-    }
-}
-
-#if canImport(Darwin)
-    private func runMemoryPressureLoop(_ context: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
-        unsafe Unmanaged<MemoryPressureLoop>.fromOpaque(context).takeRetainedValue().run()
-        return nil
-    }
-#else
-    private func runMemoryPressureLoop(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-        if let context = unsafe context {
-            unsafe Unmanaged<MemoryPressureLoop>.fromOpaque(context).takeRetainedValue().run()
-        }
-        return nil
-    }
-#endif
-
-/// The loop of the thread, and the descriptors that it closes when it ends.
-private final class MemoryPressureLoop: Sendable {
-    private let triggers: [MemoryPressureTriggers.Trigger]
-    private let stopDescriptor: Int32
-    private let report: @Sendable (MemoryPressure) -> Void
-
-    init(
-        triggers: [MemoryPressureTriggers.Trigger], stopDescriptor: Int32,
-        report: @escaping @Sendable (MemoryPressure) -> Void
+    /// Reports what happens to the triggers until the other end of `stopDescriptor` is closed. Closes all of them.
+    private static func watch(
+        _ triggers: [MemoryPressureTriggers.Trigger], _ stopDescriptor: Int32, _ report: (MemoryPressure) -> Void
     ) {
-        self.triggers = triggers
-        self.stopDescriptor = stopDescriptor
-        self.report = report
-    }
-
-    func run() {
-        defer { closeAll() }
+        defer { for descriptor in triggers.map(\.descriptor) + [stopDescriptor] { close(descriptor) } }
+        // The thread must not run the program's signal handlers.
+        var all = sigset_t()
+        unsafe sigfillset(&all)
+        unsafe pthread_sigmask(SIG_BLOCK, &all, nil)
         var polled = triggers.map { pollfd(fd: $0.descriptor, events: Int16(POLLPRI), revents: 0) }
         polled.append(pollfd(fd: stopDescriptor, events: Int16(POLLIN), revents: 0))
         while true {
@@ -116,9 +70,43 @@ private final class MemoryPressureLoop: Sendable {
             }
         }
     }
+}
 
-    func closeAll() {
-        for trigger in triggers { close(trigger.descriptor) }
-        close(stopDescriptor)
+/// Descriptors through which Linux reports memory pressure.
+///
+/// Source: the kernel's `Documentation/accounting/psi.rst`.
+enum MemoryPressureTriggers {
+    struct Trigger: Sendable {
+        var descriptor: Int32
+        var pressure: MemoryPressure
     }
+
+    /// Opens those of the control group, or of the machine if that is not possible. Empty if the kernel has none.
+    static func openAll() -> [Trigger] {
+        #if os(Linux)
+            for path in [ControlGroup.current.pressureFile, "/proc/pressure/memory"].compactMap(\.self) {
+                // In microseconds. Without privileges the window has to be a multiple of two seconds.
+                let triggers = [
+                    arm(path, "some 200000 2000000", .some), arm(path, "full 100000 2000000", .full),
+                ]
+                let opened = triggers.compactMap(\.self)
+                if !opened.isEmpty { return opened }
+            }
+        #endif
+        return []
+    }
+
+    #if os(Linux)
+        private static func arm(_ path: String, _ condition: String, _ pressure: MemoryPressure) -> Trigger? {
+            let descriptor = unsafe open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+            guard descriptor >= 0 else { return nil }
+            // The kernel expects the terminating zero too.
+            let bytes = Array(condition.utf8CString)
+            guard unsafe write(descriptor, bytes, bytes.count) >= 0 else {
+                close(descriptor)
+                return nil
+            }
+            return Trigger(descriptor: descriptor, pressure: pressure)
+        }
+    #endif
 }

@@ -17,18 +17,27 @@ enum SystemFile {
         var chunk = [UInt8](repeating: 0, count: 16_384)
         while text.count < limit {
             let wanted = min(chunk.count, limit - text.count)
-            #if canImport(Darwin)
-                let count = unsafe Darwin.read(descriptor, &chunk, wanted)
-            #elseif canImport(Glibc)
-                let count = unsafe Glibc.read(descriptor, &chunk, wanted)
-            #elseif canImport(Musl)
-                let count = unsafe Musl.read(descriptor, &chunk, wanted)
-            #endif
+            let count = unsafe pread(descriptor, &chunk, wanted, off_t(text.count))
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { return nil }
             if count == 0 { break }
             text += chunk[..<count]
         }
         return String(decoding: text, as: UTF8.self)
+    }
+}
+
+/// The memory that this process may use.
+enum AvailableMemory {
+    /// The machine's memory, or the limit of the control group if that is lower, in bytes. Determined once.
+    static let bytes = min(physicalBytes, ControlGroup.current.memoryLimit ?? .max)
+
+    /// The machine's memory in bytes; 1 GiB if the system does not report it.
+    private static var physicalBytes: Int {
+        let pages = sysconf(Int32(_SC_PHYS_PAGES))
+        let size = sysconf(Int32(_SC_PAGESIZE))
+        guard pages > 0, size > 0 else { return 1 << 30 }
+        let product = pages.multipliedReportingOverflow(by: size)
+        return product.overflow ? .max : product.partialValue
     }
 }

@@ -37,8 +37,8 @@ extension EngineMachine {
     mutating func enqueueOrRefuse(
         _ index: Int32, now: MonotonicTime, ahead: Bool = false, actions: inout Actions
     ) {
-        guard jobs[Int(index)].lane == .fetch, let origin = jobs[Int(index)].group, origin.origin != nil,
-            circuits?.isOpen(origin) == true
+        guard circuits != nil, jobs[Int(index)].lane == .fetch, let origin = jobs[Int(index)].group,
+            origin.origin != nil, circuits?.isOpen(origin) == true
         else { return enqueue(index, now: now, ahead: ahead) }
         if circuits?.waits != true {
             switch circuits?.handle(.fetchQueued(now: now), of: origin) {
@@ -104,7 +104,9 @@ extension EngineMachine {
 
     /// The job gives up its slot, or leaves the queue, without having reported the outcome of its connection.
     mutating func leaveProbe(_ index: Int32, now: MonotonicTime) {
-        guard jobs[Int(index)].circuitRole == .probe, let origin = jobs[Int(index)].group else { return }
+        guard circuits != nil, jobs[Int(index)].circuitRole == .probe, let origin = jobs[Int(index)].group else {
+            return
+        }
         jobs[Int(index)].circuitRole = .ordinary
         guard case .open = circuits?.handle(.probeAbandoned(now: now), of: origin) else { return }
         note(.circuit(jobID(index), origin, .open(after: .zero)))

@@ -39,10 +39,6 @@ extension EngineMachine {
         if journal != nil { journal?.append(entry) }
     }
 
-    func jobID(_ index: Int32) -> JobID {
-        JobID(index: index, generation: jobs[Int(index)].generation)
-    }
-
     /// Takes the entries since the last call, or nil if the journal is disabled.
     mutating func takeJournal() -> [JournalEntry]? {
         guard let entries = journal else { return nil }

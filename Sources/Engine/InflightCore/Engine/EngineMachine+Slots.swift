@@ -54,6 +54,10 @@ extension EngineMachine {
         var nextInBucket: Int32 = -1
     }
 
+    func jobID(_ index: Int32) -> JobID {
+        JobID(index: index, generation: jobs[Int(index)].generation)
+    }
+
     func isAlive(_ id: TaskID) -> Bool {
         tasks[Int(id.index)].generation == id.generation && tasks[Int(id.index)].task != nil
     }

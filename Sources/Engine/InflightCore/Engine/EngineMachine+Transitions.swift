@@ -107,8 +107,9 @@ extension EngineMachine {
 
     mutating func giveBackPlace(of index: Int32, now: MonotonicTime) {
         leaveProbe(index, now: now)
+        let lane = jobs[Int(index)].lane
         guard let group = jobs[Int(index)].group else { return }
-        self[jobs[Int(index)].lane].release(group: group, now: now)
+        self[lane].release(group: group, now: now)
     }
 
     mutating func releasePlace(of index: Int32, now: MonotonicTime, actions: inout Actions) {

@@ -52,7 +52,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         case deliver(Task, from: Job)
     }
 
-    typealias Actions = SmallList<Action>
+    typealias Actions = [Action]
 
     var tasks: [TaskSlot] = []
     var freeTask: Int32 = -1

@@ -28,7 +28,9 @@ final class Scheduler: @unchecked Sendable {
     /// The number of tasks that have left the machine but have not ended: failed tasks with a fallback, and tasks whose
     /// ending is about to be set.
     private var tasksInTransit = 0
-    private var counters = ImagePipeline.Statistics()
+    /// The numbers of tasks that were added, and of those that subscribed to a job in progress.
+    private var addedTasks = 0
+    private var coalescedTasks = 0
 
     private enum Phase {
         case running
@@ -129,8 +131,8 @@ final class Scheduler: @unchecked Sendable {
             if let prefix, position == prefix.steps { job.feed(JobResult(.image(prefix.image))) }
             return job
         }
-        counters.tasks += 1
-        if joined > 0 { counters.coalescedTasks += 1 }
+        addedTasks += 1
+        if joined > 0 { coalescedTasks += 1 }
         telemetry?.record(machine.takeJournal(), of: plan, at: now)
         // Apply a priority change or a cancellation that arrived meanwhile.
         if let latest = task.wasAdded(id, isShared: joined > 0) {
@@ -264,6 +266,8 @@ final class Scheduler: @unchecked Sendable {
         if log.hook != nil { for step in steps { logStep(step) } }
         let now = clock.now()
         change { machine, actions in
+            // Most steps end a job, whose result is delivered and whose slot starts another.
+            actions.reserveCapacity(2 * steps.count)
             for step in steps {
                 switch step.event {
                 case .succeeded: machine.jobSucceeded(step.job.id, now: now, actions: &actions)
@@ -366,8 +370,8 @@ final class Scheduler: @unchecked Sendable {
     }
 
     /// A response has arrived. Costs one atomic load if no origin is failing.
-    func originAnswered(_ job: EngineJob, at url: ResourceURL) {
-        guard failingOrigins.load(ordering: .relaxed) > 0, url.origin != nil else { return }
+    func originAnswered(_ job: EngineJob, at url: @autoclosure () -> ResourceURL) {
+        guard failingOrigins.load(ordering: .relaxed) > 0, case let url = url(), url.origin != nil else { return }
         let now = clock.now()
         change { machine, actions in
             machine.originAnswered(url.originKey, to: job.id, now: now, actions: &actions)
@@ -410,7 +414,7 @@ final class Scheduler: @unchecked Sendable {
     private func unlockAndPerform(_ actions: Machine.Actions, ended: [(ImageTask, JobResult)] = []) {
         var leaving = ended.count
         // Set these inputs while the lock is held. As soon as it is released, another thread may start the jobs.
-        actions.forEach { action in
+        for action in actions {
             switch action {
             case .refuse(let job, let refusal): job.refuse(refusal.error)
             case .feed(let job, let from):
@@ -439,11 +443,9 @@ final class Scheduler: @unchecked Sendable {
     /// sleeping callback queue is woken once for all of them.
     private func perform(_ actions: Machine.Actions) {
         defer { telemetry?.flush() }
-        actions.forEach { action in
-            if case .cancel(let job) = action { job.cancel() }
-        }
+        for case .cancel(let job) in actions { job.cancel() }
         var delivers = false
-        actions.forEach { action in
+        for action in actions {
             switch action {
             case .start(let job, let priority): job.start(priority: priority)
             case .discard(let job): job.discard()
@@ -463,8 +465,8 @@ final class Scheduler: @unchecked Sendable {
         var run = ImageTask.callbackRun()
         var failed: [(ImageTask, JobResult)] = []
         var stale: [(ImageTask, JobResult)] = []
-        actions.forEach { action in
-            guard case .deliver(let task, let from) = action, let result = from.result else { return }
+        for case .deliver(let task, let from) in actions {
+            guard let result = from.result else { continue }
             // Determined again, because a cancellation may have arrived since the tasks in transit were counted.
             switch task.continuation(after: result) {
             case .end: task.didEnd(result, in: &run)
@@ -505,7 +507,7 @@ final class Scheduler: @unchecked Sendable {
 
     /// Takes the callers that wait until the scheduler is idle, if it is. Called with the lock held.
     private func takeIdleWaiters() -> [Bridge] {
-        guard !idleWaiters.isEmpty, machine.isIdle, tasksInTransit == 0 else { return [] }
+        guard phase != .running, !idleWaiters.isEmpty, machine.isIdle, tasksInTransit == 0 else { return [] }
         defer { idleWaiters = [] }
         return idleWaiters
     }
@@ -513,7 +515,9 @@ final class Scheduler: @unchecked Sendable {
     /// The counters of tasks and jobs, and their state now.
     var statistics: ImagePipeline.Statistics {
         lock.withLock {
-            var statistics = counters
+            var statistics = ImagePipeline.Statistics()
+            statistics.tasks = addedTasks
+            statistics.coalescedTasks = coalescedTasks
             statistics.exchanges = machine.startedFetches
             statistics.tasksInFlight = machine.taskCount
             statistics.jobsInFlight = machine.jobCount

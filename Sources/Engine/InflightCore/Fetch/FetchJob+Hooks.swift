@@ -27,7 +27,7 @@ extension FetchJob {
                 // Subscribers may have joined or left meanwhile or, after a 401, since the first request.
                 request.priority = scheduler.priority(of: id) ?? request.priority
                 work.exchange.sentFields = changed.fields
-                send(request, work)
+                send(&request, work)
             case .failure(let error):
                 finish(.failure(.thrown(error, by: "hook willSend", url: plan.url.string, stage: .request)))
             }
@@ -55,31 +55,6 @@ extension FetchJob {
             }
             flow(work, isWanted: true)
         }
-    }
-
-    /// Applies the decision about a response's head, which is now known.
-    func beginBody(_ work: Work, _ head: ResponseHead, _ expectedBytes: Int64?, _ decision: ImagePipeline.HeadDecision)
-    {
-        var head = head
-        switch decision {
-        case .byStatus: work.exchange.verdict = failure(on: head)
-        case .accept: break
-        case .rewrite(let other):
-            // A stored response is served without calling the hook, so the rewritten one is not stored.
-            work.cache?.changes.bodyStorage = .nothing
-            head = other
-            work.exchange.verdict = failure(on: head)
-        case .refuse(let why):
-            work.cache?.changes.bodyStorage = .nothing
-            work.exchange.verdict = .failure(LoadError(.refused, stage: .fetch, message: why, status: head.status))
-        }
-        guard work.exchange.verdict == nil else { return }
-        if !stage.fieldsExcludedFromKey.isEmpty { respectVary(head) }
-        work.response.head = head
-        work.response.expectedBytes = expectedBytes
-        work.exchange.verdict = undoCoding(of: head, work)
-        if plan.request.limits.stallTimeout == nil, work.exchange.verdict == nil { watchRate(work, receivedBytes: 0) }
-        if let expectedBytes, work.response.coded == nil { work.response.body.expect(expectedBytes) }
     }
 
     /// Calls a hook off the transport's thread. If the fetch is cancelled meanwhile, or its total time ends, the hook

@@ -13,6 +13,31 @@ extension FetchJob {
     /// The number of bytes that one turn adds to the body.
     private static let turnBytes = 1 << 20
 
+    /// Applies the decision about a response's head, which is now known.
+    func beginBody(_ work: Work, _ head: ResponseHead, _ expectedBytes: Int64?, _ decision: ImagePipeline.HeadDecision)
+    {
+        var head = head
+        switch decision {
+        case .byStatus: work.exchange.verdict = failure(on: head)
+        case .accept: break
+        case .rewrite(let other):
+            // A stored response is served without calling the hook, so the rewritten one is not stored.
+            work.cache?.changes.bodyStorage = .nothing
+            head = other
+            work.exchange.verdict = failure(on: head)
+        case .refuse(let why):
+            work.cache?.changes.bodyStorage = .nothing
+            work.exchange.verdict = .failure(LoadError(.refused, stage: .fetch, message: why, status: head.status))
+        }
+        guard work.exchange.verdict == nil else { return }
+        if !stage.fieldsExcludedFromKey.isEmpty { respectVary(head) }
+        work.response.head = head
+        work.response.expectedBytes = expectedBytes
+        work.exchange.verdict = undoCoding(of: head, work)
+        if plan.request.limits.stallTimeout == nil, work.exchange.verdict == nil { watchRate(work, receivedBytes: 0) }
+        if let expectedBytes, work.response.coded == nil { work.response.body.expect(expectedBytes) }
+    }
+
     func didTakePiece(_ work: Work) -> TransportDisposition {
         guard reportBody(work) else { return .cancel }
         return flows(work) ? .proceed : .pause
@@ -223,14 +248,9 @@ extension FetchJob {
     }
 
     /// Releases the body's share of the budget, and resumes the paused transfers that fit now.
-    func endBody(_ work: Work) { Self.resume(grantsAfterBody(work)) }
-
-    /// Releases the body's share of the budget.
-    ///
-    /// - Returns: the paused transfers that fit now.
-    func grantsAfterBody(_ work: Work) -> [BodyBudget<Paused>.Grant] {
-        guard let id = stripe.lock.withLock({ work.bodyID.take() }) else { return [] }
-        return stage.bodies.withLock { $0.ended(id) }
+    func endBody(_ work: Work) {
+        guard let id = stripe.lock.withLock({ work.bodyID.take() }) else { return }
+        Self.resume(stage.bodies.withLock { $0.ended(id) })
     }
 
     /// Keeps the received bytes until the fetch resumes in a slot. Bytes beyond the budget are spilled at once, on this

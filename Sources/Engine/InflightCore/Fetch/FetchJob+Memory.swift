@@ -7,13 +7,16 @@ extension FetchJob {
     ///
     /// - Parameter response: the response with its times; `nil` for a stored response that may be stale.
     /// - Returns: the lifetime of images made from it; `nil` if no image is made, or HTTP's rules do not apply.
-    func lifetime(of response: StoredResponse?, from source: LifetimeTable.Source, _ work: Work) -> ImageLifetime? {
-        // A custom scheme may respond as HTTP does. A file does not.
-        guard currentURL(work).origin != nil || response.map({ $0.head.version != .none }) ?? false else { return nil }
+    func lifetime(
+        of response: @autoclosure () -> StoredResponse?, from source: LifetimeTable.Source, _ work: Work
+    ) -> ImageLifetime? {
         let makesImage =
             plan.goal == .image || plan.purpose == .revalidation(ofPicture: true)
             || scheduler.anyTask(of: id) { $0.goal == .image }
         guard makesImage || stage.images.lifetimes.withLock({ $0.count > 0 }) else { return nil }
+        let response = response()
+        // A custom scheme may respond as HTTP does. A file does not.
+        guard currentURL(work).origin != nil || response.map({ $0.head.version != .none }) ?? false else { return nil }
         let key = plan.resource(after: work.redirected, fieldsExcludedFromKey: stage.fieldsExcludedFromKey)
         guard makesImage else {
             // A newer response concerns the images in memory even if this fetch makes none.

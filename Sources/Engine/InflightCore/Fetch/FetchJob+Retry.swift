@@ -65,15 +65,11 @@ extension FetchJob {
     /// The shortest wait that counts as a connection failure. A shorter timeout is no evidence about the origin.
     private static let shortestTimeout = Duration.seconds(1)
 
-    func noteAnswer(_ work: Work) {
-        guard !work.exchange.hasAnswer else { return }
-        work.exchange.hasAnswer = true
-        scheduler.originAnswered(self, at: currentURL(work))
-    }
-
     /// Returns whether an exchange ended without a connection, or timed out before any response.
     func isConnectionFailure(_ error: LoadError, _ work: Work) -> Bool {
-        guard scheduler.hasCircuitBreaker, !work.exchange.hasAnswer else { return false }
+        guard scheduler.hasCircuitBreaker, work.exchange.head == nil, work.exchange.interimHeads.isEmpty else {
+            return false
+        }
         switch error.code {
         case .cannotConnect: return true
         case .timedOut: return clock.now() - work.exchange.sentAt >= Self.shortestTimeout

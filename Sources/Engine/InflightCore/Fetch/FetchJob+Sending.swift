@@ -21,7 +21,7 @@ extension FetchJob {
         _ work: Work, limits: TransportRequest.Limits, priority: ImageRequest.Priority,
         reason: ImagePipeline.OutgoingRequest.Reason
     ) {
-        let request = plan.outgoing(
+        var request = plan.outgoing(
             after: work.redirected, defaultFields: stage.defaultFields, limits: limits, priority: priority)
         if work.attempts.failed == 0, work.sentExchanges == 0, request.url.origin != nil,
             let error = stage.retries?.firstAttempt(at: request.url, policy: plan.request.cachePolicy)
@@ -31,11 +31,12 @@ extension FetchJob {
         if let willSend = stage.willSend, request.url.origin != nil {
             askBefore(request, work, reason, willSend)
         } else {
-            send(request, work)
+            send(&request, work)
         }
     }
 
-    func send(_ request: TransportRequest, _ work: Work) {
+    /// Sends a request, with the header fields that the store or the resumed body requires.
+    func send(_ request: inout TransportRequest, _ work: Work) {
         guard let transport = stage.transports[request.url.scheme] else {
             return finish(.failure(stage.transports.unsupported(request.url)))
         }
@@ -45,7 +46,6 @@ extension FetchJob {
         let number = work.sentExchanges
         work.sentExchanges += 1
         stripe.lock.withLock { work.machine.sends(number: number) }
-        var request = request
         request.needsNewConnection = work.attempts.isRepeatOfLoss
         work.exchange.requestTime = clock.wallTime
         if let cache = work.cache {

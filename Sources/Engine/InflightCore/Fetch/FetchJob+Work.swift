@@ -30,8 +30,6 @@ extension FetchJob {
         var responseTime = WallTime(milliseconds: 0)
         /// The header fields sent, if `willSend` may have changed them.
         var sentFields = HTTPFields()
-        /// Whether any head of a response was received.
-        var hasAnswer = false
         /// The interim responses. The transport bounds their number.
         var interimHeads: [ResponseHead] = []
         /// The head of the final response, even if its body is not used.

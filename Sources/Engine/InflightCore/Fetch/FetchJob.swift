@@ -25,6 +25,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     let stage: FetchStage
     let plan: RequestPlan
+    let stripe: LockStripes.Stripe
     /// The progress last reported to subscribers. Guarded by the scheduler's lock.
     var progress: ImageTask.Progress?
     /// The inputs that arrived before there was any `work`.
@@ -34,13 +35,13 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     init(stage: FetchStage, id: ID, plan: RequestPlan) {
         self.stage = stage
         self.plan = plan
+        // The stripe is that of an object that lives as long as the job, because `self` is not initialized yet.
+        stripe = LockStripes.stripe(for: plan)
         super.init(id: id)
     }
 
     override var scheduler: Scheduler { stage.scheduler }
     var clock: any EngineClock { stage.scheduler.clock }
-
-    var stripe: LockStripes.Stripe { LockStripes.stripe(for: self) }
 
     /// Returns the URL of the current request.
     func currentURL(_ work: Work) -> ResourceURL {
@@ -136,13 +137,13 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     ///
     /// - Returns: the paused transfers that fit into the budget now.
     private func releaseWork() -> [BodyBudget<Paused>.Grant] {
-        let (work, timer) = stripe.lock.withLock {
+        let (work, timer, body) = stripe.lock.withLock {
             let work = self.work.take()
-            return (work, work?.machine.finished())
+            return (work, work?.machine.finished(), work?.bodyID)
         }
         timer?.cancel()
         work?.previews?.end()
-        let grants = work.map(grantsAfterBody) ?? []
+        let grants = body.map { id in stage.bodies.withLock { $0.ended(id) } } ?? []
         // Released here, with no lock held, because releasing a hook's captures may run code of the caller.
         withExtendedLifetime(work) {}
         return grants
@@ -153,7 +154,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     func didReceive(interim head: ResponseHead) {
         guard let work else { return }
         work.exchange.interimHeads.append(head)
-        noteAnswer(work)
+        scheduler.originAnswered(self, at: currentURL(work))
     }
 
     func didReceive(_ timings: TransportTimings) {
@@ -162,7 +163,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition {
         guard let work else { return .cancel }
-        if head.version != .none { noteAnswer(work) }
+        if head.version != .none { scheduler.originAnswered(self, at: currentURL(work)) }
         if head.version.isMultiplexed { scheduler.originMultiplexes(currentURL(work)) }
         tell(.responded(status: head.status))
         work.exchange.head = head
@@ -199,7 +200,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
             }
             return .proceed
         }
-        work.exchange.verdict = unsafe take(bytes, work)
+        if let verdict = unsafe take(bytes, work) { work.exchange.verdict = verdict }
         noteRate(bytes.count, work)
         return didTakePiece(work)
     }

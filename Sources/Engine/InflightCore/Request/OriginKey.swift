@@ -1,13 +1,5 @@
 import InflightConcurrency
 
-#if canImport(Darwin)
-    internal import Darwin
-#elseif canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
-
 /// An origin with its hash, by which the fetch lane groups. URLs without an origin (files, `data:`) form one group.
 ///
 /// A reference, because every queued job holds one. The latest few are cached, so that URLs of one origin share it.
@@ -35,12 +27,8 @@ final class OriginKey: Hashable, Sendable, CustomStringConvertible {
     }
 
     private static func isSame(_ text: String, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard text.utf8.count == bytes.count, let first = bytes.baseAddress else { return false }
         var text = text
-        return text.withUTF8 { own in
-            guard let own = own.baseAddress else { return false }
-            return unsafe memcmp(own, first, bytes.count) == 0
-        }
+        return text.withUTF8 { unsafe $0.elementsEqual(bytes) }
     }
 
     /// The latest origins of plain URLs, indexed by a hash of the host's bytes and the port.

@@ -174,42 +174,26 @@ final class RequestPlan: Sendable {
             throw refuse("Invalid size: a side of \(side) pixels. Use 1 to 1,000,000.")
         }
         if request.hasDefaults { return }
-        guard !request.method.isEmpty, request.method.utf8.allSatisfy(isTokenByte) else {
+        guard RequestRules.isToken(request.method.utf8) else {
             throw refuse("The HTTP method is not a token (RFC 9110 section 9.1).")
         }
-        func check(_ fields: HTTPFields) throws(LoadError) {
+        // A line end in a value would allow header injection.
+        for fields in [request.fields, request.originFields] {
             for index in 0..<fields.count {
-                guard !fields.rawName(index).isEmpty, fields.rawName(index).allSatisfy(isTokenByte) else {
-                    throw refuse("A header field's name is not a token (RFC 9110 section 5.1).")
-                }
-                // A line end in a value would allow header injection.
-                guard fields.rawValue(index).allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
-                    throw refuse("The value of the header field \(fields.name(index)) contains a control character.")
-                }
+                if let problem = RequestRules.problem(withField: index, of: fields) { throw refuse(problem) }
             }
         }
-        try check(request.fields)
-        try check(request.originFields)
-        guard request.limits.maximumBodyBytes >= 0, request.limits.maximumPixels >= 0,
-            request.limits.maximumDecodeBytes >= 0,
-            request.limits.maximumRedirects >= 0, request.limits.minimumBytesPerSecond >= 0
-        else { throw refuse("Invalid limit: it must not be negative.") }
-        func isNegative(_ timeout: Duration?) -> Bool { timeout.map { $0 < .zero } ?? false }
         let limits = request.limits
-        if isNegative(limits.connectTimeout) || isNegative(limits.stallTimeout) || isNegative(limits.totalTimeout) {
+        guard limits.maximumBodyBytes >= 0, limits.maximumPixels >= 0, limits.maximumDecodeBytes >= 0,
+            limits.maximumRedirects >= 0, limits.minimumBytesPerSecond >= 0
+        else { throw refuse("Invalid limit: it must not be negative.") }
+        let timeouts = [limits.connectTimeout, limits.stallTimeout, limits.totalTimeout]
+        guard timeouts.allSatisfy({ ($0 ?? .zero) >= .zero }) else {
             throw refuse("Invalid timeout: it must not be negative.")
         }
-        guard request.limits.minimumRatePeriod > .zero else {
+        guard limits.minimumRatePeriod > .zero else {
             throw refuse(
                 "Invalid minimumRatePeriod: it must be positive. To disable the limit, set minimumBytesPerSecond to 0.")
-        }
-    }
-
-    /// RFC 9110 section 5.6.2.
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
         }
     }
 }

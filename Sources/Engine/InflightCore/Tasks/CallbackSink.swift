@@ -1,7 +1,7 @@
 import InflightConcurrency
 
-/// The callback queue and the closures of one caller. Released on that queue, or in the caller's own `cancel()`.
-final class CallbackSink: Sendable {
+/// The callback queue and the closures of one caller. Its task releases them on that queue, or inside `cancel()`.
+struct CallbackSink: Sendable {
     typealias Progress = @Sendable (ImageTask, ImageTask.Progress) -> Void
     typealias Preview = @Sendable (ImageTask, ImagePreview) -> Void
 
@@ -13,14 +13,7 @@ final class CallbackSink: Sendable {
     let queue: CallbackQueue
     let progress: Progress?
     let preview: Preview?
-    private let completion: Completion
-
-    init(queue: CallbackQueue, progress: Progress?, preview: Preview? = nil, completion: Completion) {
-        self.queue = queue
-        self.progress = progress
-        self.preview = preview
-        self.completion = completion
-    }
+    let completion: Completion
 
     func complete(_ task: ImageTask, _ result: JobResult, isShared: Bool) {
         switch completion {

@@ -210,7 +210,7 @@ final class TaskDriver: Sendable {
         }
         guard isAllowed else { return }
         let sink = CallbackSink(
-            queue: .executor(EndingThread()), progress: nil,
+            queue: .executor(EndingThread()), progress: nil, preview: nil,
             completion: .response { [refreshes] _, _ in refreshes.withLock { $0 -= 1 } })
         start(ImageTask(.plan(plan), driver: self, sink: sink, observesProgress: false))
     }

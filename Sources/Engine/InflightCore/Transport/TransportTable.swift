@@ -1,7 +1,9 @@
 /// The transports of a pipeline by URL scheme.
 struct TransportTable: Sendable {
     // Comparing the few schemes costs less than hashing one.
-    private var transports: [(scheme: String, transport: any Transport)] = []
+    private var schemes: [String] = []
+    /// The transport of the scheme at the same index.
+    private var transports: [any Transport] = []
     /// Those that were created for this pipeline, and are shut down with it.
     private var owned: [any Transport] = []
 
@@ -14,20 +16,20 @@ struct TransportTable: Sendable {
                 transport = try make(configuration)
                 owned.append(transport)
             }
-            for scheme in transport.schemes {
-                transports.removeAll { $0.scheme == scheme }
-                transports.append((scheme, transport))
-            }
+            // Before the others, so that it takes the place of an earlier transport of the same scheme.
+            let own = Array(transport.schemes)
+            schemes.insert(contentsOf: own, at: 0)
+            transports.insert(contentsOf: own.map { _ in transport }, at: 0)
         }
     }
 
-    subscript(scheme: String) -> (any Transport)? { transports.first { $0.scheme == scheme }?.transport }
+    subscript(scheme: String) -> (any Transport)? { schemes.firstIndex(of: scheme).map { transports[$0] } }
 
     func unsupported(_ url: ResourceURL) -> LoadError {
         LoadError(
             .unsupportedScheme, stage: .request, url: url.string,
             message: "Unsupported URL scheme '\(url.scheme)'. Supported: "
-                + transports.map(\.scheme).sorted().joined(separator: ", ") + ".")
+                + Set(schemes).sorted().joined(separator: ", ") + ".")
     }
 
     func shutdown() async {
