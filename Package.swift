@@ -48,7 +48,9 @@ let package = Package(
         // Concurrency and engine: no C library.
         .target(name: "CInflightConcurrency"),
         .target(name: "InflightConcurrency", dependencies: ["CInflightConcurrency"]),
-        .target(name: "InflightImages", dependencies: ["InflightConcurrency"], swiftSettings: optimized),
+        .target(name: "CInflightImages", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
+        .target(
+            name: "InflightImages", dependencies: ["CInflightImages", "InflightConcurrency"], swiftSettings: optimized),
         .target(name: "InflightCore", dependencies: ["InflightImages", "InflightConcurrency"]),
         .target(name: "InflightFoundation", dependencies: ["InflightCore", "InflightConcurrency"]),
 
@@ -252,7 +254,7 @@ for target in package.targets where target.type != .system && !target.name.hasPr
 /// The folder below `Sources` of each target that is not part of the tests.
 let folders = [
     "Kit": ["CInflightConcurrency", "InflightConcurrency"],
-    "Engine": ["InflightImages", "InflightCore", "InflightFoundation", "Inflight"],
+    "Engine": ["CInflightImages", "InflightImages", "InflightCore", "InflightFoundation", "Inflight"],
     "BackEnds": [
         "CInflightCurl", "InflightCurl", "CInflightSQLite", "InflightSQLite", "InflightDisk", "CInflightCodings",
         "InflightCodings",

@@ -20,7 +20,7 @@ ASSEMBLY = {"Inflight", "InflightCurl", "InflightDisk", "InflightWorker", *ENGIN
 
 ALLOWED = {
     "InflightConcurrency": PLATFORM | {"CInflightConcurrency"},
-    "InflightImages": PLATFORM | {"InflightConcurrency"},
+    "InflightImages": PLATFORM | {"CInflightImages", "InflightConcurrency"},
     "InflightCore": PLATFORM | IMAGES,
     "InflightFoundation": PLATFORM | ENGINE | {"Foundation", "FoundationNetworking"},
     "InflightCurl": PLATFORM | ENGINE | {"CInflightCurl"},

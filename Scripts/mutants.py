@@ -42,7 +42,10 @@ let package = Package(
         .target(name: "CInflightConcurrency", path: "Sources/Kit/CInflightConcurrency"),
         .target(
             name: "InflightConcurrency", dependencies: ["CInflightConcurrency"], path: "Sources/Kit/InflightConcurrency"),
-        .target(name: "InflightImages", dependencies: ["InflightConcurrency"], path: "Sources/Engine/InflightImages"),
+        .target(name: "CInflightImages", path: "Sources/Engine/CInflightImages"),
+        .target(
+            name: "InflightImages", dependencies: ["CInflightImages", "InflightConcurrency"],
+            path: "Sources/Engine/InflightImages"),
         .target(
             name: "InflightCore", dependencies: ["InflightImages", "InflightConcurrency"],
             path: "Sources/Engine/InflightCore"),
@@ -114,8 +117,8 @@ def views(copy, mutant):
 SUITES = {
     "simulator": (simulator, ["Package.swift", "Sources", "Tests"]),
     "rules": (rules, [
-        "Sources/Kit/CInflightConcurrency", "Sources/Kit/InflightConcurrency", "Sources/Engine/InflightImages",
-        "Sources/Engine/InflightCore",
+        "Sources/Kit/CInflightConcurrency", "Sources/Kit/InflightConcurrency", "Sources/Engine/CInflightImages",
+        "Sources/Engine/InflightImages", "Sources/Engine/InflightCore",
         "Tests/InflightCoreTests/HTTP/Caching", "Tests/InflightCoreTests/HTTP/Retry",
         "Sources/Verification/InflightTestSupport/Support/SeededGenerator.swift",
     ]),

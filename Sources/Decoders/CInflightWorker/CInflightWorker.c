@@ -132,9 +132,10 @@ int inflight_send(int socket, const void *bytes, size_t count, int descriptor) {
         memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
     }
     ssize_t sent;
-    do {
-        sent = sendmsg(socket, &message, MSG_NOSIGNAL);
-    } while (sent < 0 && errno == EINTR);
+    // The kernel counts the descriptors that all processes of a user have sent and nobody has received yet. It allows a
+    // decoder as few of them as it may open, so one of many decoders waits until the programs have received some.
+    while ((sent = sendmsg(socket, &message, MSG_NOSIGNAL)) < 0 && (errno == EINTR || errno == ETOOMANYREFS))
+        if (errno == ETOOMANYREFS) poll(NULL, 0, 1);
     return sent < 0 ? -errno : 0;
 }
 

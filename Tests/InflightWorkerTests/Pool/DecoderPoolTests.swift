@@ -123,7 +123,7 @@ struct DecoderPoolTests {
             for index in 0..<40 {
                 group.addTask {
                     let failure = await pool.failure(index % 5 == 0 ? "crash" : "good \(index)")
-                    #expect(failure?.code == (index % 5 == 0 ? .decoderCrashed : nil))
+                    #expect(failure?.code == (index % 5 == 0 ? .decoderCrashed : nil), "\(failure?.message ?? "")")
                 }
             }
         }

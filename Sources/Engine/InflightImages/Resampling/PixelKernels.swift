@@ -1,3 +1,5 @@
+internal import CInflightImages
+
 /// The inner loops of the resizer, written so that the compiler vectorises them with the baseline instructions of each
 /// architecture (on x86-64 SSE2: `pmaddwd` for the weighted sums).
 ///
@@ -97,6 +99,16 @@ enum PixelKernels {
         _ pairs: UnsafePointer<UnsafePointer<Int16>>, weights: UnsafePointer<SIMD8<Int16>>, pairCount: Int,
         count: Int, into target: UnsafeMutablePointer<Int16>
     ) {
+        let factors = unsafe UnsafeRawPointer(weights).assumingMemoryBound(to: Int16.self)
+        if unsafe inflight_weigh_rows(pairs, factors, pairCount, count, ResampleAxis.weightBits, target) != 0 { return }
+        unsafe weighRowsPortably(pairs, weights: weights, pairCount: pairCount, count: count, into: target)
+    }
+
+    /// Does the same on any processor.
+    static func weighRowsPortably(
+        _ pairs: UnsafePointer<UnsafePointer<Int16>>, weights: UnsafePointer<SIMD8<Int16>>, pairCount: Int,
+        count: Int, into target: UnsafeMutablePointer<Int16>
+    ) {
         let bits = ResampleAxis.weightBits
         let half = SIMD4<Int32>(repeating: 1 << (bits - 1))
         var index = 0
@@ -125,6 +137,18 @@ enum PixelKernels {
 
     /// Computes, for one channel, each target sample from `taps` neighbours. `taps` is a multiple of eight.
     static func weighColumns(
+        _ source: UnsafePointer<Int16>, starts: UnsafeBufferPointer<Int>, base: Int,
+        weights: UnsafeBufferPointer<Int16>, taps: Int, into target: UnsafeMutablePointer<Int16>
+    ) {
+        guard let factors = weights.baseAddress, let first = starts.baseAddress else { return }
+        let status = unsafe inflight_weigh_columns(
+            source - base, first, starts.count, factors, taps, ResampleAxis.weightBits, target)
+        if status != 0 { return }
+        unsafe weighColumnsPortably(source, starts: starts, base: base, weights: weights, taps: taps, into: target)
+    }
+
+    /// Does the same on any processor.
+    static func weighColumnsPortably(
         _ source: UnsafePointer<Int16>, starts: UnsafeBufferPointer<Int>, base: Int,
         weights: UnsafeBufferPointer<Int16>, taps: Int, into target: UnsafeMutablePointer<Int16>
     ) {
