@@ -55,8 +55,7 @@ def run(arguments: list[str], lines: Iterator[bytes]) -> int:
     """Runs the command on these lines. Returns its exit status."""
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, bufsize=0) as process:
         assert process.stdin
-        # A terminal sends Ctrl-C to the command too, which then finishes in order.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to the command too, which handles it
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())
         try:
             all(commands.write(process.stdin, line) for line in lines)

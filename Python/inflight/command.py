@@ -68,6 +68,5 @@ class Tail:
 
     def text(self) -> str:
         """The last part. Call it after the process has ended."""
-        # A process that outlives the command may hold the pipe open.
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=5)  # a process that outlives the command may hold the pipe open
         return self._kept.decode(errors="replace").strip()

@@ -68,9 +68,9 @@ def write_dataset(
     system that the driver and all machines share. Keys are made from the column `id`, or from a digest of the URL.
 
     `layout` is `webdataset`, or `parquet` for Parquet files with img2dataset's columns. With a name of the `job`, the
-    same call returns the manifest if the job has published it, and otherwise starts over. `scratch` is a local folder
-    in which tasks write shards before they copy them, for shared file systems without locks, such as NFS. Other
-    parameters are those of `fetch`; other keyword arguments are options of `inflight batch`.
+    same call returns the manifest if the job has published it, and otherwise starts over. Tasks write to the local
+    folder `scratch` first, if the shared file system has no locks. Other parameters are those of `fetch`; other keyword
+    arguments are options of `inflight batch`.
     """
     check_columns(to_arrow_schema(df.schema), url, id, caption, [PART])
     started = Job.start(

@@ -74,6 +74,8 @@ class _Process:
             self.arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._input = self._process.stdin
+        # A thread that is about to write would write to another file, if the descriptor was closed and used again.
+        self._writing = threading.Lock()
         # Images are longer than the default buffer.
         self._output = io.BufferedReader(self._process.stdout, 1 << 20)  # type: ignore[type-var]
         self._errors = commands.Tail(self._process.stderr)
@@ -87,9 +89,10 @@ class _Process:
         self.rows[self._lines] = number
 
     def write(self, line: bytes) -> None:
-        # If the process has ended, the reader finds the end of its output. `stop` closes the pipe.
-        with contextlib.suppress(ValueError):
-            commands.write(self._input, line)
+        # If the process has ended, the reader finds the end of its output.
+        with self._writing:
+            if not self._input.closed:
+                commands.write(self._input, line)
 
     def read(self) -> dict[str, Any] | None:
         """Returns the next line, or `None` at the end of the output, even if a line is incomplete."""
@@ -121,7 +124,9 @@ class _Process:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._input.close()
+        # Writes to a process that has ended fail at once.
+        with self._writing:
+            self._input.close()
         self._output.close()
 
 
@@ -133,6 +138,7 @@ class _Session:
     process: _Process | None = None
     unanswered: dict[int, _Unanswered] = field(default_factory=dict)
     unwritten: deque[int] = field(default_factory=deque)
+    count: int = 0
     has_ended: bool = False
     """Whether the rows have ended, perhaps with `error`."""
     error: BaseException | None = None
@@ -163,7 +169,6 @@ class Client:
         self._restarts = restarts
         self._window = max(1, window)
         self._process: _Process | None = None
-        self._count = 0
         self.version: str | None = None
         """The version of the command, once a process has started."""
 
@@ -232,10 +237,8 @@ class Client:
         file = answer.get("file")
         values: dict[str, Any] = {name: answer.get(name) for name in _MEMBERS}
         return Result(
-            input=row.input, id=row.id, url=row.url, error=values.pop("error_message"),
-            image=image,
-            file=os.path.join(self._files, file) if self._files and file else file, **values,
-        )
+            input=row.input, id=row.id, url=row.url, error=values.pop("error_message"), image=image,
+            file=os.path.join(self._files, file) if self._files and file else file, **values)
 
     def _restart(self, session: _Session) -> None:
         assert session.process
@@ -301,9 +304,9 @@ class Client:
         # The command rejects null, as it does other malformed rows.
         text = url if isinstance(url, str) else None
         with session.changed:
-            self._count += 1
-            session.unanswered[self._count] = _Unanswered(row, None if id is None else str(id), text)
-            session.unwritten.append(self._count)
+            session.count += 1
+            session.unanswered[session.count] = _Unanswered(row, None if id is None else str(id), text)
+            session.unwritten.append(session.count)
             session.changed.notify_all()
             session.changed.wait_for(lambda: session.is_closed or len(session.unanswered) < self._window)
 
