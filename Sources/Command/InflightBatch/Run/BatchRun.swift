@@ -480,7 +480,8 @@ extension BatchRun: RowDriverDelegate {
         let start = shardStarts.removeValue(forKey: shard) ?? driver.now
         let assembly = ShardAssembly(
             shard: shard, parts: parts, rows: contents, writer: writer, staging: staging, keys: configuration.keys,
-            keyOptions: configuration.keyOptions, columns: configuration.columns, ownColumns: ownColumns, duration: driver.now - start,
+            keyOptions: configuration.keyOptions, columns: configuration.columns, ownColumns: ownColumns,
+            duration: driver.now - start,
             cancellation: cancellation)
         shardThread.run { [self] in
             let result = Result { () throws(OutputError) in try assembly.run() }
