@@ -23,7 +23,7 @@ build|libsqlite3-dev|sqlite3.h|SQLite 3.35 or later|index of the disk cache
 build|libgif-dev|gif_lib.h|giflib 5|GIF
 build|liblcms2-dev|lcms2.h|Little CMS 2|colour profiles
 build|libseccomp-dev|seccomp.h|libseccomp 2.5 or later|system call filter of decoder processes
-build|libssl-dev|openssl/ssl.h|OpenSSL 3|TLS of the test kit's server
+build|libssl-dev|openssl/ssl.h|OpenSSL 3|digests of bulk downloads, TLS of the test kit's server
 vips|libvips-dev|vips/version.h|libvips 8.14 or later|AVIF, HEIC, TIFF and SVG, in the decoder process
 vips|libtiff-dev|tiffio.h|libtiff 4|TIFF that libvips refuses, in the decoder process
 vips|libjxl-dev|jxl/decode.h|libjxl 0.7 or later|JPEG XL, in the decoder process

@@ -1,6 +1,10 @@
 #define _GNU_SOURCE
 #include "CInflightBatch.h"
 
+#if !__has_include(<openssl/evp.h>)
+#error "OpenSSL 3 is missing: install the Debian package libssl-dev"
+#endif
+
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdio.h>

@@ -84,7 +84,7 @@ final class ImageFetcher: @unchecked Sendable {
                     queue.async { [self] in
                         waitingBytes -= response.body.count
                         pendingImages -= 1
-                        if pendingImages == 0 { onIdle?() }
+                        if pendingImages == 0 { onIdle.take()?() }
                         guard !cancellation.isCancelled else { return }
                         completion(End(result: result, pace: .served(latency: latency), receivedBytes: received))
                     }
