@@ -23,30 +23,28 @@ GROUP_BYTES, GROUP_ROWS = 64 << 20, 2048
 _EXTENSIONS = {"jpeg": "jpg"}
 
 
-def convert(sidecar: Path, input: pa.Schema, format: str, has_captions: bool = False) -> Path:
+def convert(sidecar: Path, input: pa.Schema, format: str) -> Path:
     """Replaces a shard's archive and sidecar by a Parquet file with all of the shard's rows.
 
-    Its columns are img2dataset's, then those of the input, then `caption`, then the image, named by its extension.
-    Columns of types that JSON lacks, such as timestamps, are text.
+    Its columns are img2dataset's, then those of the input, then the image, named by its extension. Columns of types
+    that JSON lacks, such as timestamps, are text.
     """
     archive = sidecar.with_name(sidecar.name.removesuffix(".jsonl.zst") + ".tar")
     target, temporary = archive.with_suffix(".parquet"), archive.with_suffix(".parquet.partial")
-    added = {_EXTENSIONS.get(format, format): pa.binary()}
-    if has_captions:
-        added = {"caption": pa.string()} | added
+    image = _EXTENSIONS.get(format, format)
     with pa.CompressedInputStream(str(sidecar), "zstd") as stream:
         rows = [json.loads(line) for line in stream.read().splitlines()]
-    own = [name for name in (rows[0] if rows else ()) if name not in STANDARD.names and name not in added]
+    own = [name for name in (rows[0] if rows else ()) if name not in STANDARD.names and name != image]
     # The command renames columns of the input whose names it needs.
     known = {field.name: _portable(field.type) for field in input}
     types = {name: known.get(name.removeprefix("input_"), pa.string()) for name in own}
-    schema = pa.schema([*STANDARD, *(types | added).items()])
+    schema = pa.schema([*STANDARD, *types.items(), (image, pa.binary())])
     with tarfile.open(archive, "r|") as tar, temporary.open("wb") as file:
         with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for group in _groups(_joined(rows, _samples(tar), list(added), has_captions)):
-                for name in (name for name in own if types[name] == pa.string()):
+            for group in _groups(_joined(rows, _samples(tar), image)):
+                for name, type in types.items():
                     for row in group:
-                        row[name] = _text(row[name])
+                        row[name] = _value(row[name], type)
                 writer.write_table(pa.Table.from_pylist(group, schema))
         file.flush()
         os.fsync(file.fileno())
@@ -65,18 +63,15 @@ def _samples(tar: tarfile.TarFile) -> Iterator[tuple[str, dict[str, bytes]]]:
 
 
 def _joined(
-    rows: Iterable[Row], samples: Iterator[tuple[str, dict[str, bytes]]], added: list[str], has_captions: bool
+    rows: Iterable[Row], samples: Iterator[tuple[str, dict[str, bytes]]], image: str
 ) -> Iterator[Row]:
-    image = added[-1]
     for row in rows:
-        row |= dict.fromkeys(added)
+        row[image] = None
         if row["status"] == "success":
             key, sample = next(samples)
             if key != row["key"]:
                 raise ValueError(f"The archive has sample '{key}' in place of '{row['key']}'.")
             row[image] = sample[image]
-            if has_captions:
-                row["caption"] = sample["txt"].decode()
         yield row
 
 
@@ -105,5 +100,8 @@ def _portable(type: pa.DataType) -> pa.DataType:
     return pa.string()
 
 
-def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value)
+def _value(value: Any, type: pa.DataType) -> Any:
+    if type == pa.string() and value is not None and not isinstance(value, str):
+        return json.dumps(value)
+    # The command keeps an id as text.
+    return int(value) if pa.types.is_integer(type) and isinstance(value, str) else value

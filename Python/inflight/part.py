@@ -63,7 +63,7 @@ def _write(
         raise DatasetError(f"The command wrote the outcomes of {written} instead of {count} rows to '{folder}'.")
     if job.layout == "parquet":
         for sidecar in sidecars:
-            convert(sidecar, first.schema, str(job.options.get("format")), job.caption is not None)
+            convert(sidecar, first.schema, str(job.options.get("format")))
     kept = [path for path in sorted(folder.iterdir()) if path.name.endswith(_KEPT) or (rejected and path == rejects)]
     remove_all(folder, except_for={path.name for path in kept})
     files = [DataFile(f"{folder.name}/{path.name}", path.stat().st_size) for path in kept]

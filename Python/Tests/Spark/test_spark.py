@@ -84,8 +84,9 @@ class Spark(unittest.TestCase):
         manifest = write_dataset(self.frame(records), self.folder / "out", id="id", caption="caption",
                                  layout="parquet", scratch=str(self.folder), **OPTIONS)
         table = pq.read_table(manifest.shards)
-        self.assertEqual(table.column_names, ["url", "key", "status", "error_message", "width", "height",
-                                              "original_width", "original_height", "exif", "sha256", "caption", "jpg"])
+        self.assertEqual(table.column_names,
+                         ["url", "key", "status", "error_message", "width", "height", "original_width",
+                          "original_height", "exif", "sha256", "id", "caption", "jpg"])
         found = {row["key"]: row for row in table.to_pylist()}
         self.assertEqual((len(found), manifest.rows, manifest.rejected), (60, 61, 1))
         self.assertEqual((found["row-1"]["jpg"][:2], found["row-1"]["caption"]), (b"\xff\xd8", "caption of row-1"))
