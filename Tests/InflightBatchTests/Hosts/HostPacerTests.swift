@@ -116,9 +116,9 @@ struct HostPacerTests {
         var pacer = pacer()
         var now = Duration.zero
         run(&pacer, fast, count: 50, from: &now)
-        run(&pacer, .served(latency: .milliseconds(140)), count: 5, from: &now)
+        run(&pacer, .served(latency: .milliseconds(1000)), count: 5, from: &now)
         #expect(pacer.limit == 8)
-        run(&pacer, .served(latency: .seconds(2)), from: &now)
+        run(&pacer, .served(latency: .seconds(8)), from: &now)
         #expect(pacer.limit == 4)
         run(&pacer, fast, count: 40, from: &now)
         #expect(pacer.limit == 8)
@@ -137,9 +137,9 @@ struct HostPacerTests {
         var pacer = pacer()
         var now = Duration.zero
         run(&pacer, fast, count: 50, from: &now)
-        run(&pacer, .served(latency: .seconds(1)), count: 4, from: &now)
+        run(&pacer, .served(latency: .seconds(5)), count: 4, from: &now)
         #expect(pacer.limit < 8)
-        run(&pacer, .served(latency: .seconds(1)), count: 400, from: &now)
+        run(&pacer, .served(latency: .seconds(5)), count: 400, from: &now)
         #expect(pacer.limit == 8)
     }
 

@@ -24,8 +24,9 @@ package struct HostPacer: Sendable {
         package var window = 8
         /// The latency is rising if its short average exceeds the long one this many times, and ``latencySlack``.
         package var latencyFactor = 3
-        /// The increase of the latency that is ignored.
-        package var latencySlack: Duration = .milliseconds(100)
+        /// The increase of the latency that is ignored. Measured latencies contain waits for this machine's processors,
+        /// which are no reason to spare a host.
+        package var latencySlack: Duration = .seconds(1)
 
         /// Creates a configuration with defaults.
         package init() {}
@@ -33,7 +34,7 @@ package struct HostPacer: Sendable {
 
     /// How a request ended, as far as the pace is concerned.
     package enum Outcome: Hashable, Sendable {
-        /// The host served it with any status, except as below, after `latency` until the response's header.
+        /// The host served it with any status, except as below, after `latency`.
         case served(latency: Duration)
         /// The host asked for fewer requests (429, 503), perhaps with the time of a `Retry-After`.
         case throttled(retryAfter: Duration?)
