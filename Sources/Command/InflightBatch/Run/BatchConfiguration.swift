@@ -64,6 +64,12 @@ package struct BatchConfiguration: Sendable {
     /// stands for all transient classes.
     package var retriedClasses: Set<String>?
 
+    /// Returns whether rows that failed with this class are fetched again.
+    func retries(_ name: String) -> Bool {
+        guard let retriedClasses else { return false }
+        return retriedClasses.isEmpty ? FailureClasses.isTransient(name) : retriedClasses.contains(name)
+    }
+
     /// The options on which keys by digest depend: those that affect an image.
     var keyOptions: String {
         let names = outputOptions.keys.filter { Self.imageOptions.contains($0) }.sorted()

@@ -129,12 +129,8 @@ package final class BatchRun: @unchecked Sendable {
     ) throws(BatchFailure) -> Set<Int> {
         try BatchFailure.recording { () throws(JournalError) in
             var shards: Set<Int> = []
-            if let classes = configuration.retriedClasses {
-                let names = try journal.failuresByClass().keys.filter {
-                    classes.isEmpty ? FailureClasses.isTransient($0) : classes.contains($0)
-                }
-                shards = Set(try journal.finishedShards(withFailures: Set(names)))
-            }
+            let retried = try journal.failuresByClass().keys.filter(configuration.retries)
+            if !retried.isEmpty { shards = Set(try journal.finishedShards(withFailures: Set(retried))) }
             let last = journal.finishedShards.end - 1
             if last >= 0, inputs.mayHaveGrown, let shard = try journal.finishedShard(last),
                 shard.rows.count < layout.shardSize
@@ -341,17 +337,12 @@ extension BatchRun: RowDriverDelegate {
                 guard staging.contains(row.number, size: sample.imageSize) else { continue }
                 outcomes[row.number] = .success(StagedSample(imageSize: sample.imageSize, token: row.number))
             case .failure(let name, let message):
-                if isRetried(name) { continue }
+                if configuration.retries(name) { continue }
                 outcomes[row.number] = .failure(class: name, message: message)
             case .duplicate(let original): outcomes[row.number] = .duplicate(of: original)
             }
         }
         return outcomes
-    }
-
-    private func isRetried(_ name: String) -> Bool {
-        guard let classes = configuration.retriedClasses else { return false }
-        return classes.isEmpty ? FailureClasses.isTransient(name) : classes.contains(name)
     }
 
     /// Stages the images of a finished shard, and records its rows as those of an open one.
@@ -475,14 +466,13 @@ extension BatchRun: RowDriverDelegate {
         let writer = writer ?? writerConfiguration(schema: SidecarSchema(ownColumns: ownColumns))
         self.writer = writer
         let parts = try BatchFailure.recording { () throws(JournalError) in
-            try makeParts(shard, outcomes)
+            try journal.parts(of: shard, outcomes)
         }
         let start = shardStarts.removeValue(forKey: shard) ?? driver.now
         let assembly = ShardAssembly(
             shard: shard, parts: parts, rows: contents, writer: writer, staging: staging, keys: configuration.keys,
             keyOptions: configuration.keyOptions, columns: configuration.columns, ownColumns: ownColumns,
-            duration: driver.now - start,
-            cancellation: cancellation)
+            duration: driver.now - start, cancellation: cancellation)
         shardThread.run { [self] in
             let result = Result { () throws(OutputError) in try assembly.run() }
             queue.async { [self] in
@@ -494,39 +484,6 @@ extension BatchRun: RowDriverDelegate {
                 }
             }
         }
-    }
-
-    private func makeParts(
-        _ shard: Int, _ outcomes: [AssembledOutcome<Int>]
-    ) throws(JournalError) -> [ShardAssembly.Part] {
-        var images: [Int: ImageRecord] = [:]
-        var finished: [Int: FinishedShard] = [:]
-        for row in try journal.rows(of: shard) {
-            if case .success(let sample) = row.outcome { images[row.number] = sample.token }
-        }
-        var parts: [ShardAssembly.Part] = []
-        parts.reserveCapacity(outcomes.count)
-        for outcome in outcomes {
-            switch outcome {
-            case .success(let sample), .duplicate(_, .staged(let sample)):
-                if images[sample.token] == nil, case .success(let other)? = try journal.row(sample.token)?.outcome {
-                    images[sample.token] = other.token
-                }
-                let image = images[sample.token] ?? ImageRecord()
-                parts.append(.image(row: sample.token, size: sample.imageSize, image))
-            case .failure(let name, let message): parts.append(.failure(class: name, message: message))
-            case .duplicate(let original, .failed(let name, _)): parts.append(.failure(name, asRow: original))
-            case .duplicate(let original, .finished):
-                let place = layout.position(of: original)
-                if finished[place.shard] == nil { finished[place.shard] = try journal.finishedShard(place.shard) }
-                if case .failure(let name)? = finished[place.shard]?.classes[place.index] {
-                    parts.append(.failure(name, asRow: original))
-                } else {
-                    parts.append(.copy(row: original))
-                }
-            }
-        }
-        return parts
     }
 
     private func didAssemble(

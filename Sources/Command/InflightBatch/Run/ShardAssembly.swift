@@ -138,6 +138,42 @@ struct ShardAssembly: Sendable {
     }
 }
 
+extension Journal {
+    /// Returns what the rows of a shard add to it.
+    func parts(
+        of shard: Int, _ outcomes: [AssembledOutcome<Int>]
+    ) throws(JournalError) -> [ShardAssembly.Part] {
+        var images: [Int: ImageRecord] = [:]
+        var finished: [Int: FinishedShard] = [:]
+        for row in try rows(of: shard) {
+            if case .success(let sample) = row.outcome { images[row.number] = sample.token }
+        }
+        var parts: [ShardAssembly.Part] = []
+        parts.reserveCapacity(outcomes.count)
+        for outcome in outcomes {
+            switch outcome {
+            case .success(let sample), .duplicate(_, .staged(let sample)):
+                if images[sample.token] == nil, case .success(let other)? = try row(sample.token)?.outcome {
+                    images[sample.token] = other.token
+                }
+                let image = images[sample.token] ?? ImageRecord()
+                parts.append(.image(row: sample.token, size: sample.imageSize, image))
+            case .failure(let name, let message): parts.append(.failure(class: name, message: message))
+            case .duplicate(let original, .failed(let name, _)): parts.append(.failure(name, asRow: original))
+            case .duplicate(let original, .finished):
+                let place = layout.position(of: original)
+                if finished[place.shard] == nil { finished[place.shard] = try finishedShard(place.shard) }
+                if case .failure(let name)? = finished[place.shard]?.classes[place.index] {
+                    parts.append(.failure(name, asRow: original))
+                } else {
+                    parts.append(.copy(row: original))
+                }
+            }
+        }
+        return parts
+    }
+}
+
 extension SidecarRow {
     /// Sets what the journal has recorded of the image.
     mutating func take(_ record: ImageRecord) {

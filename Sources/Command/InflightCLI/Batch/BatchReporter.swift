@@ -35,7 +35,7 @@ final class BatchReporter: @unchecked Sendable {
     private var timer: (any ScheduledWork)?
     private var hasEnded = false
     private var outputFailure: StandardStream.WriteError?
-    /// Stops the run, because nobody reads its output.
+    /// Stops the run when the reader of its output has closed it.
     private var stop: @Sendable () -> Void = {}
 
     /// Creates the reporter of a run that has not begun.
