@@ -163,4 +163,39 @@ final class BatchCommandTests: EndToEndSuite {
         let page = String(decoding: try #require(place.read("report.html")), as: UTF8.self)
         #expect(page.lowercased().hasPrefix("<!doctype html>") && page.contains("http_404"))
     }
+
+    @Test("A disk that fills half way ends the run with 73, and the same command completes it")
+    func fullDisk() throws {
+        let large = try TestImages.codecs.encode(
+            TestImages.noise(200, 200, seed: 1), options: EncodeOptions(format: .png))
+        for index in 0..<60 { server.serve("/\(index).png", .ok(large)) }
+        write((0..<60).map { server.url("/\($0).png") })
+        // A file has at most 1,024 blocks of 512 bytes, more than the journal and less than the archive. Writing beyond
+        // fails as on a full disk.
+        let arguments = ["batch", "in.txt", "-o", "out", "--keys", "digest"] + Self.options
+        let full = place.run(arguments, prefix: "ulimit -f 1024")
+        #expect(full.status == 73 && full.errors.contains("Cannot write"), "\(full.errors)")
+        let requests = server.requestCount
+        let complete = place.run(arguments)
+        #expect(complete.status == 0, "\(complete.errors)")
+        #expect(place.run(["batch", "verify", "out"]).status == 0)
+        #expect(requests == 60 && server.requestCount == requests)
+    }
+
+    @Test("A robots.txt that is HTML, endless or a redirect loop, and hosts that do not resolve, do not stop a run")
+    func robots() throws {
+        let (html, endless, loop) = (try LoopbackServer(), try LoopbackServer(), try LoopbackServer())
+        for server in [html, endless, loop] { server.serve("/a.jpg", .ok(jpeg)) }
+        html.serve("/robots.txt", .ok(Bytes("<!doctype html><p>Disallow: /</p>"), type: "text/html"))
+        endless.serve("/robots.txt", .endless(Bytes("User-agent: other\nDisallow: /\n")))
+        loop.serve("/robots.txt", .redirect(to: "/robots.txt"))
+        write([html, endless, loop].map { $0.url("/a.jpg") } + ["http://no-such-host.invalid/a.jpg"])
+        let result = place.run([
+            "batch", "in.txt", "-o", "out", "--format", "png", "--allow-private", "--retries", "0", "--json",
+        ])
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(endless.requests(of: "/robots.txt").first?.fields["Range"] == "bytes=0-511999")
+        // No file (RFC 9309 section 2.3.1.2 and 2.3.1.3): allowed. Endless, or no address: unreachable, so disallowed.
+        #expect(result.text.contains(#""images":2,"#) && result.text.contains(#""robots_unreachable":2"#))
+    }
 }
