@@ -202,7 +202,7 @@ struct BatchRunTests {
         #expect(reader.schema?.ownColumns == ["input_key", "text", "score", "late"])
         #expect(
             rows.map { $0.ownValues.map { $0.map { String(decoding: $0, as: UTF8.self) } } } == [
-                ["\"k.1\"", "\"eins\"", "1.5", nil], ["\"k.1\"", nil, nil, "true"],
+                ["\"k.1\"", "\"eins\"", "1.5", nil], ["\"k.1\"", "\"\"", nil, "true"],
             ])
         #expect(try rows.map { try reader.caption($0) } == ["eins", ""])
         let rejects = String(

@@ -119,7 +119,8 @@ struct ShardAssembly: Sendable {
         var known = 0
         row.ownValues = ownColumns.map { name in
             if name == columns.idColumn { return Self.json(input.id) }
-            if name == columns.captionColumn { return Self.json(input.caption) }
+            // As in the sample's text file: readers infer the type of a column from the first rows.
+            if name == columns.captionColumn { return Self.json(input.caption ?? "") }
             guard let column = input.columns.first(where: { $0.name == name }) else { return nil }
             known += 1
             switch column.value {
