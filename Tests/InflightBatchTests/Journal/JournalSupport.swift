@@ -41,8 +41,11 @@ struct RunFolder {
     }
 }
 
-func success(_ number: Int, host: String = "a.test", size: Int64 = 10, _ image: ImageRecord = .init()) -> JournalRow {
-    JournalRow(number: number, host: host, outcome: .success(StagedSample(imageSize: size, token: image)))
+func success(
+    _ number: Int, host: String = "a.test", size: Int64 = 10, offset: Int64 = 0, _ image: ImageRecord = .init()
+) -> JournalRow {
+    let staged = StagedImage(offset: offset, record: image)
+    return JournalRow(number: number, host: host, outcome: .success(StagedSample(imageSize: size, token: staged)))
 }
 
 func failed(_ number: Int, _ name: String = "dns", host: String = "a.test") -> JournalRow {

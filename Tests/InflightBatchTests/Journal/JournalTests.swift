@@ -16,7 +16,8 @@ struct JournalTests {
         do {
             let journal = try run.open()
             try journal.record([
-                success(5, host: "b.test", size: 1 << 40, image), success(0), failed(1), duplicate(2, of: 0),
+                success(5, host: "b.test", size: 1 << 40, offset: 1 << 41, image), success(0), failed(1),
+                duplicate(2, of: 0),
             ])
             try journal.record(failed(0, "timeout"))
             try journal.commit()
@@ -29,7 +30,7 @@ struct JournalTests {
         let row = try #require(try journal.rows(of: 1).first)
         #expect(row.text == "5 b.test success 1099511627776")
         guard case .success(let sample) = row.outcome else { return }
-        #expect(sample.token == image)
+        #expect(sample.token == StagedImage(offset: 1 << 41, record: image))
         #expect(try journal.rows(of: 2).isEmpty)
     }
 
@@ -53,6 +54,8 @@ struct JournalTests {
         // A duplicate of a failed row has failed like it.
         #expect(try journal.finishedShard(1)?.classes == Array(repeating: .failure("dns"), count: 3))
         #expect(try journal.finishedShard(2) == nil)
+        #expect(try (0..<4).map { try journal.finishedRow($0)?.outcomeClass } == classes)
+        #expect(try journal.finishedRow(8) == nil)
     }
 
     @Test("A shard with a row that has not ended is not recorded")

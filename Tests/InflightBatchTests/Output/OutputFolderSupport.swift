@@ -56,9 +56,11 @@ struct FinishedRun {
         _ key: String, _ width: Int, _ height: Int, digest: UInt8, padding: Int, caption: String? = nil
     ) -> Row {
         var line = SidecarRow(url: "http://a.test/\(key)?\"ü\"", key: key, status: .success)
-        (line.width, line.height, line.originalWidth, line.originalHeight) = (width, height, 100, 200)
-        line.exif = #"{"Make":"x"}"#
-        line.sha256 = ContentDigest([UInt8](repeating: digest, count: 32))
+        (line.image.width, line.image.height, line.image.originalWidth, line.image.originalHeight) = (
+            width, height, 100, 200
+        )
+        line.image.exif = #"{"Make":"x"}"#
+        line.image.sha256 = ContentDigest([UInt8](repeating: digest, count: 32))
         line.ownValues = [Array("\"\(key)\"".utf8), caption == nil ? nil : Array(#"["a",{"b":1.50}]"#.utf8)]
         return Row(line: line, body: HeaderCodec.image(width, height, padding: padding), caption: caption)
     }
@@ -84,9 +86,9 @@ struct FinishedRun {
                 continue
             }
             folder.directory.write("image", body)
-            let path = folder.directory.appending("image")
-            try writer.add(row.line, .image(path: path, size: Int64(body.count), caption: row.caption))
-            unsafe unlink(path)
+            let image = try StoredFile(folder.directory.appending("image")).whole
+            try writer.add(row.line, .image(image, caption: row.caption))
+            unsafe unlink(image.file.path)
         }
         _ = try writer.finish(duration: .seconds(2))
     }

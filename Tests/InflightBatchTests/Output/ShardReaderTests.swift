@@ -27,15 +27,11 @@ struct ShardReaderTests {
     @Test("An image and its caption are those that were written", arguments: forms, [true, false])
     func samples(form: ShardWriter.Form, hasCaptions: Bool) throws {
         let run = try FinishedRun(form, hasCaptions: hasCaptions)
-        let target = run.folder.directory.appending("out")
-        // A file of an earlier attempt is replaced, also one of the same size.
-        run.folder.directory.write("out", [UInt8](repeating: 0, count: 711))
         for shard in 0..<2 {
             let reader = try run.reader(shard)
             for row in FinishedRun.rows[shard] {
                 guard let body = row.body else { continue }
-                #expect(try reader.extractImage(row.line, to: target) == Int64(body.count))
-                #expect(run.folder.directory.holds("out", body))
+                #expect(try reader.image(row.line).bytes() == body)
                 let caption = hasCaptions && form != .hashedFiles ? row.caption ?? "" : nil
                 #expect(try reader.caption(row.line) == caption)
             }
@@ -51,12 +47,27 @@ struct ShardReaderTests {
         try reader.rows { _, row in keys.append(row.key) }
         #expect(keys.count == 4)
         let first = FinishedRun.rows[0][0]
-        _ = try reader.extractImage(first.line, to: run.folder.directory.appending("out"))
-        #expect(run.folder.directory.holds("out", try #require(first.body)))
+        #expect(try reader.image(first.line).bytes() == first.body)
         // A new reader has only the new rows.
         #expect(
             error(run) { _ = try run.reader().caption(first.line) }
                 == "Cannot read 00000.tar: It has no member named 000000000.txt.")
+    }
+
+    @Test("A sample is found by the block of its image; another block is an error")
+    func block() throws {
+        let run = try FinishedRun(.webdataset)
+        let reader = try run.reader()
+        let members = try #require(try reader.members()).members
+        for row in FinishedRun.rows[0] {
+            guard let body = row.body else { continue }
+            let place = try #require(members.first { $0.name == "\(row.line.key).png" })
+            let (line, image) = try reader.sample(atBlock: UInt32(place.offset / 512))
+            #expect(try line == row.line && image.bytes() == body)
+            for block in [0, place.offset / 512 - 1, place.offset / 512 + 1, 1 << 31] {
+                #expect(throws: OutputError.self) { try reader.sample(atBlock: UInt32(block)) }
+            }
+        }
     }
 
     // MARK: Sidecar
@@ -157,7 +168,7 @@ struct ShardReaderTests {
             let path = run.folder.path + "/" + name
             let bytes = try #require(run.folder.read(name))
             func text() -> String? {
-                error(run) { _ = try run.reader().extractImage(row, to: run.folder.directory.appending("out")) }
+                error(run) { _ = try run.reader().image(row).bytes() }
             }
             unsafe unlink(path)
             #expect(text() == "Cannot read \(name): No such file or directory.")
@@ -236,9 +247,8 @@ struct ShardReaderTests {
     @Test("An image of a failed row and a caption that is not text are errors")
     func wrongRow() throws {
         let run = try FinishedRun(.webdataset)
-        let target = run.folder.directory.appending("out")
         #expect(
-            error(run) { _ = try run.reader().extractImage(FinishedRun.rows[0][1].line, to: target) }
+            error(run) { _ = try run.reader().image(FinishedRun.rows[0][1].line) }
                 == "Cannot read 00000.jsonl.zst: The row 000000001 has no image.")
         var archive = ArchiveEditor(try #require(run.folder.read("00000.tar")))
         archive.members[2].body = [0xC3, 0x28]

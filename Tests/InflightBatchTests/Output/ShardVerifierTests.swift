@@ -197,8 +197,7 @@ struct ShardVerifierTests {
         let row = FinishedRun.rows[1][0]
         run.folder.directory.write("image", row.body ?? [])
         let writer = try ShardWriter(1, other)
-        let path = run.folder.directory.appending("image")
-        try writer.add(row.line, .image(path: path, size: Int64(row.body?.count ?? 0)))
+        try writer.add(row.line, .image(StoredFile(run.folder.directory.appending("image")).whole))
         _ = try writer.finish(duration: .zero)
         #expect(try problems(run) == ["00001.jsonl.zst: Its columns differ from those of the first shard."])
     }

@@ -20,18 +20,20 @@ struct ShardWriterTests {
 
     private func row(_ index: Int, _ status: SidecarRow.Status = .success) -> SidecarRow {
         var row = SidecarRow(url: "http://h/\(index)", key: "00000000\(index)", status: status)
-        row.sha256 = ContentDigest([UInt8](repeating: UInt8(0xA0 + index), count: 32))
+        row.image.sha256 = ContentDigest([UInt8](repeating: UInt8(0xA0 + index), count: 32))
         return row
     }
+
+    private func image(_ name: String) throws -> FileRange { try StoredFile(directory.appending(name)).whole }
 
     /// Adds two images, of 3 and of 600,000 bytes, around a failure.
     private func write(_ configuration: ShardWriter.Configuration) throws -> ShardStats {
         directory.write("0", Self.bodies[0])
         directory.write("2", Self.bodies[1])
         let writer = try ShardWriter(0, configuration)
-        try writer.add(row(0), .image(path: directory.appending("0"), size: 3, caption: "ä"))
+        try writer.add(row(0), .image(image("0"), caption: "ä"))
         try writer.add(row(1, .failedToDownload), .failure(class: "dns"))
-        try writer.add(row(2), .image(path: directory.appending("2"), size: 600_000))
+        try writer.add(row(2), .image(image("2")))
         let stats = try writer.finish(duration: .seconds(1))
         for name in ["0", "2"] { unsafe unlink(directory.appending(name)) }
         return stats
@@ -110,19 +112,23 @@ struct ShardWriterTests {
         directory.write("0", [1, 2, 3])
         do {
             let writer = try ShardWriter(0, configuration(form))
-            try writer.add(row(0), .image(path: directory.appending("0"), size: 3))
+            try writer.add(row(0), .image(image("0")))
         }
         #expect(TemporaryDirectory.names(directory.path) == ["0"])
     }
 
-    @Test("A staged file of another size is an error", arguments: [ShardWriter.Form.webdataset, .files], [2, 4])
-    func changed(_ form: ShardWriter.Form, size: Int64) throws {
+    @Test("An image behind the end of its file is an error", arguments: [ShardWriter.Form.webdataset, .files], [0, 1])
+    func changed(_ form: ShardWriter.Form, offset: Int64) throws {
         directory.write("0", [1, 2, 3])
         let writer = try ShardWriter(0, configuration(form))
+        let file = try StoredFile(directory.appending("0"))
         let error = #expect(throws: OutputError.self) {
-            try writer.add(row(0), .image(path: directory.appending("0"), size: size))
+            try writer.add(row(0), .image(FileRange(file: file, offset: offset, size: 4 - offset + 1)))
         }
-        #expect(error?.description == "Cannot read \(directory.path)/0: It changed since it was written.")
+        #expect(error?.description == "Cannot read \(directory.path)/0: It is truncated.")
+        directory.write("0", [1])
+        let second = #expect(throws: OutputError.self) { try writer.add(row(0), .image(file.whole)) }
+        #expect(second?.description == "Cannot read \(directory.path)/0: It changed since it was written.")
     }
 
     @Test("An error for lack of space says so")

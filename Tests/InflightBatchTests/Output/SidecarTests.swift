@@ -22,11 +22,11 @@ struct SidecarTests {
     @Test("A row has its values in the order of the columns")
     func values() throws {
         var row = SidecarRow(url: "u", key: "k", status: .success)
-        (row.width, row.height, row.originalWidth, row.originalHeight) = (1, 2, 3, 4)
-        row.exif = #"{"Make":"x"}"#
-        row.sha256 = ContentDigest(0..<32)
+        (row.image.width, row.image.height, row.image.originalWidth, row.image.originalHeight) = (1, 2, 3, 4)
+        row.image.exif = #"{"Make":"x"}"#
+        row.image.sha256 = ContentDigest(0..<32)
         row.ownValues = [Array(#"{"a":[1,"b"]}"#.utf8), [], nil, Array("7".utf8)]
-        let hex = try #require(row.sha256).hex
+        let hex = try #require(row.image.sha256).hex
         #expect(
             text(row.json(SidecarSchema(ownColumns: ["o", "e", "n"]))) == #"""
                 {"url":"u","key":"k","status":"success","error_message":null,"width":1,"height":2,"original_width":3,\#

@@ -18,7 +18,7 @@ struct BatchMachineTests {
             case .record(let row, .duplicate(let original)): "record \(row) = \(original)"
             case .record(let row, .success): "record \(row)"
             case .assemble(let shard, let rows, _): "assemble \(shard) \(rows)"
-            case .discard(let token): "discard \(token)"
+            case .discard(let shard): "discard \(shard)"
             }
         }
     }
@@ -51,7 +51,7 @@ struct BatchMachineTests {
         #expect(
             Self.texts(try machine.rowDidFinish(0, sample(0), pace: Self.served, at: .zero)) == ["assemble 0 0..<2"])
         #expect(!machine.isFinished)
-        #expect(Self.texts(try machine.shardDidAssemble(0)) == ["discard 0", "discard 1"])
+        #expect(Self.texts(try machine.shardDidAssemble(0)) == ["discard 0"])
         #expect(machine.isFinished)
     }
 
@@ -137,7 +137,7 @@ struct BatchMachineTests {
         _ = try machine.rowDidFinish(1, sample(1), pace: Self.served, at: .zero)
         _ = try machine.rowDidFinish(0, sample(0), pace: Self.served, at: .zero)
         #expect(Self.texts(try machine.next(at: .zero).actions).isEmpty)
-        #expect(Self.texts(try machine.shardDidAssemble(0)) == ["discard 0", "discard 1"])
+        #expect(Self.texts(try machine.shardDidAssemble(0)) == ["discard 0"])
         #expect(Self.texts(try machine.next(at: .zero).actions) == ["load 3"])
         machine.rowWasLoaded(3, place("h3"), at: .zero)
         #expect(Self.texts(try machine.next(at: .zero).actions) == ["fetch 3"])
@@ -198,11 +198,17 @@ struct BatchMachineTests {
         var (read, now) = (0, Duration.zero)
         var ended = Set<Int>()
         var staged = Set<Int>()
+        var discarded = Set<Int>()
         /// The events that come later, by time.
         var due: [(Duration, Machine.Action)] = []
         var pending: [Machine.Action] = []
         var runningByHost: [String: Int] = [:]
         var hasEnded = false
+
+        func discard(_ shard: Int) {
+            #expect(discarded.insert(shard).inserted)
+            staged.subtract(configuration.assembler.layout.rows(of: shard))
+        }
 
         func finish(_ action: Machine.Action) throws {
             switch action {
@@ -258,7 +264,7 @@ struct BatchMachineTests {
                     machine.rowWasLoaded(row, places[row], at: now)
                     hasLoaded = true
                 case .record(let row, _): #expect(ended.insert(row).inserted)
-                case .discard(let row): #expect(staged.remove(row) != nil)
+                case .discard(let shard): discard(shard)
                 }
             }
             #expect(machine.runningCount <= configuration.maximumRequests)
@@ -273,7 +279,7 @@ struct BatchMachineTests {
             for (time, action) in due where time <= now { try finish(action) }
             due.removeAll { $0.0 <= now }
         }
-        for case .discard(let row) in pending { #expect(staged.remove(row) != nil) }
+        for case .discard(let shard) in pending { discard(shard) }
         #expect(machine.isFinished)
         #expect(ended.count == rowCount && staged.isEmpty && due.isEmpty)
     }

@@ -45,14 +45,7 @@ struct BatchRunTests {
         configuration.maximumRequests = 3
         var stops = 0
         while true {
-            let ended = Guarded(0)
-            let ending = try await world.run(configuration) { event in
-                guard case .rowEnded = event else { return false }
-                return ended.withLock { count in
-                    count += 1
-                    return count == 11
-                }
-            }
+            let ending = try await run(configuration, stoppingAfter: 11)
             if ending.isFinished { break }
             #expect(ending.isStopped)
             stops += 1
@@ -65,6 +58,47 @@ struct BatchRunTests {
         configuration.folder = world.directory.appending("again")
         #expect(try await world.run(configuration).isFinished)
         #expect(interrupted.count == 18 && interrupted == world.output(configuration.folder))
+    }
+
+    /// A run that stops after `count` rows have ended.
+    private func run(_ configuration: BatchConfiguration, stoppingAfter count: Int) async throws -> BatchEnding {
+        let ended = Guarded(0)
+        return try await world.run(configuration) { event in
+            guard case .rowEnded = event else { return false }
+            return ended.withLock { number in
+                number += 1
+                return number == count
+            }
+        }
+    }
+
+    @Test("Staged images that are lost are fetched again, also if others have taken their places")
+    func lostImages() async throws {
+        for index in 0..<8 { world.serveImage("/\(index)", width: 10 + index, seed: index) }
+        var configuration = try world.configuration((0..<8).map { url("/\($0)") }, shardSize: 8)
+        configuration.maximumRequests = 1
+        #expect(try await run(configuration, stoppingAfter: 5).isStopped)
+        try OutputFolder.remove(configuration.folder + "/staging")
+        #expect(try await run(configuration, stoppingAfter: 2).isStopped)
+        #expect(try await world.run(configuration).isFinished)
+        #expect(
+            try world.rows(of: 0, configuration) == (0..<8).map { "00000000\($0) success \(10 + $0)" })
+    }
+
+    @Test("A retry that was stopped continues, and fetches no recorded row again")
+    func stoppedRetry() async throws {
+        for index in [0, 7] { world.serveImage("/\(index)", width: 10 + index, seed: index) }
+        var configuration = try world.configuration((0..<8).map { url("/\($0)") }, shardSize: 8)
+        configuration.maximumRequests = 1
+        #expect(try await world.run(configuration).isFinished)
+        for index in 1..<7 { world.serveImage("/\(index)", width: 10 + index, seed: index) }
+        configuration.retriedClasses = ["http_404"]
+        #expect(try await run(configuration, stoppingAfter: 3).isStopped)
+        #expect(try await world.run(configuration).isFinished)
+        #expect(
+            try world.rows(of: 0, configuration) == (0..<8).map { "00000000\($0) success \(10 + $0)" })
+        // The row in flight when the run stopped is fetched twice.
+        #expect(world.server.requestCount <= 8 + 6 + 1)
     }
 
     @Test("A retry fetches the chosen classes only, and replaces their shards")

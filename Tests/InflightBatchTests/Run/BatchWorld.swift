@@ -84,12 +84,11 @@ final class BatchWorld: Sendable {
         var rows: [String] = []
         let reader = try ShardReader(shard, writer(configuration))
         try reader.rows { (_, row) throws(OutputError) in
-            let width = row.width.map { " \($0)" } ?? ""
+            let width = row.image.width.map { " \($0)" } ?? ""
             rows.append("\(row.key) \(row.status.rawValue)\(width)")
             if row.status == .success {
-                _ = try reader.extractImage(row, to: directory.appending("image"))
-                let bytes = Bytes(directory.read("image") ?? [])
-                if (try? Self.codecs.info(of: bytes))?.width != row.width { rows.append("another image") }
+                let bytes = Bytes(try reader.image(row).bytes())
+                if (try? Self.codecs.info(of: bytes))?.width != row.image.width { rows.append("another image") }
             }
         }
         return rows

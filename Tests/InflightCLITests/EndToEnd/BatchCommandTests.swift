@@ -170,16 +170,17 @@ final class BatchCommandTests: EndToEndSuite {
             TestImages.noise(200, 200, seed: 1), options: EncodeOptions(format: .png))
         for index in 0..<60 { server.serve("/\(index).png", .ok(large)) }
         write((0..<60).map { server.url("/\($0).png") })
-        // A file has at most 1,024 blocks of 512 bytes, more than the journal and less than the archive. Writing beyond
+        // A file has at most 1,024 blocks of 512 bytes, more than the journal and less than the images. Writing beyond
         // fails as on a full disk.
-        let arguments = ["batch", "in.txt", "-o", "out", "--keys", "digest"] + Self.options
+        let arguments = ["batch", "in.txt", "-o", "out", "--keys", "digest", "--concurrency", "4"] + Self.options
         let full = place.run(arguments, prefix: "ulimit -f 1024")
         #expect(full.status == 73 && full.errors.contains("Cannot write"), "\(full.errors)")
         let requests = server.requestCount
         let complete = place.run(arguments)
         #expect(complete.status == 0, "\(complete.errors)")
         #expect(place.run(["batch", "verify", "out"]).status == 0)
-        #expect(requests == 60 && server.requestCount == requests)
+        // Only rows in flight are requested again.
+        #expect(requests < 60 && server.requestCount <= 60 + 4)
     }
 
     @Test("A robots.txt that is HTML, endless or a redirect loop, and hosts that do not resolve, do not stop a run")

@@ -29,8 +29,7 @@ package final class URLIndex {
     /// The number of URLs.
     package private(set) var count = 0
 
-    private let path: String
-    private let descriptor: Int32
+    private let file: OpenFile
     private var depth = 0
     private var directory: [UInt32] = [0]
     private var bucketCount: UInt32 = 1
@@ -41,14 +40,9 @@ package final class URLIndex {
     /// - Parameter folder: A folder on a disk with room for the file, which is gone when the process ends.
     /// - Throws: `OutputError` if the file cannot be created.
     package init(in folder: String) throws(OutputError) {
-        path = folder + "/urls.partial"
-        descriptor = unsafe open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw OutputError(.create, path) }
-        unsafe unlink(path)
+        file = try OpenFile(temporary: folder + "/urls.partial")
         try write(0)
     }
-
-    deinit { if descriptor >= 0 { close(descriptor) } }
 
     /// Returns the first row with this URL, or `nil` if there is none; then this row is the first.
     ///
@@ -57,7 +51,7 @@ package final class URLIndex {
     ///   - row: The number of the row, below 2⁴⁰.
     /// - Throws: `OutputError` if the file cannot be read or written.
     package func firstRow(_ url: String, orInsert row: Int) throws(OutputError) -> Int? {
-        guard row >= 0, row < 1 << Self.rowBits else { throw OutputError(.write, path, EFBIG) }
+        guard row >= 0, row < 1 << Self.rowBits else { throw OutputError(.write, file.path, EFBIG) }
         var low = Hasher()
         var high = Hasher()
         low.combine(0)
@@ -95,7 +89,7 @@ package final class URLIndex {
     /// Divides the full bucket in memory by the next bit of its entries' hashes.
     private func divide(_ number: UInt32) throws(OutputError) {
         let bit = bucketDepth
-        guard bit < Self.maximumDepth else { throw OutputError(.write, path, EFBIG) }
+        guard bit < Self.maximumDepth else { throw OutputError(.write, file.path, EFBIG) }
         if bit == depth {
             directory += directory
             depth += 1
@@ -152,18 +146,10 @@ package final class URLIndex {
     // MARK: File
 
     private func read(_ number: UInt32) throws(OutputError) {
-        let count = unsafe bucket.withUnsafeMutableBytes {
-            unsafe pread(descriptor, $0.baseAddress, $0.count, off_t(number) * off_t(Self.bucketSize))
-        }
-        // A read of a regular file is not interrupted, and not short before its end.
-        guard count == Self.bucketSize else { throw OutputError(.read, path, count < 0 ? errno : 0) }
+        try file.read(&bucket, at: Int64(number) * Int64(Self.bucketSize))
     }
 
     private func write(_ number: UInt32, from start: Int = 0, count: Int = bucketSize) throws(OutputError) {
-        let position = off_t(number) * off_t(Self.bucketSize) + off_t(start)
-        let written = unsafe bucket.withUnsafeBytes {
-            unsafe pwrite(descriptor, $0.baseAddress.map { unsafe $0 + start }, count, position)
-        }
-        guard written == count else { throw OutputError(.write, path, written < 0 ? errno : ENOSPC) }
+        try file.write(bucket[start..<start + count], at: Int64(number) * Int64(Self.bucketSize) + Int64(start))
     }
 }

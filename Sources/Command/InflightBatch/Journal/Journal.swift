@@ -12,8 +12,8 @@ internal import InflightSQLite
 ///
 /// After an error, no more is recorded, and every call that records throws the same error. For one thread at a time.
 package final class Journal {
-    /// The longest row, in bytes: the classes of the largest shard.
-    private static let rowLimit = Int32(ShardLayout.maximumShardSize + (1 << 20))
+    /// The longest row, in bytes: the classes and images of the largest shard.
+    private static let rowLimit = Int32(5 * ShardLayout.maximumShardSize + (1 << 20))
     /// How long to wait for a lock of a program that reads the journal, in milliseconds.
     private static let busyTimeout: Int32 = 5000
     /// The number of rows after which ``record(_:)`` commits by itself.
@@ -173,22 +173,31 @@ package final class Journal {
     /// Records the end of a row. A row that was recorded before is replaced.
     package func record(_ row: JournalRow) throws(JournalError) {
         try changing { () throws(DatabaseError) in
-            var (code, size) = (JournalLayout.success, nil as Int?)
+            var (code, size, offset) = (JournalLayout.success, nil as Int?, nil as Int?)
             var (message, original) = (nil as String?, nil as Int?)
             var image = ImageRecord()
             switch row.outcome {
-            case .success(let sample): (image, size) = (sample.token, Int(sample.imageSize))
+            case .success(let sample):
+                image = sample.token.record
+                (size, offset) = (Int(sample.imageSize), Int(sample.token.offset))
             case .failure(let name, let text): (code, message) = (try classes.code(name, in: database), text)
             case .duplicate(let number): (code, original) = (JournalLayout.duplicate, number)
             }
             try database.change(
-                "INSERT OR REPLACE INTO row VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", .number(Int64(row.number)),
+                "INSERT OR REPLACE INTO row VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", .number(Int64(row.number)),
                 .number(Int64(code)), Value(message), .text(row.host), Value(original), Value(image.width),
                 Value(image.height), Value(image.originalWidth), Value(image.originalHeight), Value(image.exif),
-                image.sha256.map { Value.bytes($0.bytes) } ?? .null, Value(size))
+                image.sha256.map { Value.bytes($0.bytes) } ?? .null, Value(size), Value(offset))
             pendingCount += 1
         }
         if pendingCount >= Self.batchLimit { try commit() }
+    }
+
+    /// Removes the record of a row, which has not ended any more.
+    package func forget(_ row: Int) throws(JournalError) {
+        try changing { () throws(DatabaseError) in
+            try database.change("DELETE FROM row WHERE number = ?", .number(Int64(row)))
+        }
     }
 
     /// Makes everything recorded so far survive the end of the process. After a power cut, the latest commits may be
@@ -233,7 +242,7 @@ package final class Journal {
     }
 
     private func row(_ row: borrowing Row) throws(DatabaseError) -> JournalRow {
-        let outcome: RowOutcome<ImageRecord>
+        let outcome: RowOutcome<StagedImage>
         switch try self.classes.outcomeClass(UInt8(truncatingIfNeeded: row.number(1))) {
         case .success:
             var image = ImageRecord()
@@ -241,7 +250,8 @@ package final class Journal {
             (image.originalWidth, image.originalHeight) = (row.integer(7), row.integer(8))
             image.exif = row.isNull(9) ? nil : row.text(9)
             image.sha256 = ContentDigest(row.bytes(10))
-            outcome = .success(StagedSample(imageSize: row.number(11), token: image))
+            outcome = .success(
+                StagedSample(imageSize: row.number(11), token: StagedImage(offset: row.number(12), record: image)))
         case .duplicate:
             guard let original = row.integer(4) else { throw .damaged }
             outcome = .duplicate(of: original)
@@ -261,12 +271,14 @@ package final class Journal {
     /// - Parameters:
     ///   - shard: The number of the shard.
     ///   - rows: Its rows, as in ``ShardAssembler/Action``.
-    package func finish(_ shard: Int, rows: Range<Int>) throws(JournalError) {
+    ///   - images: The blocks of its archive at which the images of its rows begin, 0 for rows without one. Empty
+    ///     without an archive.
+    package func finish(_ shard: Int, rows: Range<Int>, images: [UInt32] = []) throws(JournalError) {
         try commit()
         var missing: Int?
         try inDatabase { () throws(DatabaseError) in try database.run("PRAGMA synchronous = FULL") }
         try changing { () throws(DatabaseError) in
-            missing = try replaceRows(rows, by: shard)
+            missing = try replaceRows(rows, by: shard, images)
             try database.run(missing == nil ? "COMMIT" : "ROLLBACK")
         }
         try inDatabase { () throws(DatabaseError) in try database.run("PRAGMA synchronous = NORMAL") }
@@ -280,7 +292,7 @@ package final class Journal {
     }
 
     /// Returns a row without an outcome, if there is one.
-    private func replaceRows(_ rows: Range<Int>, by shard: Int) throws(DatabaseError) -> Int? {
+    private func replaceRows(_ rows: Range<Int>, by shard: Int, _ images: [UInt32]) throws(DatabaseError) -> Int? {
         var classes = Array(try storedShard(shard)?.classes.prefix(rows.count) ?? [])
         classes += repeatElement(JournalLayout.missing, count: rows.count - classes.count)
         var ended: [(index: Int, host: String, code: UInt8, original: Int)] = []
@@ -309,8 +321,9 @@ package final class Journal {
         }
         if let index = classes.firstIndex(of: JournalLayout.missing) { return rows.lowerBound + index }
         try database.change(
-            "INSERT OR REPLACE INTO shard VALUES (?, ?, ?, ?)", .number(Int64(shard)), first,
-            .number(Int64(rows.count)), .bytes(classes))
+            "INSERT OR REPLACE INTO shard VALUES (?, ?, ?, ?, ?)", .number(Int64(shard)), first,
+            .number(Int64(rows.count)), .bytes(classes),
+            .bytes(images.flatMap { image in (0..<4).map { UInt8(truncatingIfNeeded: image >> (8 * $0)) } }))
         for (key, change) in changes where change != 0 {
             try database.change(
                 "INSERT INTO failure VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
@@ -356,6 +369,27 @@ package final class Journal {
             var classes: [OutcomeClass] = []
             for code in stored.classes { classes.append(try self.classes.outcomeClass(code)) }
             return FinishedShard(rows: stored.first..<(stored.first + classes.count), classes: classes)
+        }
+    }
+
+    /// Returns a row of a finished shard, or `nil`. Takes much less time than ``finishedShard(_:)``.
+    package func finishedRow(_ row: Int) throws(JournalError) -> FinishedRow? {
+        let position = layout.position(of: row)
+        return try inDatabase { () throws(DatabaseError) in
+            var found: (code: UInt8, image: [UInt8])?
+            try database.query(
+                "SELECT substr(classes, ?, 1), substr(images, ?, 4) FROM shard WHERE number = ? AND count > ?",
+                .number(Int64(position.index + 1)), .number(Int64(4 * position.index + 1)),
+                .number(Int64(position.shard)), .number(Int64(position.index))
+            ) { (record: borrowing Row) throws(DatabaseError) in
+                guard let code = record.bytes(0).first else { throw .damaged }
+                found = (code, record.bytes(1))
+                return false
+            }
+            guard let found else { return nil }
+            let block = found.image.count == 4 ? found.image.reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) } : 0
+            return FinishedRow(
+                outcomeClass: try classes.outcomeClass(found.code), imageBlock: block == 0 ? nil : block)
         }
     }
 

@@ -24,11 +24,12 @@ enum JournalLayout {
         """
         CREATE TABLE row (number INTEGER PRIMARY KEY, class INTEGER NOT NULL, message TEXT, host TEXT NOT NULL, \
         original INTEGER, width INTEGER, height INTEGER, original_width INTEGER, original_height INTEGER, exif TEXT, \
-        sha256 BLOB, size INTEGER)
+        sha256 BLOB, size INTEGER, offset INTEGER)
         """,
-        // One byte per row in `classes`.
+        // One byte per row in `classes`. In `images`, 4 bytes per row, least significant byte first: the block of the
+        // archive at which its image begins, or 0. Empty without an archive.
         "CREATE TABLE shard (number INTEGER PRIMARY KEY, first INTEGER NOT NULL, count INTEGER NOT NULL, "
-            + "classes BLOB NOT NULL)",
+            + "classes BLOB NOT NULL, images BLOB NOT NULL)",
         "CREATE TABLE failure (shard INTEGER, host TEXT, class INTEGER, count INTEGER NOT NULL, "
             + "PRIMARY KEY (shard, host, class)) WITHOUT ROWID",
         // The row that stores each body. Only filled if equal bodies are stored once.

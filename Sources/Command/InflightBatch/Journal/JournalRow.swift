@@ -1,4 +1,4 @@
-/// What the journal stores of a staged image, for the sidecar.
+/// What a sidecar says of an image.
 package struct ImageRecord: Hashable, Sendable {
     /// The width of the written image, in pixels.
     package var width: Int?
@@ -8,7 +8,7 @@ package struct ImageRecord: Hashable, Sendable {
     package var originalWidth: Int?
     /// The height of the fetched image, in pixels.
     package var originalHeight: Int?
-    /// The EXIF tags, as in ``SidecarRow/exif``.
+    /// The EXIF tags as text that is a JSON object, as img2dataset's: `{}` if the image has none.
     package var exif: String?
     /// The SHA-256 of the fetched body.
     package var sha256: ContentDigest?
@@ -17,17 +17,31 @@ package struct ImageRecord: Hashable, Sendable {
     package init() {}
 }
 
+/// What the journal stores of a staged image, beside its size.
+package struct StagedImage: Hashable, Sendable {
+    /// The offset in the file of its shard's images, in bytes.
+    package var offset: Int64
+    /// What its shard will say of it.
+    package var record: ImageRecord
+
+    /// Creates the record of a staged image.
+    package init(offset: Int64, record: ImageRecord) {
+        self.offset = offset
+        self.record = record
+    }
+}
+
 /// A row of an open shard that has ended.
 package struct JournalRow: Sendable {
     /// The number of the row in the run, from 0.
     package var number: Int
     /// The host of its URL.
     package var host: String
-    /// Its outcome. Of a staged sample, the journal stores the size of the image and the token.
-    package var outcome: RowOutcome<ImageRecord>
+    /// Its outcome.
+    package var outcome: RowOutcome<StagedImage>
 
     /// Creates a row.
-    package init(number: Int, host: String, outcome: RowOutcome<ImageRecord>) {
+    package init(number: Int, host: String, outcome: RowOutcome<StagedImage>) {
         self.number = number
         self.host = host
         self.outcome = outcome
@@ -50,6 +64,14 @@ package struct FinishedShard: Hashable, Sendable {
     package var rows: Range<Int>
     /// The classes of its rows, in their order.
     package var classes: [OutcomeClass]
+}
+
+/// A row of a finished shard.
+package struct FinishedRow: Hashable, Sendable {
+    /// Its class.
+    package var outcomeClass: OutcomeClass
+    /// The block of the shard's archive at which its image begins, if the journal knows it.
+    package var imageBlock: UInt32?
 }
 
 /// An input of a run.

@@ -22,7 +22,6 @@ final class OutputFile {
         temporaryPath = path + Self.temporarySuffix
         descriptor = unsafe open(temporaryPath, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard descriptor >= 0 else { throw OutputError(.create, temporaryPath) }
-        buffer.reserveCapacity(Self.bufferSize)
     }
 
     deinit {
@@ -37,38 +36,29 @@ final class OutputFile {
         if bytes.count > Self.bufferSize { try write(bytes) } else { buffer += bytes }
     }
 
-    /// Appends a whole file.
-    ///
-    /// - Parameters:
-    ///   - path: The path of the file.
-    ///   - size: Its size in bytes. Another size is an error with the number 0.
-    func appendFile(_ path: String, size: Int64) throws(OutputError) {
-        let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard file >= 0 else { throw OutputError(.read, path) }
-        defer { close(file) }
-        var left = size
-        while true {
+    /// Appends a part of another file.
+    func append(_ range: FileRange) throws(OutputError) {
+        var done: Int64 = 0
+        while done < range.size {
             if buffer.count == Self.bufferSize { try flush() }
-            let start = buffer.count
-            // One byte more than is left shows that the file is longer.
-            let wanted = Int(min(Int64(Self.bufferSize - start), left + 1))
-            var failure: Int32 = 0
-            buffer.append(addingCapacity: wanted) { span in
-                unsafe span.withUnsafeMutableBufferPointer { room, count in
-                    var result = 0
-                    repeat {
-                        result = unsafe read(file, room.baseAddress.map { unsafe $0 + count }, wanted)
-                    } while result < 0 && errno == EINTR
-                    if result < 0 { failure = errno } else { count += result }
+            let count = Int(min(Int64(Self.bufferSize - buffer.count), range.size - done))
+            let offset = range.offset + done
+            var failure: OutputError?
+            buffer.append(addingCapacity: count) { span in
+                unsafe span.withUnsafeMutableBufferPointer { room, used in
+                    let target = unsafe UnsafeMutableRawBufferPointer(
+                        rebasing: UnsafeMutableRawBufferPointer(room)[used..<used + count])
+                    do throws(OutputError) {
+                        try unsafe range.file.read(target, at: offset)
+                        used += count
+                    } catch {
+                        failure = error
+                    }
                 }
             }
-            guard failure == 0 else { throw OutputError(.read, path, failure) }
-            let count = buffer.count - start
-            left -= Int64(count)
-            guard left >= 0 else { throw OutputError(.read, path, 0) }
-            if count == 0 { break }
+            if let failure { throw failure }
+            done += Int64(count)
         }
-        guard left == 0 else { throw OutputError(.read, path, 0) }
     }
 
     /// Gives the file its name, in place of another file of that name. The caller synchronizes the folder.
@@ -148,30 +138,14 @@ enum OutputFolder {
         guard call(descriptor) == 0 else { throw OutputError(.synchronize, path) }
     }
 
-    /// Gives a file a second name, or copies it where the file system has no links. An existing file of that name and
-    /// size is kept.
-    ///
-    /// - Parameters:
-    ///   - path: The path of the file.
-    ///   - target: The second path.
-    ///   - size: The file's size in bytes. Another size is an error with the number 0.
-    static func link(_ path: String, to target: String, size: Int64) throws(OutputError) {
-        guard try self.size(path) == size else { throw OutputError(.read, path, 0) }
-        if unsafe Glibc.link(path, target) == 0 { return }
-        switch errno {
-        case EEXIST where (try? self.size(target)) == size: return
-        case EEXIST, EPERM, EXDEV, EMLINK, EOPNOTSUPP:
-            let file = try OutputFile(target)
-            try file.appendFile(path, size: size)
-            try file.commit(synchronizes: false)
-        default: throw OutputError(.create, target)
-        }
-    }
-
-    private static func size(_ path: String) throws(OutputError) -> Int64 {
+    /// Returns the size of a regular file in bytes, or `nil` if there is none of this name.
+    static func size(ofFile path: String) throws(OutputError) -> Int64? {
         var found = stat()
-        guard unsafe lstat(path, &found) == 0 else { throw OutputError(.read, path) }
-        return Int64(found.st_size)
+        if unsafe lstat(path, &found) != 0 {
+            guard errno == ENOENT else { throw OutputError(.read, path) }
+            return nil
+        }
+        return found.st_mode & S_IFMT == S_IFREG ? Int64(found.st_size) : nil
     }
 
     /// Renames a folder to another name. A folder of that name is replaced atomically, and removed.

@@ -1,6 +1,6 @@
 /// The end of one row.
 ///
-/// `Token` names the staged files of a success. The assembler stores it and returns it.
+/// `Token` names the staged image of a success. The assembler stores it and returns it.
 package enum RowOutcome<Token: Sendable>: Sendable {
     /// The row's image is staged.
     case success(StagedSample<Token>)
@@ -13,30 +13,17 @@ package enum RowOutcome<Token: Sendable>: Sendable {
     case duplicate(of: Int)
 }
 
-/// The members of a sample that wait on disk for their shard.
+/// An image that waits on disk for its shard.
 package struct StagedSample<Token: Sendable>: Sendable {
     /// The size of the image, in bytes.
     package var imageSize: Int64
-    /// The size of the JSON member, in bytes. 0 if it is written only when the shard is assembled.
-    package var metadataSize: Int64
-    /// The size of the caption, in bytes. 0 if there is none, or if it is not staged.
-    package var captionSize: Int64
-    /// The caller's name for the staged files.
+    /// The caller's name for the image.
     package var token: Token
 
     /// Creates a sample.
-    package init(imageSize: Int64, metadataSize: Int64 = 0, captionSize: Int64 = 0, token: Token) {
+    package init(imageSize: Int64, token: Token) {
         self.imageSize = imageSize
-        self.metadataSize = metadataSize
-        self.captionSize = captionSize
         self.token = token
-    }
-
-    /// The size of all members, in bytes, or `nil` if one cannot be the size of a member of a tar archive.
-    var size: Int64? {
-        let allowed = 0...TarHeader.maximumSize
-        guard allowed ~= imageSize, allowed ~= metadataSize, allowed ~= captionSize else { return nil }
-        return imageSize + metadataSize + captionSize
     }
 }
 
@@ -44,7 +31,7 @@ package struct StagedSample<Token: Sendable>: Sendable {
 package enum AssembledOutcome<Token: Sendable>: Sendable {
     /// Where the assembly finds the outcome of the row that a duplicate names.
     package enum Original: Sendable {
-        /// The original is staged. Its files remain until the assembly ends.
+        /// The original is staged, and remains so until the assembly ends.
         case staged(StagedSample<Token>)
         /// The original failed.
         case failed(class: String, message: String)

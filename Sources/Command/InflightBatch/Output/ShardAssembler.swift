@@ -11,7 +11,7 @@
 ///
 /// - A shard is assembled once, when all its rows have ended. The last one also needs ``inputDidEnd(rowCount:)``.
 /// - A duplicate of an earlier row waits for it. So the outcome of each row is known when its shard is assembled.
-/// - Staged files are discarded when the row's shard is finished, and no running assembly reads them.
+/// - Staged images are discarded when their shard is finished, and no running assembly reads them.
 /// - If the staged bytes reach the limit, only rows of ``preferredShard`` are admitted: the lowest one that is not
 ///   finished. It waits for nothing but running assemblies, so that the run always proceeds. The limit is exceeded by
 ///   at most the rows in flight and the rows of that shard.
@@ -25,7 +25,7 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
     package struct Configuration: Sendable {
         /// The division of rows into shards.
         package var layout: ShardLayout
-        /// The maximum size of the staged files, in bytes.
+        /// The maximum size of the staged images, in bytes.
         package var stagingLimit: Int64
         /// The maximum number of open shards. ``ShardAssembler/preferredShard`` may be one more.
         package var openShardLimit: Int
@@ -47,15 +47,15 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
     package enum Action: Sendable {
         /// Assemble a shard from the outcomes of `rows`, in their order, then report ``shardDidAssemble(_:)``.
         case assemble(shard: Int, rows: Range<Int>, outcomes: [AssembledOutcome<Token>])
-        /// Remove staged files. They are in a finished shard, or their row had ended before.
-        case discard(Token)
+        /// Remove the staged images of the rows of a shard, which is finished.
+        case discard(shard: Int)
     }
 
     /// A fact that cannot be true. The assembler is unchanged.
     package enum Failure: Error, Equatable, Sendable {
         /// The row is negative, beyond the end of the input, or beyond ``ShardLayout/maximumRowCount``.
         case rowOutOfRange(Int)
-        /// The size of a member is negative or above ``TarHeader/maximumSize``, or the sum of all is too large.
+        /// The size of an image is negative or above ``TarHeader/maximumSize``, or the sum of all is too large.
         case sizeOutOfRange
         /// The row is a duplicate of itself, of a later row, or of a negative one.
         case invalidOriginal(Int)
@@ -73,9 +73,9 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
 
     private enum Phase {
         case collecting
-        /// The assembly runs and reads the staged files of other shards.
+        /// The assembly runs and reads the staged images of other shards.
         case assembling(sources: Set<Int>)
-        /// The shard is finished. Assemblies of other shards still read its staged files.
+        /// The shard is finished. Assemblies of other shards still read its staged images.
         case finished
     }
 
@@ -86,7 +86,7 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
         var endedCount = 0
         /// The number of duplicates whose original has not ended.
         var unresolvedCount = 0
-        /// The number of running assemblies of other shards that read this one's staged files.
+        /// The number of running assemblies of other shards that read this one's staged images.
         var readerCount = 0
         var stagedBytes: Int64 = 0
     }
@@ -95,7 +95,7 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
     package let configuration: Configuration
     /// The shards that need nothing more.
     package private(set) var finishedShards: ShardSet
-    /// The size of the staged files, in bytes.
+    /// The size of the staged images, in bytes.
     package private(set) var stagedBytes: Int64 = 0
     /// The number of rows in flight.
     package private(set) var startedCount = 0
@@ -128,7 +128,7 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
     /// The number of shards that hold state.
     package var openShardCount: Int { open.count }
 
-    /// Whether the staged files, and what the rows in flight will add, reach the limit.
+    /// Whether the staged images, and what the rows in flight will add, reach the limit.
     package var isFull: Bool {
         let (reserve, overflow) = Int64(startedCount).multipliedReportingOverflow(by: configuration.bytesPerRowInFlight)
         return overflow || stagedBytes >= configuration.stagingLimit.subtractingSaturated(reserve)
@@ -184,20 +184,20 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
         noteFullness()
     }
 
-    /// The row has ended. The first end of a row counts: if it has ended before, its staged files are discarded.
+    /// The row has ended. The first end of a row counts.
     package mutating func rowDidEnd(_ row: Int, _ outcome: RowOutcome<Token>) throws(Failure) -> [Action] {
         try check(row)
+        guard !hasEnded(row) else { return [] }
         var outcome = outcome
         var size: Int64 = 0
-        if case .success(let sample) = outcome {
-            guard let sampleSize = sample.size else { throw .sizeOutOfRange }
-            guard !hasEnded(row) else { return [.discard(sample.token)] }
-            guard !stagedBytes.addingReportingOverflow(sampleSize).overflow else { throw .sizeOutOfRange }
-            size = sampleSize
-        } else if hasEnded(row) {
-            return []
-        } else if case .duplicate(let original) = outcome {
-            outcome = .duplicate(of: try resolved(original, of: row))
+        switch outcome {
+        case .success(let sample):
+            size = sample.imageSize
+            guard 0...TarHeader.maximumSize ~= size, !stagedBytes.addingReportingOverflow(size).overflow else {
+                throw .sizeOutOfRange
+            }
+        case .failure: break
+        case .duplicate(let original): outcome = .duplicate(of: try resolved(original, of: row))
         }
 
         let position = configuration.layout.position(of: row)
@@ -286,7 +286,7 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
         case .duplicate(let named):
             let original = followed(named)
             let position = configuration.layout.position(of: original)
-            // Reading a finished shard's staged files could retain them for ever, one assembly after the other.
+            // Reading a finished shard's staged images could retain them for ever, one assembly after the other.
             guard !finishedShards.contains(position.shard), case .ended(let end)? = slot(position) else {
                 return .duplicate(of: original, .finished)
             }
@@ -306,7 +306,7 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
         open[shard] = nil
         retainedCount -= 1
         stagedBytes -= state.stagedBytes
-        for case .ended(.success(let sample)) in state.slots { actions.append(.discard(sample.token)) }
+        actions.append(.discard(shard: shard))
     }
 
     // MARK: Rows

@@ -85,59 +85,63 @@ package final class ShardReader {
 
     // MARK: Samples
 
-    /// Gives the image of a row a file of its own: a copy, or a link to the same file.
-    ///
-    /// - Parameters:
-    ///   - row: A row with an image.
-    ///   - path: The path of the new file. An existing file is replaced.
-    /// - Returns: The size of the image, in bytes.
-    /// - Throws: `OutputError` if the image is missing or damaged, or if the file cannot be written.
-    package func extractImage(_ row: SidecarRow, to path: String) throws(OutputError) -> Int64 {
-        let (file, offset, size) = try image(row)
-        if archive == nil {
-            // A file of this name may be left of an attempt that was killed.
-            guard unsafe unlink(path) == 0 || errno == ENOENT else { throw OutputError(.remove, path) }
-            try OutputFolder.link(file.path, to: path, size: size)
-        } else {
-            let target = try OutputFile(path)
-            try file.copy(size, at: offset, to: target)
-            try target.commit(synchronizes: false)
-        }
-        return size
-    }
-
     /// Returns the caption of a row with an image, or `nil` if samples have none.
     package func caption(_ row: SidecarRow) throws(OutputError) -> String? {
         guard configuration.hasCaptions, configuration.form != .hashedFiles else { return nil }
-        let (file, offset, size) = try member(row, "txt")
-        guard size <= Self.textLimit, let text = String(validating: try file.read(Int(size), at: offset), as: UTF8.self)
-        else { throw OutputError(damaged: file.path, "The caption of \(row.key) is not as it was written.") }
+        let member = try member(row, "txt")
+        guard member.size <= Self.textLimit, let text = String(validating: try member.bytes(), as: UTF8.self) else {
+            throw OutputError(damaged: member.file.path, "The caption of \(row.key) is not as it was written.")
+        }
         return text
     }
 
     /// Returns the place of a row's image.
-    func image(_ row: SidecarRow) throws(OutputError) -> (file: StoredFile, offset: Int64, size: Int64) {
+    ///
+    /// - Throws: `OutputError` if the row has none, or if it is missing.
+    package func image(_ row: SidecarRow) throws(OutputError) -> FileRange {
         guard row.status == .success else { throw damage("The row \(row.key) has no image.") }
         guard configuration.form == .hashedFiles else { return try member(row, configuration.imageExtension) }
-        guard let digest = row.sha256 else { throw damage("The row \(row.key) has no digest.") }
+        guard let digest = row.image.sha256 else { throw damage("The row \(row.key) has no digest.") }
         let name = ShardLayout.hashedPath(digest, extension: configuration.imageExtension)
-        let file = try StoredFile("\(configuration.folder)/\(name)")
-        return (file, 0, file.size)
+        return try StoredFile("\(configuration.folder)/\(name)").whole
     }
 
     /// Returns the place of a member of a row's sample, which has files of its own.
-    func member(
-        _ row: SidecarRow, _ name: String
-    ) throws(OutputError) -> (file: StoredFile, offset: Int64, size: Int64) {
+    func member(_ row: SidecarRow, _ name: String) throws(OutputError) -> FileRange {
         let name = "\(row.key).\(name)"
-        guard let archive else {
-            let file = try StoredFile("\(folder)/\(name)")
-            return (file, 0, file.size)
-        }
+        guard let archive else { return try StoredFile("\(folder)/\(name)").whole }
         guard let member = try members()?[name] else {
             throw OutputError(damaged: archive.path, "It has no member named \(name).")
         }
-        return (archive, member.offset, member.size)
+        return FileRange(file: archive, offset: member.offset, size: member.size)
+    }
+
+    /// Returns a row and its image, which begins at a block of the archive. Reads only this sample.
+    ///
+    /// - Throws: `OutputError` if there is no sample as it was written.
+    func sample(atBlock block: UInt32) throws(OutputError) -> (SidecarRow, FileRange) {
+        let offset = Int64(block) * Int64(TarHeader.blockSize)
+        guard let archive else { throw damage("There is no archive.") }
+        let image = try member(endingIn: configuration.imageExtension, at: offset, of: archive)
+        let padded = (image.body.size + Int64(TarHeader.blockSize) - 1) / Int64(TarHeader.blockSize) + 1
+        let text = try member(endingIn: "json", at: offset + padded * Int64(TarHeader.blockSize), of: archive)
+        guard text.body.size <= Self.textLimit else { throw OutputError(damaged: archive.path, "A row is too long.") }
+        let line = try text.body.bytes()
+        guard let schema = SidecarSchema(line: line[...]), let row = SidecarRow(line: line[...], schema: schema),
+            row.key == image.key, row.key == text.key, row.status == .success
+        else { throw OutputError(damaged: archive.path, "The sample at byte \(offset) is not as it was written.") }
+        return (row, image.body)
+    }
+
+    private func member(
+        endingIn fileExtension: String, at offset: Int64, of archive: StoredFile
+    ) throws(OutputError) -> (key: String, body: FileRange) {
+        let block = try archive.read(TarHeader.blockSize, at: offset - Int64(TarHeader.blockSize))
+        guard let (name, size) = TarHeader.nameAndSize(block), name.hasSuffix("." + fileExtension),
+            (try? TarHeader(path: name, size: size))?.bytes == block
+        else { throw OutputError(damaged: archive.path, "The header before byte \(offset) is not as it was written.") }
+        let key = String(name.dropLast(fileExtension.count + 1))
+        return (key, FileRange(file: archive, offset: offset, size: size))
     }
 
     /// Returns the members of the archive. Reads their headers once.

@@ -154,25 +154,27 @@ package struct ShardVerifier {
 
     /// Checks the members of a sample. Returns the size of the image.
     private mutating func checkSample(_ row: SidecarRow, _ reader: ShardReader) throws(OutputError) -> Int64 {
-        if configuration.form == .hashedFiles, let digest = row.sha256 { digests.insert(Self.short(digest)) }
-        let (file, offset, size) = try reader.image(row)
-        func damage(_ text: String) -> OutputError { OutputError(damaged: file.path, "\(text) (row \(row.key)).") }
-        guard size <= Self.imageLimit else { throw damage("The image is larger than 1 GiB") }
-        let image = Bytes(try file.read(Int(size), at: offset))
+        if configuration.form == .hashedFiles, let digest = row.image.sha256 { digests.insert(Self.short(digest)) }
+        let found = try reader.image(row)
+        func damage(_ text: String) -> OutputError {
+            OutputError(damaged: found.file.path, "\(text) (row \(row.key)).")
+        }
+        guard found.size <= Self.imageLimit else { throw damage("The image is larger than 1 GiB") }
+        let image = Bytes(try found.bytes())
         let info: ImageInfo
         do throws(LoadError) { info = try codecs.validate(image) } catch { throw damage("\(error.message)") }
         guard info.format == format else { throw damage("The image is \(info.format), not \(format)") }
-        guard info.width == row.width, info.height == row.height else {
+        guard info.width == row.image.width, info.height == row.image.height else {
             throw damage("The image has \(info.width) × \(info.height) pixels, not as in the sidecar")
         }
-        if configuration.form == .hashedFiles { return size }
+        if configuration.form == .hashedFiles { return found.size }
         let json = row.json(reader.schema ?? SidecarSchema())
         let member = try reader.member(row, "json")
-        guard member.size == json.count, try member.file.read(json.count, at: member.offset) == json else {
+        guard member.size == json.count, try member.bytes() == json else {
             throw OutputError(damaged: member.file.path, "\(row.key).json differs from the sidecar.")
         }
         _ = try reader.caption(row)
-        return size
+        return found.size
     }
 
     private func checkStats(_ name: String, _ stats: ShardStats) throws(OutputError) {

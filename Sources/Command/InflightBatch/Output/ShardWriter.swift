@@ -52,8 +52,8 @@ package final class ShardWriter {
 
     /// What a row of the shard adds to it beside its line in the sidecar.
     package enum Content: Sendable {
-        /// An image in a file of its own, of `size` bytes. The file remains.
-        case image(path: String, size: Int64, caption: String? = nil)
+        /// An image, which is copied.
+        case image(FileRange, caption: String? = nil)
         /// Nothing: the row failed.
         case failure(class: String)
     }
@@ -71,6 +71,10 @@ package final class ShardWriter {
     private let encoder: ZstandardEncoder
     private var samples: Samples
     private var stats = ShardStats()
+    /// The blocks of the archive at which the images of the rows begin, 0 for rows without one. Empty without an
+    /// archive, and if the archive is too large for these numbers.
+    private(set) var imageBlocks: [UInt32] = []
+    private var hasBlocks: Bool
     private var hasFinished = false
 
     /// Begins a shard.
@@ -82,6 +86,7 @@ package final class ShardWriter {
     package init(_ shard: Int, _ configuration: Configuration) throws(OutputError) {
         let (layout, folder) = (configuration.layout, configuration.folder)
         self.configuration = configuration
+        hasBlocks = configuration.form == .webdataset
         sidecar = try OutputFile("\(folder)/\(layout.sidecarName(shard))")
         statsPath = "\(folder)/\(layout.statsName(shard))"
         do {
@@ -117,10 +122,11 @@ package final class ShardWriter {
         let line = row.line(configuration.schema)
         switch content {
         case .failure(let name):
+            note(imageAt: 0)
             stats.addFailure(class: name, isResize: row.status == .failedToResize)
-        case .image(let path, let size, let caption):
-            try addSample(row, Array(line.dropLast()), path, size, caption ?? "")
-            stats.addSuccess(bytes: size)
+        case .image(let image, let caption):
+            try addSample(row, Array(line.dropLast()), image, caption ?? "")
+            stats.addSuccess(bytes: image.size)
         }
         try encode(line, ends: false)
     }
@@ -153,19 +159,20 @@ package final class ShardWriter {
 
     // MARK: Samples
 
-    private func addSample(_ row: SidecarRow, _ json: [UInt8], _ path: String, _ size: Int64, _ caption: String)
-        throws(OutputError)
-    {
+    private func addSample(
+        _ row: SidecarRow, _ json: [UInt8], _ image: FileRange, _ caption: String
+    ) throws(OutputError) {
         var texts = [("json", json)]
         if configuration.hasCaptions { texts.append(("txt", Array(caption.utf8))) }
         switch samples {
         case .archive(let file, var archive):
             let name = "\(row.key).\(configuration.imageExtension)"
-            guard let header = try? archive.beginMember(name, size: size) else {
+            guard let header = try? archive.beginMember(name, size: image.size) else {
                 throw OutputError(.write, name, EFBIG)
             }
+            note(imageAt: archive.bodyOffset)
             try file.append(header)
-            try file.appendFile(path, size: size)
+            try file.append(image)
             try file.append(archive.endMember())
             for (name, bytes) in texts {
                 let name = "\(row.key).\(name)"
@@ -176,21 +183,40 @@ package final class ShardWriter {
             }
             samples = .archive(file, archive)
         case .folder(let temporary, _):
-            try OutputFolder.link(path, to: "\(temporary)/\(row.key).\(configuration.imageExtension)", size: size)
+            let path = "\(temporary)/\(row.key)."
+            try write(path + configuration.imageExtension) { (file) throws(OutputError) in try file.append(image) }
             for (name, bytes) in texts {
-                let file = try OutputFile("\(temporary)/\(row.key).\(name)")
-                try file.append(bytes)
-                try file.commit(synchronizes: false)
+                try write(path + name) { (file) throws(OutputError) in try file.append(bytes) }
             }
         case .hashed(var folders):
-            guard let digest = row.sha256 else { return }
+            guard let digest = row.image.sha256 else { return }
             let hashedPath = ShardLayout.hashedPath(digest, extension: configuration.imageExtension)
             let target = "\(configuration.folder)/\(hashedPath)"
             let folder = String(target[..<(target.lastIndex(of: "/") ?? target.endIndex)])
             if folders.insert(folder).inserted { try OutputFolder.create(folder) }
-            try OutputFolder.link(path, to: target, size: size)
+            // Rows with equal bodies have equal images. One that was cut short is replaced.
+            if try OutputFolder.size(ofFile: target) != image.size {
+                try write(target) { (file) throws(OutputError) in try file.append(image) }
+            }
             samples = .hashed(folders: folders)
         }
+    }
+
+    private func note(imageAt offset: Int64) {
+        if let block = UInt32(exactly: offset / Int64(TarHeader.blockSize)), hasBlocks {
+            imageBlocks.append(block)
+        } else {
+            (imageBlocks, hasBlocks) = ([], false)
+        }
+    }
+
+    /// Writes a file that ``finish(duration:)`` writes to the disk.
+    private func write(
+        _ path: String, _ append: (OutputFile) throws(OutputError) -> Void
+    ) throws(OutputError) {
+        let file = try OutputFile(path)
+        try append(file)
+        try file.commit(synchronizes: false)
     }
 
     private func encode(_ bytes: [UInt8], ends: Bool) throws(OutputError) {

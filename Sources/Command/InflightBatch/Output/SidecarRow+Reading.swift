@@ -27,10 +27,10 @@ extension SidecarRow {
         else { return nil }
         self.init(url: url, key: key, status: status)
         errorMessage = text(3)
-        (width, height) = (integer(4), integer(5))
-        (originalWidth, originalHeight) = (integer(6), integer(7))
-        exif = text(8)
-        sha256 = text(9).flatMap(ContentDigest.init(hex:))
+        (image.width, image.height) = (integer(4), integer(5))
+        (image.originalWidth, image.originalHeight) = (integer(6), integer(7))
+        image.exif = text(8)
+        image.sha256 = text(9).flatMap(ContentDigest.init(hex:))
         ownValues = members.dropFirst(SidecarSchema.standardColumns.count).map { member in
             member.value.elementsEqual("null".utf8) ? nil : Array(member.value)
         }

@@ -50,18 +50,8 @@ package struct SidecarRow: Equatable, Sendable {
     package var status: Status
     /// The message of the failure, if the row failed.
     package var errorMessage: String?
-    /// The width of the written image, in pixels.
-    package var width: Int?
-    /// The height of the written image, in pixels.
-    package var height: Int?
-    /// The width of the fetched image, in pixels.
-    package var originalWidth: Int?
-    /// The height of the fetched image, in pixels.
-    package var originalHeight: Int?
-    /// The EXIF tags as text that is a JSON object, as img2dataset's: `{}` if the image has none.
-    package var exif: String?
-    /// The SHA-256 of the fetched body.
-    package var sha256: ContentDigest?
+    /// The image, without values if the row failed.
+    package var image = ImageRecord()
     /// The values of the input's columns in the order of the schema, each one valid JSON or `nil`.
     package var ownValues: [[UInt8]?] = []
 
@@ -82,17 +72,17 @@ package struct SidecarRow: Equatable, Sendable {
             writer.string(value)
         }
         let sizes = [
-            ("width", width), ("height", height), ("original_width", originalWidth),
-            ("original_height", originalHeight),
+            ("width", image.width), ("height", image.height), ("original_width", image.originalWidth),
+            ("original_height", image.originalHeight),
         ]
         for (column, value) in sizes {
             writer.name(column)
             writer.integer(value.map(Int64.init))
         }
         writer.name("exif")
-        writer.string(exif)
+        writer.string(image.exif)
         writer.name("sha256")
-        writer.string(sha256?.hex)
+        writer.string(image.sha256?.hex)
         for (index, column) in schema.ownColumns.enumerated() {
             writer.name(column)
             let value = index < ownValues.count ? ownValues[index] : nil

@@ -70,8 +70,8 @@ package struct BatchMachine<Token: Sendable>: Sendable {
         case record(Int, RowOutcome<Token>)
         /// Assemble a shard, then call ``BatchMachine/shardDidAssemble(_:)``.
         case assemble(shard: Int, rows: Range<Int>, outcomes: [AssembledOutcome<Token>])
-        /// Remove staged files.
-        case discard(Token)
+        /// Remove the staged images of a finished shard.
+        case discard(shard: Int)
     }
 
     /// The class of a row that ended without a response. All but ``disallowed`` may succeed later.
@@ -410,7 +410,7 @@ package struct BatchMachine<Token: Sendable>: Sendable {
             switch action {
             case .assemble(let shard, let rows, let outcomes):
                 .assemble(shard: shard, rows: rows, outcomes: outcomes)
-            case .discard(let token): .discard(token)
+            case .discard(let shard): .discard(shard: shard)
             }
         }
     }

@@ -83,10 +83,9 @@ package final class BatchRun: @unchecked Sendable {
         let finished = journal.finishedShards
         let reopened = try Self.reopenedShards(configuration, journal, layout, inputs)
         self.reopened = reopened
-        try staging.removeFiles { (row) throws(JournalError) in
-            let shard = layout.position(of: row).shard
-            guard !finished.contains(shard), case .success? = try journal.row(row)?.outcome else { return false }
-            return true
+        let staging = staging
+        try BatchFailure.writing { () throws(OutputError) in
+            try staging.removeFiles { !finished.contains($0) || reopened.contains($0) }
         }
         var assembler = ShardAssembler<Int>.Configuration(
             layout: layout, stagingLimit: configuration.stagingLimit, openShardLimit: Self.openShardLimit)
@@ -213,7 +212,7 @@ package final class BatchRun: @unchecked Sendable {
 
     // MARK: Journal
 
-    private func record(_ row: Int, _ outcome: RowOutcome<ImageRecord>, host: String) throws(BatchFailure) {
+    private func record(_ row: Int, _ outcome: RowOutcome<StagedImage>, host: String) throws(BatchFailure) {
         try BatchFailure.recording { () throws(JournalError) in
             try journal.record(JournalRow(number: row, host: host, outcome: outcome))
         }
@@ -302,7 +301,6 @@ extension BatchRun: RowDriverDelegate {
         }
         let known = recorded.shard == shard ? recorded.outcomes.removeValue(forKey: number) : nil
         if let original {
-            if case .success? = known { staging.remove(number) }
             var isRecorded = false
             if case .duplicate? = known { isRecorded = true }
             try end(number, .duplicate(of: original), isRecorded: isRecorded)
@@ -327,14 +325,15 @@ extension BatchRun: RowDriverDelegate {
         }
     }
 
-    /// Returns the outcomes of a shard's rows that an earlier run has recorded and that hold.
+    /// Returns the outcomes of a shard's rows that an earlier run has recorded and that hold. Called before the shard's
+    /// first image is staged.
     private func recordedOutcomes(of shard: Int) throws(BatchFailure) -> [Int: RowOutcome<Int>] {
+        try forgetLostImages(of: shard)
         if reopened.contains(shard) { try reopen(shard) }
         var outcomes: [Int: RowOutcome<Int>] = [:]
         for row in try BatchFailure.recording({ () throws(JournalError) in try journal.rows(of: shard) }) {
             switch row.outcome {
             case .success(let sample):
-                guard staging.contains(row.number, size: sample.imageSize) else { continue }
                 outcomes[row.number] = .success(StagedSample(imageSize: sample.imageSize, token: row.number))
             case .failure(let name, let message):
                 if configuration.retries(name) { continue }
@@ -345,8 +344,27 @@ extension BatchRun: RowDriverDelegate {
         return outcomes
     }
 
-    /// Stages the images of a finished shard, and records its rows as those of an open one.
+    /// Removes the records of rows whose images are not staged any more: their places will be those of other images.
+    private func forgetLostImages(of shard: Int) throws(BatchFailure) {
+        var isLost = false
+        for row in try BatchFailure.recording({ () throws(JournalError) in try journal.rows(of: shard) }) {
+            guard case .success(let sample) = row.outcome else { continue }
+            let isStaged = try BatchFailure.writing { () throws(OutputError) in
+                try staging.contains(offset: sample.token.offset, size: sample.imageSize, shard: shard)
+            }
+            if isStaged { continue }
+            try BatchFailure.recording { () throws(JournalError) in try journal.forget(row.number) }
+            isLost = true
+        }
+        if isLost { try commit() }
+    }
+
+    /// Stages the images of a finished shard, and records its rows as those of an open one, except those that a run
+    /// before has recorded.
     private func reopen(_ shard: Int) throws(BatchFailure) {
+        let recorded = try BatchFailure.recording { () throws(JournalError) in
+            Set(try journal.rows(of: shard).map(\.number))
+        }
         let finished = try BatchFailure.recording { () throws(JournalError) in try journal.finishedShard(shard) }
         guard let finished else { return }
         var failure: BatchFailure?
@@ -355,12 +373,16 @@ extension BatchRun: RowDriverDelegate {
             try reader.rows { (index, row) throws(OutputError) in
                 guard index < finished.classes.count, failure == nil else { return }
                 let number = finished.rows.lowerBound + index
-                let outcome: RowOutcome<ImageRecord>
+                if recorded.contains(number) { return }
+                let outcome: RowOutcome<StagedImage>
                 if case .failure(let name) = finished.classes[index] {
                     outcome = .failure(class: name, message: row.errorMessage ?? "")
                 } else {
-                    let size = try reader.extractImage(row, to: staging.file(number))
-                    outcome = .success(StagedSample(imageSize: size, token: ImageRecord(row)))
+                    let image = Bytes(try reader.image(row).bytes())
+                    let offset = try staging.append(image, shard: shard)
+                    outcome = .success(
+                        StagedSample(
+                            imageSize: Int64(image.count), token: StagedImage(offset: offset, record: row.image)))
                 }
                 let host = (try? ResourceURL(row.url))?.origin?.host ?? ""
                 do throws(BatchFailure) { try record(number, outcome, host: host) } catch { failure = error }
@@ -383,7 +405,8 @@ extension BatchRun: RowDriverDelegate {
     }
 
     func store(for row: Int) -> @Sendable (Bytes) throws(OutputError) -> Int64 {
-        { [staging] image throws(OutputError) in try staging.write(image, row: row) }
+        let shard = layout.position(of: row).shard
+        return { [staging] image throws(OutputError) in try staging.append(image, shard: shard) }
     }
 
     func rowDidFetch(
@@ -393,16 +416,16 @@ extension BatchRun: RowDriverDelegate {
         report.receivedBytes = end.receivedBytes
         let outcome: RowOutcome<Int>
         switch end.result {
-        case .image(_, let size, let image):
+        case .image(let offset, let size, let image):
             report.digest = image.sha256
             report.imageBytes = size
             if let original = try original(of: row, image.sha256) {
-                staging.remove(row)
                 report.kind = .duplicate
                 try record(row, .duplicate(of: original), host: host)
                 outcome = .duplicate(of: original)
             } else {
-                try record(row, .success(StagedSample(imageSize: size, token: image)), host: host)
+                let staged = StagedImage(offset: offset, record: image)
+                try record(row, .success(StagedSample(imageSize: size, token: staged)), host: host)
                 outcome = .success(StagedSample(imageSize: size, token: row))
             }
         case .failure(let name, let message):
@@ -487,12 +510,15 @@ extension BatchRun: RowDriverDelegate {
     }
 
     private func didAssemble(
-        _ shard: Int, _ range: Range<Int>, _ result: Result<(ShardStats, rowsWithOtherColumns: Int), OutputError>
+        _ shard: Int, _ range: Range<Int>, _ result: Result<ShardAssembly.Result, OutputError>
     ) throws(BatchFailure) {
-        let (stats, others) = try BatchFailure.writing { () throws(OutputError) in try result.get() }
+        let result = try BatchFailure.writing { () throws(OutputError) in try result.get() }
         try commit()
-        try BatchFailure.recording { () throws(JournalError) in try journal.finish(shard, rows: range) }
+        try BatchFailure.recording { () throws(JournalError) in
+            try journal.finish(shard, rows: range, images: result.imageBlocks)
+        }
         try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in try machine.shardDidAssemble(shard) }
+        let others = result.rowsWithOtherColumns
         if others > 0, !hasWarnedOfColumns {
             hasWarnedOfColumns = true
             onEvent(
@@ -500,11 +526,12 @@ extension BatchRun: RowDriverDelegate {
                     "Shard \(layout.shardName(shard)) has \(others) rows with columns that are not in the output. "
                         + "Name all columns with --columns."))
         }
-        onEvent(.shardFinished(shard: shard, stats))
+        onEvent(.shardFinished(shard: shard, result.stats))
         driver.schedule()
     }
 
-    func discard(_ row: Int) {
-        shardThread.run { [staging] in staging.remove(row) }
+    func discard(_ shard: Int) {
+        // What cannot be removed now is removed with the folder, or by the next run.
+        shardThread.run { [staging] in try? staging.remove(shard: shard) }
     }
 }

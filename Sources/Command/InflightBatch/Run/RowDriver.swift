@@ -23,7 +23,8 @@ protocol RowDriverDelegate: AnyObject, Sendable {
     /// A row ended without a request.
     func rowDidEnd(_ row: Int, _ outcome: RowOutcome<Int>) throws(BatchFailure)
     func assemble(_ shard: Int, _ rows: Range<Int>, _ outcomes: [AssembledOutcome<Int>]) throws(BatchFailure)
-    func discard(_ row: Int)
+    /// The staged images of a finished shard are not needed any more.
+    func discard(_ shard: Int)
     /// Everything that can be done now has been started.
     func driverDidRest() throws(BatchFailure)
     func driverDidFail(_ failure: BatchFailure)
@@ -154,7 +155,7 @@ final class RowDriver<Delegate: RowDriverDelegate>: @unchecked Sendable {
             machine.rowWasLoaded(row, place, at: now)
         case .record(let row, let outcome): try delegate.rowDidEnd(row, outcome)
         case .assemble(let shard, let rows, let outcomes): try delegate.assemble(shard, rows, outcomes)
-        case .discard(let row): delegate.discard(row)
+        case .discard(let shard): delegate.discard(shard)
         }
     }
 

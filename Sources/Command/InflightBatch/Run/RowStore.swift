@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// The contents of the rows of open shards, in one file without a name for each shard.
 ///
 /// A run needs a row again when it is fetched and when its shard is assembled, which may be much later. Memory: eight
@@ -32,8 +30,7 @@ final class RowStore {
 final class ShardRows: @unchecked Sendable {
     private static let bufferSize = 32 * 1024
 
-    private let path: String
-    private let descriptor: Int32
+    private let file: OpenFile
     private var offsets: [UInt64] = []
     /// The bytes behind those in the file.
     private var buffer: [UInt8] = []
@@ -42,14 +39,7 @@ final class ShardRows: @unchecked Sendable {
     /// The number of rows.
     var count: Int { offsets.count }
 
-    init(_ path: String) throws(OutputError) {
-        self.path = path
-        descriptor = unsafe open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw OutputError(.create, path) }
-        unsafe unlink(path)
-    }
-
-    deinit { if descriptor >= 0 { close(descriptor) } }
+    init(_ path: String) throws(OutputError) { file = try OpenFile(temporary: path) }
 
     func append(_ row: InputRow) throws(OutputError) {
         offsets.append(fileSize + UInt64(buffer.count))
@@ -65,29 +55,18 @@ final class ShardRows: @unchecked Sendable {
         if start >= fileSize {
             bytes = buffer[Int(start - fileSize)..<Int(end - fileSize)]
         } else {
-            bytes = try read(start..<end)[...]
+            var stored = [UInt8](repeating: 0, count: Int(end - start))
+            try file.read(&stored, at: Int64(start))
+            bytes = stored[...]
         }
-        guard let row = StoredRow.decode(&bytes) else { throw OutputError(.read, path, 0) }
+        guard let row = StoredRow.decode(&bytes) else { throw OutputError(.read, file.path, 0) }
         return row
     }
 
     private func flush() throws(OutputError) {
-        let written = unsafe buffer.withUnsafeBytes {
-            unsafe pwrite(descriptor, $0.baseAddress, $0.count, off_t(fileSize))
-        }
-        // A write to a regular file is short only if the disk is full.
-        guard written == buffer.count else { throw OutputError(.write, path, written < 0 ? errno : ENOSPC) }
+        try file.write(buffer[...], at: Int64(fileSize))
         fileSize += UInt64(buffer.count)
         buffer.removeAll(keepingCapacity: true)
-    }
-
-    private func read(_ range: Range<UInt64>) throws(OutputError) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: range.count)
-        let count = unsafe bytes.withUnsafeMutableBytes {
-            unsafe pread(descriptor, $0.baseAddress, $0.count, off_t(range.lowerBound))
-        }
-        guard count == bytes.count else { throw OutputError(.read, path, count < 0 ? errno : 0) }
-        return bytes
     }
 }
 

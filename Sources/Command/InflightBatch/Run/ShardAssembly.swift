@@ -6,16 +6,25 @@ internal import InflightCore
 struct ShardAssembly: Sendable {
     /// What one row adds to its shard.
     enum Part: Sendable {
-        /// The staged image of a row, which may be an earlier one.
-        case image(row: Int, size: Int64, ImageRecord)
+        /// The staged image of a row, which may be one of an earlier shard.
+        case image(shard: Int, size: Int64, StagedImage)
         case failure(class: String, message: String)
-        /// The image of an earlier row, whose shard is finished.
-        case copy(row: Int)
+        /// The image of an earlier row, whose shard is finished: at this block of its archive, if it is known.
+        case copy(row: Int, block: UInt32?)
 
         /// A duplicate of a failed row. The message does not depend on whether that row's shard is finished.
         static func failure(_ name: String, asRow original: Int) -> Part {
             .failure(class: name, message: "Row \(original) names the same URL, and failed.")
         }
+    }
+
+    /// A shard that was written.
+    struct Result: Sendable {
+        var stats: ShardStats
+        /// As ``ShardWriter/imageBlocks``.
+        var imageBlocks: [UInt32]
+        /// The number of rows whose other columns were left out.
+        var rowsWithOtherColumns: Int
     }
 
     var shard: Int
@@ -36,11 +45,10 @@ struct ShardAssembly: Sendable {
     var cancellation: CancellationFlag
 
     /// Writes the shard. Blocks its thread.
-    ///
-    /// - Returns: Its statistics, and the number of rows whose other columns were left out.
-    func run() throws(OutputError) -> (ShardStats, rowsWithOtherColumns: Int) {
+    func run() throws(OutputError) -> Result {
         let output = try ShardWriter(shard, writer)
-        let copies = try copies()
+        var earlier = try EarlierShards(parts, writer)
+        var staged: [Int: StoredFile] = [:]
         var unique = ShardKeys()
         var rowsWithOtherColumns = 0
         for (index, part) in parts.enumerated() {
@@ -50,51 +58,65 @@ struct ShardAssembly: Sendable {
             row.key = key(of: input, index, &unique)
             if !values(of: input, &row) { rowsWithOtherColumns += 1 }
             switch part {
-            case .image(let number, let size, let record):
-                row.take(record)
-                try output.add(row, .image(path: staging.file(number), size: size, caption: input.caption))
+            case .image(let shard, let size, let image):
+                let file: StoredFile
+                if let open = staged[shard] { file = open } else { file = try StoredFile(staging.file(shard)) }
+                staged[shard] = file
+                row.image = image.record
+                try output.add(
+                    row, .image(FileRange(file: file, offset: image.offset, size: size), caption: input.caption))
             case .failure(let name, let message):
                 row.status = FailureClasses.isImageFault(name) ? .failedToResize : .failedToDownload
                 row.errorMessage = message
                 try output.add(row, .failure(class: name))
-            case .copy(let number):
-                guard let copy = copies[number] else {
-                    throw OutputError(damaged: staging.path, "Row \(number) has no image in its shard.")
-                }
-                row.take(copy.record)
-                try output.add(row, .image(path: copy.path, size: copy.size, caption: input.caption))
+            case .copy(let number, let block):
+                let (original, image) = try earlier.sample(number, block)
+                row.image = original.image
+                try output.add(row, .image(image, caption: input.caption))
             }
         }
         let stats = try output.finish(duration: duration)
-        for copy in copies.values { try? OutputFolder.remove(file: copy.path) }
-        return (stats, rowsWithOtherColumns)
+        return Result(stats: stats, imageBlocks: output.imageBlocks, rowsWithOtherColumns: rowsWithOtherColumns)
     }
 
-    // MARK: Rows of finished shards
+    /// The finished shards that have the images of duplicates.
+    private struct EarlierShards {
+        /// The number of shards that are open at the same time.
+        private static let readerLimit = 64
 
-    private struct Copy {
-        var record: ImageRecord
-        var path: String
-        var size: Int64
-    }
+        private let writer: ShardWriter.Configuration
+        private var readers: [Int: ShardReader] = [:]
+        /// The rows whose block is not known, from the sidecars.
+        private var rows: [Int: SidecarRow] = [:]
 
-    /// Copies the images of rows in finished shards, and reads each such shard once.
-    private func copies() throws(OutputError) -> [Int: Copy] {
-        var wanted: [Int: Set<Int>] = [:]
-        for case .copy(let row) in parts { wanted[writer.layout.position(of: row).shard, default: []].insert(row) }
-        var copies: [Int: Copy] = [:]
-        for (source, rows) in wanted {
-            let reader = try ShardReader(source, writer)
-            let first = writer.layout.rows(of: source).lowerBound
-            try reader.rows { (index, row) throws(OutputError) in
-                guard rows.contains(first + index), row.status == .success else { return }
-                // Not the name of a row's own image.
-                let path = "\(staging.path)/\(first + index)-in-\(shard)"
-                let size = try reader.extractImage(row, to: path)
-                copies[first + index] = Copy(record: ImageRecord(row), path: path, size: size)
+        /// Reads the sidecar of each shard with a row whose block is not known.
+        init(_ parts: [Part], _ writer: ShardWriter.Configuration) throws(OutputError) {
+            self.writer = writer
+            var wanted: [Int: Set<Int>] = [:]
+            for case .copy(let row, nil) in parts {
+                wanted[writer.layout.position(of: row).shard, default: []].insert(row)
+            }
+            for (shard, numbers) in wanted {
+                let first = writer.layout.rows(of: shard).lowerBound
+                try ShardReader(shard, writer).rows { (index, row) throws(OutputError) in
+                    if numbers.contains(first + index) { rows[first + index] = row }
+                }
             }
         }
-        return copies
+
+        mutating func sample(_ row: Int, _ block: UInt32?) throws(OutputError) -> (SidecarRow, FileRange) {
+            let shard = writer.layout.position(of: row).shard
+            if readers[shard] == nil, readers.count >= Self.readerLimit { readers = [:] }
+            let reader: ShardReader
+            if let open = readers[shard] { reader = open } else { reader = try ShardReader(shard, writer) }
+            readers[shard] = reader
+            if let block { return try reader.sample(atBlock: block) }
+            guard let found = rows[row] else {
+                throw OutputError(
+                    damaged: "\(writer.folder)/\(writer.layout.sidecarName(shard))", "It has no row \(row).")
+            }
+            return (found, try reader.image(found))
+        }
     }
 
     // MARK: Keys and columns
@@ -144,8 +166,7 @@ extension Journal {
     func parts(
         of shard: Int, _ outcomes: [AssembledOutcome<Int>]
     ) throws(JournalError) -> [ShardAssembly.Part] {
-        var images: [Int: ImageRecord] = [:]
-        var finished: [Int: FinishedShard] = [:]
+        var images: [Int: StagedImage] = [:]
         for row in try rows(of: shard) {
             if case .success(let sample) = row.outcome { images[row.number] = sample.token }
         }
@@ -154,42 +175,23 @@ extension Journal {
         for outcome in outcomes {
             switch outcome {
             case .success(let sample), .duplicate(_, .staged(let sample)):
-                if images[sample.token] == nil, case .success(let other)? = try row(sample.token)?.outcome {
-                    images[sample.token] = other.token
+                let row = sample.token
+                if images[row] == nil, case .success(let other)? = try self.row(row)?.outcome {
+                    images[row] = other.token
                 }
-                let image = images[sample.token] ?? ImageRecord()
-                parts.append(.image(row: sample.token, size: sample.imageSize, image))
+                guard let image = images[row] else { throw .incomplete(folder, shard: shard, row: row) }
+                parts.append(.image(shard: layout.position(of: row).shard, size: sample.imageSize, image))
             case .failure(let name, let message): parts.append(.failure(class: name, message: message))
             case .duplicate(let original, .failed(let name, _)): parts.append(.failure(name, asRow: original))
             case .duplicate(let original, .finished):
-                let place = layout.position(of: original)
-                if finished[place.shard] == nil { finished[place.shard] = try finishedShard(place.shard) }
-                if case .failure(let name)? = finished[place.shard]?.classes[place.index] {
+                let found = try finishedRow(original)
+                if case .failure(let name)? = found?.outcomeClass {
                     parts.append(.failure(name, asRow: original))
                 } else {
-                    parts.append(.copy(row: original))
+                    parts.append(.copy(row: original, block: found?.imageBlock))
                 }
             }
         }
         return parts
-    }
-}
-
-extension SidecarRow {
-    /// Sets what the journal has recorded of the image.
-    mutating func take(_ record: ImageRecord) {
-        (width, height) = (record.width, record.height)
-        (originalWidth, originalHeight) = (record.originalWidth, record.originalHeight)
-        (exif, sha256) = (record.exif, record.sha256)
-    }
-}
-
-extension ImageRecord {
-    /// Creates the record of a row that a sidecar describes.
-    init(_ row: SidecarRow) {
-        self.init()
-        (width, height) = (row.width, row.height)
-        (originalWidth, originalHeight) = (row.originalWidth, row.originalHeight)
-        (exif, sha256) = (row.exif, row.sha256)
     }
 }

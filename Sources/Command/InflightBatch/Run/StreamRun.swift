@@ -260,7 +260,7 @@ extension StreamRun: RowDriverDelegate {
         try answer(shard)
     }
 
-    func discard(_ row: Int) {}
+    func discard(_ shard: Int) {}
 
     func driverDidRest() throws(BatchFailure) {
         if driver.ask({ $0.isFinished }), waitingOutput == 0 { end(.finished) }
