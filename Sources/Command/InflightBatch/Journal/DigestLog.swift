@@ -27,9 +27,7 @@ struct DigestLog {
         ) { (row: borrowing Row) throws(DatabaseError) in
             let bytes = row.bytes(0)
             guard bytes.count % 4 == 0, bytes.count <= 4 * InputHistory.blockLength else { throw .damaged }
-            digests = stride(from: 0, to: bytes.count, by: 4).map { index in
-                (0..<4).reduce(0) { $0 | UInt32(bytes[index + $1]) << UInt32(8 * $1) }
-            }
+            digests = JournalLayout.numbers(bytes)
             return false
         }
         return digests
@@ -71,11 +69,8 @@ struct DigestLog {
     }
 
     private static func write(_ tail: Tail, _ input: Int, in database: Database) throws(DatabaseError) {
-        let bytes = tail.digests.flatMap { digest in
-            [0, 8, 16, 24].map { UInt8(truncatingIfNeeded: digest >> ($0 as UInt32)) }
-        }
         try database.change(
             "INSERT OR REPLACE INTO block VALUES (?, ?, ?)", .number(Int64(input)), .number(Int64(tail.block)),
-            .bytes(bytes))
+            .bytes(JournalLayout.bytes(tail.digests)))
     }
 }

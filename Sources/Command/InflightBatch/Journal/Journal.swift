@@ -323,7 +323,7 @@ package final class Journal {
         try database.change(
             "INSERT OR REPLACE INTO shard VALUES (?, ?, ?, ?, ?)", .number(Int64(shard)), first,
             .number(Int64(rows.count)), .bytes(classes),
-            .bytes(images.flatMap { image in (0..<4).map { UInt8(truncatingIfNeeded: image >> (8 * $0)) } }))
+            .bytes(JournalLayout.bytes(images)))
         for (key, change) in changes where change != 0 {
             try database.change(
                 "INSERT INTO failure VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
@@ -387,9 +387,9 @@ package final class Journal {
                 return false
             }
             guard let found else { return nil }
-            let block = found.image.count == 4 ? found.image.reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) } : 0
             return FinishedRow(
-                outcomeClass: try classes.outcomeClass(found.code), imageBlock: block == 0 ? nil : block)
+                outcomeClass: try classes.outcomeClass(found.code),
+                imageBlock: JournalLayout.numbers(found.image).first { $0 != 0 })
         }
     }
 

@@ -11,6 +11,18 @@ enum JournalLayout {
     /// No outcome yet. Never stored.
     static let missing: UInt8 = 255
 
+    /// Returns numbers as they are stored: 4 bytes each, least significant byte first.
+    static func bytes(_ numbers: [UInt32]) -> [UInt8] {
+        numbers.flatMap { number in [0, 8, 16, 24].map { UInt8(truncatingIfNeeded: number >> ($0 as UInt32)) } }
+    }
+
+    /// Returns stored numbers. Bytes that are not a whole number at the end are left out.
+    static func numbers(_ bytes: [UInt8]) -> [UInt32] {
+        (0..<bytes.count / 4).map { index in
+            (0..<4).reduce(0) { $0 | UInt32(bytes[4 * index + $1]) << UInt32(8 * $1) }
+        }
+    }
+
     static let statements = [
         // The options that affect the output.
         "CREATE TABLE option (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",

@@ -328,10 +328,13 @@ extension BatchRun: RowDriverDelegate {
     /// Returns the outcomes of a shard's rows that an earlier run has recorded and that hold. Called before the shard's
     /// first image is staged.
     private func recordedOutcomes(of shard: Int) throws(BatchFailure) -> [Int: RowOutcome<Int>] {
-        try forgetLostImages(of: shard)
-        if reopened.contains(shard) { try reopen(shard) }
+        var rows = try staged(BatchFailure.recording { () throws(JournalError) in try journal.rows(of: shard) })
+        if reopened.contains(shard) {
+            try reopen(shard, except: Set(rows.map(\.number)))
+            rows = try BatchFailure.recording { () throws(JournalError) in try journal.rows(of: shard) }
+        }
         var outcomes: [Int: RowOutcome<Int>] = [:]
-        for row in try BatchFailure.recording({ () throws(JournalError) in try journal.rows(of: shard) }) {
+        for row in rows {
             switch row.outcome {
             case .success(let sample):
                 outcomes[row.number] = .success(StagedSample(imageSize: sample.imageSize, token: row.number))
@@ -345,26 +348,30 @@ extension BatchRun: RowDriverDelegate {
     }
 
     /// Removes the records of rows whose images are not staged any more: their places will be those of other images.
-    private func forgetLostImages(of shard: Int) throws(BatchFailure) {
-        var isLost = false
-        for row in try BatchFailure.recording({ () throws(JournalError) in try journal.rows(of: shard) }) {
-            guard case .success(let sample) = row.outcome else { continue }
-            let isStaged = try BatchFailure.writing { () throws(OutputError) in
-                try staging.contains(offset: sample.token.offset, size: sample.imageSize, shard: shard)
+    /// Returns the other rows.
+    private func staged(_ rows: [JournalRow]) throws(BatchFailure) -> [JournalRow] {
+        var staged: [JournalRow] = []
+        for row in rows {
+            if case .success(let sample) = row.outcome {
+                let isStaged = try BatchFailure.writing { () throws(OutputError) in
+                    try staging.contains(
+                        offset: sample.token.offset, size: sample.imageSize,
+                        shard: layout.position(of: row.number).shard)
+                }
+                if !isStaged {
+                    try BatchFailure.recording { () throws(JournalError) in try journal.forget(row.number) }
+                    continue
+                }
             }
-            if isStaged { continue }
-            try BatchFailure.recording { () throws(JournalError) in try journal.forget(row.number) }
-            isLost = true
+            staged.append(row)
         }
-        if isLost { try commit() }
+        if staged.count < rows.count { try commit() }
+        return staged
     }
 
     /// Stages the images of a finished shard, and records its rows as those of an open one, except those that a run
     /// before has recorded.
-    private func reopen(_ shard: Int) throws(BatchFailure) {
-        let recorded = try BatchFailure.recording { () throws(JournalError) in
-            Set(try journal.rows(of: shard).map(\.number))
-        }
+    private func reopen(_ shard: Int, except recorded: Set<Int>) throws(BatchFailure) {
         let finished = try BatchFailure.recording { () throws(JournalError) in try journal.finishedShard(shard) }
         guard let finished else { return }
         var failure: BatchFailure?
