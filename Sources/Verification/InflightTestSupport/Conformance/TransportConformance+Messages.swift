@@ -157,11 +157,13 @@ extension TransportConformance {
         (
             "A paused exchange stops reading from the connection and does not end",
             { bench in
-                bench.server.serve("/a", .endless())
+                let limit = 5_000_000
+                let readsOn = bench.lacks(.readsOnInPauses)
+                bench.server.serve("/a", readsOn ? .endless().held("", after: limit + 1) : .endless())
                 var request = TransportRequest(url: try bench.server.resource("/a"))
-                request.limits.maximumBodyBytes = 5_000_000
+                request.limits.maximumBodyBytes = Int64(limit)
                 let (transfer, receiver) = bench.start(request, ConformanceReceiver(head: .pause))
-                if bench.lacks(.readsOnInPauses) {
+                if readsOn {
                     // The bytes that the transport has read count towards the body limit.
                     try await receiver.waitForEnd(within: bench.limit)
                     bench.expect(receiver.code == .tooLarge, "the exchange ended with \(receiver.ending)")
