@@ -8,17 +8,15 @@ enum PlaneColors {
         _ luma: UnsafePointer<Int16>, _ blue: UnsafePointer<Int16>, _ red: UnsafePointer<Int16>, width: Int,
         into row: UnsafeMutablePointer<UInt8>
     ) {
-        unsafe each(width, into: row) { index in
+        for index in stride(from: 0, to: width, by: 8) {
             // Five fractional bits, so that no sum exceeds 16 bits.
             let y = unsafe load(luma, index) &>> 1
             let b = unsafe (load(blue, index) &>> 1) &- 128 * 32
             let r = unsafe (load(red, index) &>> 1) &- 128 * 32
-            return (
-                // 1.402, 0.344136 and 0.714136, 1.772, as integers plus 65536ths.
-                y &+ r &+ high(r, 26345),
-                y &- high(b, 22554) &- r &+ high(r, 18734),
-                y &+ b &+ b &- high(b, 14942)
-            )
+            // 1.402, 0.344136 and 0.714136, 1.772, as integers plus 65536ths.
+            unsafe store(
+                y &+ r &+ high(r, 26345), y &- high(b, 22554) &- r &+ high(r, 18734), y &+ b &+ b &- high(b, 14942),
+                at: index, of: width, in: row)
         }
     }
 
@@ -27,17 +25,15 @@ enum PlaneColors {
         _ luma: UnsafePointer<Int16>, _ blue: UnsafePointer<Int16>, _ red: UnsafePointer<Int16>, width: Int,
         into row: UnsafeMutablePointer<UInt8>
     ) {
-        unsafe each(width, into: row) { index in
+        for index in stride(from: 0, to: width, by: 8) {
             let offset = unsafe (load(luma, index) &>> 1) &- 16 * 32
             let y = offset &+ high(offset, 10773)
             let b = unsafe (load(blue, index) &>> 1) &- 128 * 32
             let r = unsafe (load(red, index) &>> 1) &- 128 * 32
-            return (
-                // 1.164383, 1.596027, 0.391762 and 0.812968, 2.017232, as integers plus 65536ths.
-                y &+ r &+ r &- high(r, 26475),
-                y &- high(b, 25675) &- r &+ high(r, 12257),
-                y &+ b &+ b &+ high(b, 1129)
-            )
+            // 1.164383, 1.596027, 0.391762 and 0.812968, 2.017232, as integers plus 65536ths.
+            unsafe store(
+                y &+ r &+ r &- high(r, 26475), y &- high(b, 25675) &- r &+ high(r, 12257), y &+ b &+ b &+ high(b, 1129),
+                at: index, of: width, in: row)
         }
     }
 
@@ -45,8 +41,10 @@ enum PlaneColors {
         _ red: UnsafePointer<Int16>, _ green: UnsafePointer<Int16>, _ blue: UnsafePointer<Int16>, width: Int,
         into row: UnsafeMutablePointer<UInt8>
     ) {
-        unsafe each(width, into: row) { index in
-            unsafe (load(red, index) &>> 1, load(green, index) &>> 1, load(blue, index) &>> 1)
+        for index in stride(from: 0, to: width, by: 8) {
+            unsafe store(
+                load(red, index) &>> 1, load(green, index) &>> 1, load(blue, index) &>> 1, at: index, of: width, in: row
+            )
         }
     }
 
@@ -78,28 +76,24 @@ enum PlaneColors {
         ((vector &+ 16) &>> 5).clamped(lowerBound: .zero, upperBound: .init(repeating: 255))
     }
 
+    /// Writes eight pixels from colours with five fractional bits, or as many as the row still has.
     @inline(__always)
-    private static func each(
-        _ width: Int, into row: UnsafeMutablePointer<UInt8>,
-        _ make: (Int) -> (SIMD8<Int16>, SIMD8<Int16>, SIMD8<Int16>)
+    private static func store(
+        _ red: SIMD8<Int16>, _ green: SIMD8<Int16>, _ blue: SIMD8<Int16>, at index: Int, of width: Int,
+        in row: UnsafeMutablePointer<UInt8>
     ) {
-        var index = 0
-        while index < width {
-            let (red, green, blue) = make(index)
-            let lower = limited(red) | (limited(green) &<< 8)
-            let upper = limited(blue) | SIMD8(repeating: Int16(bitPattern: 0xFF00))
-            var pixels = SIMD16<Int16>()
-            pixels.evenHalf = lower
-            pixels.oddHalf = upper
-            let target = unsafe UnsafeMutableRawPointer(row + 4 &* index)
-            if index &+ 8 <= width {
-                unsafe target.storeBytes(of: pixels, as: SIMD16<Int16>.self)
-            } else {
-                unsafe withUnsafeBytes(of: pixels) {
-                    unsafe target.copyMemory(from: $0.baseAddress!, byteCount: 4 &* (width &- index))
-                }
+        let lower = limited(red) | (limited(green) &<< 8)
+        let upper = limited(blue) | SIMD8(repeating: Int16(bitPattern: 0xFF00))
+        var pixels = SIMD16<Int16>()
+        pixels.evenHalf = lower
+        pixels.oddHalf = upper
+        let target = unsafe UnsafeMutableRawPointer(row + 4 &* index)
+        if index &+ 8 <= width {
+            unsafe target.storeBytes(of: pixels, as: SIMD16<Int16>.self)
+        } else {
+            unsafe withUnsafeBytes(of: pixels) {
+                unsafe target.copyMemory(from: $0.baseAddress!, byteCount: 4 &* (width &- index))
             }
-            index &+= 8
         }
     }
 }

@@ -85,7 +85,7 @@
         if isInside { unsafe weighColumns(into: ring + slot(blockRow)) }
         blockRow += 1
         while nextTarget < vertical.targetCount,
-            min(vertical.starts[nextTarget] + vertical.taps, vertical.sourceCount) <= blockRow
+            unsafe min(vertical.starts[nextTarget] + vertical.taps, vertical.sourceCount) <= blockRow
         {
             weighRows(nextTarget)
             unsafe store(output(nextTarget))
@@ -102,29 +102,25 @@
     private func weighColumns(into target: UnsafeMutablePointer<Light>) {
         let taps = horizontal.taps
         let base = columns.lowerBound
-        unsafe horizontal.starts.withUnsafeBufferPointer { starts in
-            unsafe horizontal.weights.withUnsafeBufferPointer { weights in
-                for index in 0..<starts.count {
-                    let start = unsafe starts[index]
-                    let first = unsafe line + (start &- base)
-                    let weight = unsafe weights.baseAddress! + index &* taps
-                    var sum = Light.zero
-                    // Skip the weights past the source's end: they are zero, and have no samples.
-                    for tap in 0..<min(taps, horizontal.sourceCount &- start) {
-                        unsafe sum += first[tap] * Float(weight[tap])
-                    }
-                    unsafe target[index] = sum / Self.one
-                }
+        for index in 0..<horizontal.targetCount {
+            let start = unsafe horizontal.starts[index]
+            let first = unsafe line + (start &- base)
+            let weight = unsafe horizontal.weights.baseAddress! + index &* taps
+            var sum = Light.zero
+            // Skip the weights past the source's end: they are zero, and have no samples.
+            for tap in 0..<min(taps, horizontal.sourceCount &- start) {
+                unsafe sum += first[tap] * Float(weight[tap])
             }
+            unsafe target[index] = sum / Self.one
         }
     }
 
     private func weighRows(_ target: Int) {
         let width = horizontal.targetCount
         for x in 0..<width { unsafe result[x] = .zero }
-        let start = vertical.starts[target]
+        let start = unsafe vertical.starts[target]
         for tap in 0..<min(vertical.taps, vertical.sourceCount - start) {
-            let weight = Float(vertical.weights[target * vertical.taps + tap]) / Self.one
+            let weight = unsafe Float(vertical.weights[target * vertical.taps + tap]) / Self.one
             if weight == 0 { continue }
             let row = unsafe ring + slot(start + tap)
             for x in 0..<width { unsafe result[x] += row[x] * weight }

@@ -19,7 +19,7 @@ extension ResampleAxis {
         let axis = ResampleAxis(
             sourceCount: key.sourceCount, siting: key.siting, scaledCount: key.scaledCount, kept: key.kept,
             alignment: key.alignment, multiple: key.multiple)
-        guard axis.weights.count <= 32_768 else { return axis }
+        guard unsafe axis.weights.count <= 32_768 else { return axis }
         // Release the evicted axis after unlocking.
         let evicted = cache.withLock { $0.insert(axis, for: key) }
         return withExtendedLifetime(evicted) { axis }

@@ -2,7 +2,8 @@
 ///
 /// The filter is Lanczos with three lobes, stretched by the reduction to prevent aliasing, clipped at the image's edges
 /// and normalised. Weights have 14 fractional bits, and those of one target sample sum to exactly one.
-package final class ResampleAxis: Sendable {
+// Safe: its memory has the stated counts, is not written after `init`, and is freed with the object.
+@safe package final class ResampleAxis: Sendable {
     /// The positions of the source axis's samples on the image.
     package enum Siting: Hashable, Sendable {
         /// One sample per pixel.
@@ -24,10 +25,11 @@ package final class ResampleAxis: Sendable {
     package let targetCount: Int
     /// The number of weights per target sample, a multiple of `multiple`.
     let taps: Int
+    // Memory instead of arrays, which would be retained for each row. Not written after `init`.
     /// The first weighted source sample of each target sample.
-    let starts: [Int]
+    nonisolated(unsafe) let starts: UnsafeBufferPointer<Int>
     /// The weights, `taps` per target sample. Those for samples past the source's end are zero.
-    let weights: [Int16]
+    nonisolated(unsafe) let weights: UnsafeBufferPointer<Int16>
     /// The source samples that contribute to the target.
     let neededRange: Range<Int>
 
@@ -84,10 +86,21 @@ package final class ResampleAxis: Sendable {
         self.sourceCount = sourceCount
         targetCount = kept.count
         self.taps = taps
-        self.starts = starts
-        weights = wide
+        unsafe self.starts = Self.copy(starts)
+        unsafe weights = Self.copy(wide)
         let upper = starts.reduce(0) { max($0, $1) } + taps
         neededRange = starts.reduce(sourceCount) { min($0, $1) }..<min(upper, sourceCount)
+    }
+
+    deinit {
+        unsafe starts.deallocate()
+        unsafe weights.deallocate()
+    }
+
+    private static func copy<Number: FixedWidthInteger>(_ numbers: [Number]) -> UnsafeBufferPointer<Number> {
+        let memory = UnsafeMutableBufferPointer<Number>.allocate(capacity: numbers.count)
+        _ = memory.initialize(from: numbers)
+        return unsafe UnsafeBufferPointer(memory)
     }
 
     /// Fills in normalised weights at equal distances.

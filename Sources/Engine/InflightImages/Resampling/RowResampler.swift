@@ -155,7 +155,7 @@
         let slot = unsafe ring + (pair % slots) * stride * 2
         unsafe PixelKernels.interleave(even, odd, count: rowCount, into: slot)
         while nextTarget < targetHeight,
-            min(vertical.starts[nextTarget] + vertical.taps, vertical.sourceCount) <= blockRow
+            unsafe min(vertical.starts[nextTarget] + vertical.taps, vertical.sourceCount) <= blockRow
         {
             make(nextTarget)
             unsafe emit(nextTarget, result)
@@ -165,27 +165,23 @@
 
     private func make(_ target: Int) {
         let count = vertical.taps / 2
-        let first = vertical.starts[target] / 2
+        let weights = unsafe vertical.weights.baseAddress! + target * vertical.taps
+        var slot = unsafe vertical.starts[target] / 2 % slots
         for index in 0..<count {
-            let weights = SIMD2(
-                vertical.weights[target * vertical.taps + 2 * index],
-                vertical.weights[target * vertical.taps + 2 * index + 1])
-            unsafe verticalWeights[index] = SIMD8(
-                weights[0], weights[1], weights[0], weights[1], weights[0], weights[1], weights[0], weights[1])
-            unsafe pairs[index] = UnsafePointer(ring + ((first + index) % slots) * stride * 2)
+            let (first, second) = unsafe (weights[2 * index], weights[2 * index + 1])
+            unsafe verticalWeights[index] = SIMD8(first, second, first, second, first, second, first, second)
+            unsafe pairs[index] = UnsafePointer(ring + slot * stride * 2)
+            slot = slot + 1 == slots ? 0 : slot + 1
         }
         unsafe PixelKernels.weighRows(pairs, weights: verticalWeights, pairCount: count, count: rowCount, into: middle)
-        let base = columns.lowerBound
-        unsafe horizontal.starts.withUnsafeBufferPointer { starts in
-            unsafe horizontal.weights.withUnsafeBufferPointer { weights in
-                if channels == 1 {
-                    unsafe PixelKernels.weighColumns(
-                        middle, starts: starts, base: base, weights: weights, taps: horizontal.taps, into: result)
-                } else {
-                    unsafe PixelKernels.weighPixels(
-                        middle, starts: starts, base: base, weights: weights, taps: horizontal.taps, into: result)
-                }
-            }
+        let (starts, base) = unsafe (horizontal.starts, columns.lowerBound)
+        let factors = unsafe horizontal.weights
+        if channels == 1 {
+            unsafe PixelKernels.weighColumns(
+                middle, starts: starts, base: base, weights: factors, taps: horizontal.taps, into: result)
+        } else {
+            unsafe PixelKernels.weighPixels(
+                middle, starts: starts, base: base, weights: factors, taps: horizontal.taps, into: result)
         }
     }
 
