@@ -12,20 +12,35 @@ AVX2 static inline __m256i weighed(__m256i sums, const int16_t *samples, __m256i
     return _mm256_add_epi32(sums, _mm256_madd_epi16(load(samples), weights));
 }
 
+// Computes `blocks` times 16 sums from `index` on.
+AVX2 static inline __attribute__((always_inline)) void weigh_blocks(
+    const int16_t *const *pairs, const int16_t *weights, size_t pair_count, size_t index, size_t blocks, int bits,
+    int16_t *target) {
+    const __m256i half = _mm256_set1_epi32(1 << (bits - 1));
+    __m256i low[2] = {half, half}, high[2] = {half, half};
+    for (size_t pair = 0; pair < pair_count; pair++) {
+        const __m256i weight = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(weights + 8 * pair)));
+        const int16_t *const samples = pairs[pair] + 2 * index;
+        for (size_t block = 0; block < blocks; block++) {
+            low[block] = weighed(low[block], samples + 32 * block, weight);
+            high[block] = weighed(high[block], samples + 32 * block + 16, weight);
+        }
+    }
+    for (size_t block = 0; block < blocks; block++) {
+        const __m256i packed =
+            _mm256_packs_epi32(_mm256_srai_epi32(low[block], bits), _mm256_srai_epi32(high[block], bits));
+        // Packing interleaves the halves of its operands.
+        _mm256_storeu_si256(
+            (__m256i *)(target + index + 16 * block), _mm256_permute4x64_epi64(packed, 0xD8));
+    }
+}
+
 AVX2 static void weigh_rows(
     const int16_t *const *pairs, const int16_t *weights, size_t pair_count, size_t count, int bits, int16_t *target) {
-    const __m256i half = _mm256_set1_epi32(1 << (bits - 1));
-    for (size_t index = 0; index < count; index += 16) {
-        __m256i low = half, high = half;
-        for (size_t pair = 0; pair < pair_count; pair++) {
-            const __m256i weight = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(weights + 8 * pair)));
-            low = weighed(low, pairs[pair] + 2 * index, weight);
-            high = weighed(high, pairs[pair] + 2 * index + 16, weight);
-        }
-        const __m256i packed = _mm256_packs_epi32(_mm256_srai_epi32(low, bits), _mm256_srai_epi32(high, bits));
-        // Packing interleaves the halves of its operands.
-        _mm256_storeu_si256((__m256i *)(target + index), _mm256_permute4x64_epi64(packed, 0xD8));
-    }
+    size_t index = 0;
+    // Two blocks at a time load each weight once for both.
+    for (; index + 16 < count; index += 32) weigh_blocks(pairs, weights, pair_count, index, 2, bits, target);
+    if (index < count) weigh_blocks(pairs, weights, pair_count, index, 1, bits, target);
 }
 
 AVX2 static inline __m256i sum_of(const int16_t *samples, const int16_t *weights, size_t taps) {
@@ -38,31 +53,35 @@ AVX2 static inline __m256i sum_of(const int16_t *samples, const int16_t *weights
     return _mm256_add_epi32(sums, _mm256_zextsi128_si256(rest));
 }
 
-AVX2 static inline void weigh_columns(
-    const int16_t *source, const intptr_t *starts, size_t count, const int16_t *weights, size_t taps, int bits,
-    int16_t *target) {
-    const __m128i half = _mm_set1_epi32(1 << (bits - 1));
-    for (size_t index = 0; index < count; index += 4) {
-        __m256i sums[4];
-        // At the end, the last sum is computed up to four times.
-        for (size_t next = 0; next < 4; next++) {
-            const size_t at = index + next < count ? index + next : count - 1;
-            sums[next] = sum_of(source + starts[at], weights + at * taps, taps);
-        }
-        const __m256i quarters = _mm256_hadd_epi32(
-            _mm256_hadd_epi32(sums[0], sums[1]), _mm256_hadd_epi32(sums[2], sums[3]));
-        const __m128i whole = _mm_add_epi32(
-            _mm_add_epi32(_mm256_castsi256_si128(quarters), _mm256_extracti128_si256(quarters, 1)), half);
-        const __m128i shifted = _mm_srai_epi32(whole, bits);
-        _mm_storel_epi64((__m128i *)(target + index), _mm_packs_epi32(shifted, shifted));
-    }
+// Computes the sums numbered 0, `b`, `c` and `d`.
+AVX2 static inline __attribute__((always_inline)) void weigh_four(
+    const int16_t *source, const intptr_t *starts, size_t b, size_t c, size_t d, const int16_t *weights, size_t taps,
+    int bits, int16_t *target) {
+    const __m256i quarters = _mm256_hadd_epi32(
+        _mm256_hadd_epi32(
+            sum_of(source + starts[0], weights, taps), sum_of(source + starts[b], weights + b * taps, taps)),
+        _mm256_hadd_epi32(
+            sum_of(source + starts[c], weights + c * taps, taps), sum_of(source + starts[d], weights + d * taps, taps)));
+    const __m128i whole = _mm_add_epi32(
+        _mm_add_epi32(_mm256_castsi256_si128(quarters), _mm256_extracti128_si256(quarters, 1)),
+        _mm_set1_epi32(1 << (bits - 1)));
+    const __m128i shifted = _mm_srai_epi32(whole, bits);
+    _mm_storel_epi64((__m128i *)target, _mm_packs_epi32(shifted, shifted));
 }
 
-int inflight_weigh_rows(
-    const int16_t *const *pairs, const int16_t *weights, size_t pair_count, size_t count, int bits, int16_t *target) {
-    if (!__builtin_cpu_supports("avx2")) return 0;
-    weigh_rows(pairs, weights, pair_count, count, bits, target);
-    return 1;
+AVX2 static inline __attribute__((always_inline)) void weigh_columns(
+    const int16_t *source, const intptr_t *starts, size_t count, const int16_t *weights, size_t taps, int bits,
+    int16_t *target) {
+    for (; count >= 4; count -= 4) {
+        weigh_four(source, starts, 1, 2, 3, weights, taps, bits, target);
+        starts += 4;
+        weights += 4 * taps;
+        target += 4;
+    }
+    if (count == 0) return;
+    // The last sum is computed again for those that are missing.
+    const size_t last = count - 1;
+    weigh_four(source, starts, last < 1 ? last : 1, last, last, weights, taps, bits, target);
 }
 
 // The lengths for reductions by up to four, as constants that the compiler unrolls.
@@ -75,6 +94,13 @@ AVX2 static void weigh_any(
     const int16_t *source, const intptr_t *starts, size_t count, const int16_t *weights, size_t taps, int bits,
     int16_t *target) {
     weigh_columns(source, starts, count, weights, taps, bits, target);
+}
+
+int inflight_weigh_rows(
+    const int16_t *const *pairs, const int16_t *weights, size_t pair_count, size_t count, int bits, int16_t *target) {
+    if (!__builtin_cpu_supports("avx2")) return 0;
+    weigh_rows(pairs, weights, pair_count, count, bits, target);
+    return 1;
 }
 
 int inflight_weigh_columns(

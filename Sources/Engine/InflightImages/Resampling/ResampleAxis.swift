@@ -99,8 +99,8 @@
 
     private static func copy<Number: FixedWidthInteger>(_ numbers: [Number]) -> UnsafeBufferPointer<Number> {
         let memory = UnsafeMutableBufferPointer<Number>.allocate(capacity: numbers.count)
-        _ = memory.initialize(from: numbers)
-        return unsafe UnsafeBufferPointer(memory)
+        _ = unsafe memory.initialize(from: numbers)
+        return UnsafeBufferPointer(memory)
     }
 
     /// Fills in normalised weights at equal distances.
