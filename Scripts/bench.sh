@@ -42,6 +42,11 @@ if [ ! -x "$newest/bin/img2dataset" ]; then
         rm -rf "$newest"
     fi
 fi
+case " $* " in *" cluster "*)
+    say "installing Spark and Ray"
+    "$newest/bin/pip" install --quiet --disable-pip-version-check 'pyspark[sql]>=4.1,<5' 'ray[data]>=2.50,<3' >&2 \
+        || say "cannot install them; they are not measured" ;;
+esac
 pypi=()
 if [ -x "$newest/bin/img2dataset" ]; then pypi=(--python "$(realpath -s "$newest/bin/python")"); fi
 

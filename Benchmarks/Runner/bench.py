@@ -9,6 +9,7 @@ import pathlib
 import sys
 
 import batch_part
+import cluster_part
 import command_part
 import decode_part
 import disk_part
@@ -35,6 +36,7 @@ PARTS = {
     "stop": formats_part.run_stop,
     "whole": whole_part.run,
     "batch": batch_part.run,
+    "cluster": cluster_part.run,
     "processors": processor_part.run,
     "disk": disk_part.run,
     "cancel": engine_part.run_cancel,
@@ -80,7 +82,7 @@ def main():
     for name in ("port", "tls-port"):
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--quick", action="store_true", help="use small counts, for a trial run")
-    parser.add_argument("parts", nargs="*", help="parts to run: " + ", ".join(PARTS) + " (default: all)")
+    parser.add_argument("parts", nargs="*", help="parts to run: " + ", ".join(PARTS) + " (default: all but cluster)")
     options = parser.parse_args()
     unknown = set(options.parts) - set(PARTS)
     if unknown:
@@ -89,7 +91,8 @@ def main():
     bench, table = Bench(options), Table()
     mean = pictures.write_small(bench.folder / "files", bench.count)
     say(f"{bench.count:,} JPEGs of {mean:,.0f} bytes on average, {bench.rounds} rounds")
-    for name in options.parts or PARTS:
+    # Two engines of several hundred megabytes are installed only on request.
+    for name in options.parts or [part for part in PARTS if part != "cluster"]:
         say(f"== {name}")
         PARTS[name](bench, table)
 

@@ -30,8 +30,8 @@ public import InflightCore
 /// - **A pause** cannot stop bytes on the wire: suspending a task restarts its transfer. Bytes that arrive during a
 ///   pause are kept here, up to the limit of the body.
 /// - **Slow receivers**: bytes queued for the delegate queue are in Foundation's memory, without a limit.
-/// - **A cancel** of a task takes effect when the session's queue is free. While data arrives faster than it is handled,
-///   that can take seconds, in which the session reads on and the data is dropped here.
+/// - **A cancel** of a task takes effect when the session's queue is free. While data arrives faster than the session
+///   handles it, that can take seconds. Data received meanwhile is dropped here.
 /// - **Trailers** crash the program: Foundation parses them as the start of another head, and traps if none follows.
 /// - **The head** cannot be refused before the body: bytes received by then are dropped here.
 /// - **Redirects**: head and body of a response with status 301 to 308 arrive together when it has ended; Foundation

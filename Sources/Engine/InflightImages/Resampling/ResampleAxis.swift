@@ -25,10 +25,11 @@
     package let targetCount: Int
     /// The number of weights per target sample, a multiple of `multiple`.
     let taps: Int
-    // Memory instead of arrays, which would be retained for each row. Not written after `init`.
     /// The first weighted source sample of each target sample.
+    // Memory, because an array would be retained for each row. Safe: not written after `init`.
     nonisolated(unsafe) let starts: UnsafeBufferPointer<Int>
     /// The weights, `taps` per target sample. Those for samples past the source's end are zero.
+    // Safe: as above.
     nonisolated(unsafe) let weights: UnsafeBufferPointer<Int16>
     /// The source samples that contribute to the target.
     let neededRange: Range<Int>
