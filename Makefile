@@ -161,7 +161,7 @@ lint: deps ## check format, files, imports, names and mutants; build without war
 # pixels, of the simulator, and of the disk cache after every possible fault, which are long and use one thread. The
 # address sanitizer: those of code that calls C or accesses memory directly, not of the kit, the verification programs
 # and text layout, which are pure Swift.
-THREAD_TESTS = --filter '^Inflight(Batch|Concurrency|Core|Curl|Disk|Foundation|Stress|TestSupport|Worker)?Tests\.' \
+THREAD_TESTS = --filter '^Inflight(Concurrency|Core|Curl|Disk|Foundation|Stress|TestSupport|Worker)?Tests\.' \
 	--filter '^InflightImagesTests\.(Animated|Frame)' \
 	--filter '^InflightCLITests\.(Termination|HAR|Network|OutputFile|Unavailable)Tests/' \
 	--skip '^InflightTestSupportTests\.(Simulator|ContractModel)' --skip '^InflightDiskTests\.(Damage|Failing)'
@@ -175,6 +175,8 @@ sanitize: deps ## run tests under the thread and the address sanitizer
 	@$(STEP) "Building with the thread sanitizer" $(SWIFT) build --build-tests $(call SANITIZE_FLAGS,thread)
 	@SUMMARY='Test run with' $(STEP) "Tests under the thread sanitizer" \
 		$(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,thread) $(THREAD_TESTS)
+	@SUMMARY='Test run with' $(STEP) "Bulk downloads under the thread sanitizer" \
+		$(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,thread) --filter '^InflightBatchTests\.'
 	@$(STEP) "Building with the address sanitizer" $(SWIFT) build --build-tests $(call SANITIZE_FLAGS,address)
 	@LSAN_OPTIONS="suppressions=$(CURDIR)/Scripts/leaks.txt $${LSAN_OPTIONS:-}" \
 		SUMMARY='Test run with' $(STEP) "Tests under the address sanitizer" \
