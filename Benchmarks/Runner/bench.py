@@ -36,6 +36,7 @@ PARTS = {
     "stop": formats_part.run_stop,
     "whole": whole_part.run,
     "batch": batch_part.run,
+    "stream": cluster_part.run_stream,
     "cluster": cluster_part.run,
     "processors": processor_part.run,
     "disk": disk_part.run,

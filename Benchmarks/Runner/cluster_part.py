@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import time
 
 from batch_part import images, spent
@@ -40,45 +41,50 @@ def job(bench, count, *words):
     return {"cpu": made / cpu, "wall": made / seconds}
 
 
+def write_list(bench):
+    """Several URLs of each file, because the server keeps the files open."""
+    files = write_files(bench, 2000)
+    urls = [f"{url}?{copy}" for copy in range(1 if bench.is_quick else 10) for url in files]
+    (bench.folder / "cluster.txt").write_text("".join(f"{url}\n" for url in urls))
+    return urls
+
+
 def run(bench, table):
     if not bench.python or subprocess.run([bench.python, "-c", "import pyspark, ray"], check=False).returncode != 0:
         table.add("Spark and Ray", "", "not measured; they cannot be installed")
         return
-    count = 2000 if bench.is_quick else 20_000
-    urls = write_files(bench, count)
-    (bench.folder / "cluster.txt").write_text("".join(f"{url}\n" for url in urls))
-    rounds = max(3, bench.rounds // 4)
+    count = len(write_list(bench))
     for engine in ("spark", "ray"):
         sides = {side: lambda side=side: job(bench, count, engine, side) for side in ("inflight", "img2dataset")}
-        samples = in_turns(rounds, **sides)
+        samples = in_turns(max(3, bench.rounds // 4), **sides)
         what = f"`inflight.{engine}.write_dataset`, {count:,} JPEGs of 640 × 480 to shards of 256 wide"
         for unit, title, target in [("wall", "images per second", "≥ 3"), ("cpu", "per second of CPU time", "≥ 4")]:
             rates = [[one[unit] for one in samples[side]] for side in ("inflight", "img2dataset")]
             table.compare(f"{what}: {title}", "/s", *rates, f"img2dataset 1.47 on {engine.title()}", target)
-    run_stream(bench, table, count, rounds)
 
 
-def run_stream(bench, table, count, rounds):
-    listed, made = bench.folder / "cluster.txt", bench.folder / "batch"
+def run_stream(bench, table):
+    listed, asked, made = bench.folder / "cluster.txt", bench.folder / "cluster.jsonl", bench.folder / "batch"
+    urls = write_list(bench)
+    asked.write_text("".join('{"id":"%d","url":"%s"}\n' % row for row in enumerate(urls)))
     options = ["--format", "jpeg", "--size", f"{WIDTH}x", "--quality", QUALITY, "--allow-private", "--ignore-robots"]
     options += ["--per-host", 2 * AT_ONCE, "--concurrency", 2 * AT_ONCE]
     plain = [bench.inflight, "batch", listed, "-o", made, "--shard-size", 1000, "--quiet", *options]
-    asked = bench.folder / "cluster.jsonl"
-    asked.write_text("".join('{"url":"%s"}\n' % url for url in listed.read_text().split()))
     script = 'mkdir "$1" && in=$2 out=$1/answers && shift 2 && exec "$@" <"$in" >"$out"'
     stream = ["/bin/sh", "-c", script, "sh", made, asked, bench.inflight, "batch", "--stream", *options]
-    client = {"PYTHONPATH": str(ROOT / "Python"), "INFLIGHT": str(bench.inflight.resolve())}
-    python = ["/usr/bin/env", *(f"{name}={value}" for name, value in client.items()), bench.python]
-    python += [bench.source("cluster_job.py"), "client", "inflight", listed, made, WIDTH, QUALITY, AT_ONCE]
+    environment = {"PYTHONPATH": ROOT / "Python", "INFLIGHT": bench.inflight.resolve()}
+    client = ["/usr/bin/env", *(f"{name}={value}" for name, value in environment.items())]
+    client += [bench.python or sys.executable, bench.source("cluster_job.py"), "client", "inflight", listed, made]
+    client += [WIDTH, QUALITY, AT_ONCE]
 
     def answers(folder):
         with open(folder / "answers", encoding="utf-8") as lines:
             return sum('"status":"success"' in line for line in lines)
 
     samples = in_turns(
-        rounds, plain=lambda: spent(plain, made, images), stream=lambda: spent(stream, made, answers),
-        client=lambda: spent(python, made, lambda _: count))
+        max(3, bench.rounds // 4), plain=lambda: spent(plain, made, images),
+        stream=lambda: spent(stream, made, answers), client=lambda: spent(client, made, lambda _: len(urls)))
     for side, what in [("stream", "`inflight batch --stream`"), ("client", "`inflight.fetch` in Python")]:
         costs = [[1e3 / one["cpu"] for one in samples[key]] for key in (side, "plain")]
-        title = f"{what}, {count:,} of these images: CPU time per image"
+        title = f"{what}, {len(urls):,} JPEGs of 640 × 480 to 256 wide: CPU time per image"
         table.compare(title, "ms", *costs, "`inflight batch`", "≤ 1.15" if side == "stream" else "")

@@ -55,9 +55,15 @@ class Killer(threading.Thread):
     def __init__(self, site, folder, every, victim):
         super().__init__(daemon=True)
         self.site, self.folder, self.every, self.victim = site, folder, every, victim
-        self.killed, self.is_done = [], False
+        self.killed, self.is_done, self.error = [], False, None
 
     def run(self):
+        try:
+            self.kill_often()
+        except Exception as error:  # reported by `check`
+            self.error = error
+
+    def kill_often(self):
         while len(self.killed) < KILLS:
             with self.site.lock:
                 self.site.reached.clear()
@@ -66,6 +72,10 @@ class Killer(threading.Thread):
             if self.is_done:
                 return
             self.killed.append(self.kill())
+
+    def stop(self):
+        self.is_done = True
+        self.site.reached.set()
 
     def kill(self):
         running = [pid for pid in pids(self.folder) if os.path.exists(f"/proc/{pid}")]
@@ -129,7 +139,9 @@ def on_ray(records, folder, killer, command):
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     store = 100 << 20
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "object_store_memory": store})
+    # Nodes that end with this process set a signal handler, which the thread that kills cannot.
+    cluster = Cluster(
+        initialize_head=True, shutdown_at_exit=False, head_node_args={"num_cpus": 2, "object_store_memory": store})
     nodes = [cluster.add_node(num_cpus=2, object_store_memory=store)]
     ray.init(address=cluster.address, logging_level="error", log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False
@@ -164,8 +176,10 @@ def check(engine, count):
         killer = Killer(site, folder, max(1, count // (KILLS + 2)), None)
         out = pathlib.Path(folder) / "out"
         manifest, memory = engine(records, out, killer, recording(folder))
-        killer.is_done = True
-        site.reached.set()
+        killer.stop()
+        if killer.error:
+            raise killer.error
+        assert len(killer.killed) == KILLS, f"only {len(killer.killed)} of {KILLS} kills"
         manifest.verify()
         assert inflight.read_manifest(out) == manifest
         assert rows(sidecars(manifest)) == keys, "the rows differ from those of one machine"
