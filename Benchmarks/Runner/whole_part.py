@@ -41,10 +41,11 @@ def spent(command, made, *folders, env=None, pattern="*"):
 
 def write_files(bench, count, different=50):
     folder = bench.folder / "files" / "whole"
-    pictures.write_large(folder, different)
-    for index in range(different, count):
-        (folder / f"{index:05}.jpg").hardlink_to(folder / f"{index % different:05}.jpg")
-    folder.chmod(0o755)
+    if not folder.exists():  # several parts use the same files
+        pictures.write_large(folder, different)
+        for index in range(different, count):
+            (folder / f"{index:05}.jpg").hardlink_to(folder / f"{index % different:05}.jpg")
+        folder.chmod(0o755)
     return [f"{bench.plain}/whole/{index:05}.jpg" for index in range(count)]
 
 
