@@ -33,6 +33,29 @@ struct InputReaderTests {
         }
     }
 
+    @Test("The number of rows is estimated by the bytes that were read, unless an input is not a file")
+    func estimatedRowCount() throws {
+        let text = (100..<1100).map { "http://example.org/\($0)\n" }.joined() + "\n\n"
+        directory.write("1.txt", text)
+        directory.write("2.txt", Compressed.gzip(text) + Compressed.gzip(text))
+        for (names, count) in [(["1.txt"], 1000), (["1.txt", "2.txt"], 3000), (["2.txt"], 2000)] {
+            let sources = try InputSource.expanding(names.map(directory.appending))
+            let reader = InputReader(sources, options: .init())
+            #expect(reader.estimatedRowCount == nil)
+            while try reader.next() != nil {
+                let estimate = Double(try #require(reader.estimatedRowCount))
+                #expect(abs(estimate / Double(count) - 1) < 0.05, "\(names)")
+            }
+            #expect(reader.estimatedRowCount == count, "\(names)")
+        }
+        let input = InputPipe()
+        input.write("http://a\n")
+        input.end()
+        let sources = try InputSource.expanding([directory.appending("1.txt"), "-"], format: .text)
+        let reader = InputReader(sources, options: .init(), standardInput: input.reading)
+        while try reader.next() != nil { #expect(reader.estimatedRowCount == nil) }
+    }
+
     @Test("An explicit format takes precedence over the suffix")
     func explicitFormat() {
         directory.write("a.csv", "url\nu,v\n")

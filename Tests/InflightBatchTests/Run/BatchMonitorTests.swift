@@ -71,7 +71,10 @@ struct BatchMonitorTests {
     func rate() throws {
         var world = World()
         #expect(world.monitor.successRate(at: .zero) == 0 && world.monitor.timeLeft(rows: 9, at: .zero) == nil)
-        world.pass(10, failures: 5)
+        world.pass(5, failures: 5)
+        #expect(world.monitor.timeLeft(rows: 50, at: .seconds(5)) == nil, "50 rows are few")
+        #expect(world.monitor.timeLeft(rows: 50, at: .seconds(10)) == .seconds(10), "after 10 s, few rows tell enough")
+        world.pass(5, failures: 5)
         #expect(world.monitor.successRate(at: .seconds(10)) == 5)
         #expect(world.monitor.timeLeft(rows: 50, at: .seconds(10)) == .seconds(5))
         world.pass(110, failures: 0)

@@ -59,6 +59,10 @@ struct BatchTextTests {
         let short = "1,100 rows  70 images  5.0 MB  7.0/s  20 http_404  10 timedOut"
         #expect(BatchText.line(progress, columns: 200) == short)
         #expect(BatchText.line(progress, columns: 50) == "1,100 rows  70 images  5.0 MB  7.0/s  20 http_404")
+        progress.state.estimatedRowCount = 1_234_567
+        #expect(BatchText.line(progress, columns: 34) == "1,100 of about 1,230,000 rows")
+        progress.state.estimatedRowCount = 999
+        #expect(BatchText.line(progress, columns: 26) == "1,100 of about 1,100 rows")
         progress.state.rowCount = 1200
         progress.state.stragglers = [(host: "slow.org", duration: .seconds(35))]
         let whole =

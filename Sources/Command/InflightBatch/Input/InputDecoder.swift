@@ -21,6 +21,9 @@ struct InputDecoder {
     /// Whether the decoder may hold output of bytes that it has consumed.
     private var mayHoldOutput = false
 
+    /// The number of bytes that were appended and are not decoded yet.
+    var pendingCount: Int { pending.count }
+
     /// Appends bytes that were read. Take all pieces with ``next()`` before appending more.
     mutating func append(_ chunk: ArraySlice<UInt8>) {
         if pending.isEmpty {

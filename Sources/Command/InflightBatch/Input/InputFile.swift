@@ -12,6 +12,7 @@ final class InputFile {
     private var decoder = InputDecoder()
     private var rows: RowReader
     private var hasEnded = false
+    private var appendedCount = 0
 
     /// Opens an input.
     ///
@@ -33,6 +34,9 @@ final class InputFile {
     /// The number of rows so far, rejected ones included.
     var rowCount: Int { rows.rowCount }
 
+    /// The number of bytes of the file that the rows so far have taken. An estimate if the file is compressed.
+    var readBytes: Double { Double(appendedCount - decoder.pendingCount) * rows.readShare }
+
     /// Returns the next row or reject, or `nil` at the end. Blocks until it is read.
     func next() throws(InputError) -> RowReader.Result? {
         while true {
@@ -52,7 +56,10 @@ final class InputFile {
     private func read() throws(InputError) {
         while true {
             let count = unsafe chunk.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
-            if count > 0 { return decoder.append(chunk[..<count]) }
+            if count > 0 {
+                appendedCount += count
+                return decoder.append(chunk[..<count])
+            }
             if count == 0 { return decoder.end() }
             switch errno {
             case EINTR: break

@@ -27,6 +27,10 @@ package final class InputReader {
     private var index = 0
     /// The number of rows in the inputs that have ended.
     private var endedRowCount = 0
+    /// The number of bytes of those inputs.
+    private var endedBytes = 0.0
+    /// The number of bytes of all inputs; `nil` if one is not a file.
+    private let totalBytes: Double?
     private var failure: InputFailure?
 
     /// Creates a reader at the beginning of the first input.
@@ -38,6 +42,18 @@ package final class InputReader {
         self.sources = sources
         self.options = options
         self.standardInput = standardInput
+        let sizes = sources.map(\.size)
+        totalBytes = sizes.contains(nil) ? nil : sizes.reduce(0) { $0 + Double($1 ?? 0) }
+    }
+
+    /// The number of rows of all inputs, rejected ones included, estimated by the bytes that the rows so far have
+    /// taken; `nil` before the first row, and if an input is not a file.
+    package var estimatedRowCount: Int? {
+        let read = endedBytes + (current?.readBytes ?? 0)
+        guard let totalBytes, read > 0 else { return nil }
+        let estimate = Double(endedRowCount + (current?.rowCount ?? 0)) * max(1, totalBytes / read)
+        // A file of any size may be given.
+        return Int(min(estimate, 1e15).rounded())
     }
 
     /// Returns the next row or reject, or `nil` after the last input. Blocks until it is read.
@@ -51,6 +67,7 @@ package final class InputReader {
                 let file = if let current { current } else { try open(sources[index]) }
                 if let result = try file.next() { return entry(result) }
                 endedRowCount += file.rowCount
+                endedBytes += file.readBytes
             } catch {
                 current = nil
                 let failure = InputFailure(name: sources[index].name, error: error)

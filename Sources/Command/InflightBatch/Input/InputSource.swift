@@ -10,6 +10,13 @@ package struct InputSource: Hashable, Sendable {
     /// The name for messages and for the reject file.
     package var name: String { path ?? "standard input" }
 
+    /// The size of the file in bytes; `nil` for anything else, such as a pipe.
+    var size: Int64? {
+        var status = stat()
+        guard let path, unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Int64(status.st_size)
+    }
+
     /// Returns the inputs that the arguments of a command name, in their order.
     ///
     /// `-` names standard input. An argument that contains `*`, `?` or `[`, and names no existing file, is a pattern of

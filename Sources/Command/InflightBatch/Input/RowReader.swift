@@ -75,6 +75,9 @@ package struct RowReader: Sendable {
         scanner.isAtEnd = true
     }
 
+    /// The share of the appended bytes that the rows so far have taken, from 0 to 1.
+    var readShare: Double { appendedCount == 0 ? 0 : Double(scanner.scannedOffset) / Double(appendedCount) }
+
     /// Returns the next row or reject, or `nil` if more bytes have to be appended first or the input has ended.
     ///
     /// - Throws: ``InputError`` if the input cannot be read. Further calls throw the same error.

@@ -59,6 +59,8 @@ package struct BatchState: Sendable {
     package var rowsRead = 0
     /// The number of rows of the input, once it has ended.
     package var rowCount: Int?
+    /// An estimate of ``rowCount`` while the input is read; `nil` if its length is unknown, as that of a pipe.
+    package var estimatedRowCount: Int?
     /// The size of the staged files, in bytes.
     package var stagedBytes: Int64 = 0
     /// The number of times that the staging folder became full.

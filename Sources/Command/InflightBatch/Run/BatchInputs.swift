@@ -36,6 +36,14 @@ struct BatchInputs {
         mayHaveGrown = recorded.count != sources.count || !isSame
     }
 
+    /// Returns the number of usable rows of this part among rows of the inputs, estimated by their share of those that
+    /// were read; `nil` if there was none yet.
+    func rowsOfPart(among rows: Int) -> Int? {
+        guard rowCount > 0 else { return nil }
+        let share = Double(rowCount) / Double(candidateCount + rejectCount)
+        return max(rowCount, Int((Double(rows) * share).rounded()))
+    }
+
     /// Returns the next item, or `nil` if it is not read yet.
     mutating func next(_ feed: InputFeed) -> InputFeed.Item? {
         if items.isEmpty { items = feed.take()[...] }

@@ -123,8 +123,10 @@ package struct BatchMonitor: Sendable {
     /// Returns the number of successes per second in the last minute, or since the start if that is shorter.
     package func successRate(at now: Duration) -> Double { rate(at: now, \.successes) }
 
-    /// Returns the time that further rows take at the present rate, or `nil` if no row has ended in the last minute.
+    /// Returns the time that further rows take at the present rate, or `nil` if none has ended in the last minute, or
+    /// few so soon after the start that they tell nothing.
     package func timeLeft(rows: Int, at now: Duration) -> Duration? {
+        guard total.rows >= Self.minimumRows || now >= .seconds(10) else { return nil }
         let rate = rate(at: now, \.rows)
         return rate > 0 ? .seconds(Double(max(0, rows)) / rate) : nil
     }

@@ -20,6 +20,7 @@ final class InputFeed: Sendable {
 
     private struct State {
         var items: [Item] = []
+        var estimatedRowCount: Int?
         var consumerWaits = false
         var producerWaits = false
         var isStopped = false
@@ -46,7 +47,7 @@ final class InputFeed: Sendable {
                 } catch {
                     item = .failed(error)
                 }
-                guard add(item) else { return }
+                guard add(item, reader.estimatedRowCount) else { return }
                 switch item {
                 case .ended, .failed: return
                 case .row, .reject: break
@@ -54,6 +55,9 @@ final class InputFeed: Sendable {
             }
         }
     }
+
+    /// The estimate of ``InputReader/estimatedRowCount`` for the rows that were read.
+    var estimatedRowCount: Int? { state.withLock(\.estimatedRowCount) }
 
     /// Returns the items that were read, none if the run has to wait for `onItems`.
     func take() -> [Item] {
@@ -79,10 +83,11 @@ final class InputFeed: Sendable {
     }
 
     /// - Returns: Whether to read on.
-    private func add(_ item: Item) -> Bool {
+    private func add(_ item: Item, _ estimatedRowCount: Int?) -> Bool {
         let (wakes, waits) = state.withLock { state in
             if state.isStopped { return (false, false) }
             state.items.append(item)
+            state.estimatedRowCount = estimatedRowCount
             defer { state.consumerWaits = false }
             state.producerWaits = state.items.count >= Self.limit
             return (state.consumerWaits, state.producerWaits)

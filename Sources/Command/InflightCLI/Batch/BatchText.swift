@@ -102,8 +102,9 @@ enum BatchText {
     /// Returns the progress in at most `columns`. Parts that do not fit are omitted, the least frequent failures first.
     static func line(_ progress: Progress, columns: Int) -> String {
         let monitor = progress.monitor
-        let total = progress.state.rowCount.map { max($0, progress.rows) }
-        let all = total.map { " of \(Quantity.grouped($0))" } ?? ""
+        let (exact, estimate) = (progress.state.rowCount, progress.state.estimatedRowCount)
+        let total = (exact ?? estimate).map { max($0, progress.rows) }
+        let all = total.map { exact == nil ? " of about \(Quantity.rounded($0))" : " of \(Quantity.grouped($0))" } ?? ""
         var parts = [
             "\(Quantity.grouped(progress.rows))\(all) rows", Quantity.count(monitor.successes, "image"),
             Quantity.bytes(monitor.receivedBytes),
@@ -133,6 +134,7 @@ enum BatchText {
         writer.add("running", state.running)
         writer.add("rowsRead", state.rowsRead)
         if let count = state.rowCount { writer.add("rowCount", count) }
+        if state.rowCount == nil, let count = state.estimatedRowCount { writer.add("estimatedRowCount", count) }
         writer.add("stagedBytes", state.stagedBytes)
         writer.add("classes") { inner in
             for (name, count) in sorted(monitor.failureClasses) { inner.add(name, count) }

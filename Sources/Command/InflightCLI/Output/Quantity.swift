@@ -13,6 +13,13 @@ enum Quantity {
         return text
     }
 
+    /// `1,230,000`: a positive number rounded to three digits.
+    static func rounded(_ number: Int) -> String {
+        var unit = 1
+        while number / unit >= 1000 { unit *= 10 }
+        return grouped(Int((Double(number) / Double(unit)).rounded()) * unit)
+    }
+
     /// `831 B`, `4.2 kB`, `12 MB`.
     static func bytes(_ count: Int64) -> String {
         let units = ["kB", "MB", "GB", "TB", "PB"]
