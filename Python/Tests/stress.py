@@ -38,6 +38,13 @@ def name(pid):
     return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
 
 
+def above(pid, prefix):
+    """The nearest process above this one whose name begins so. Above an orphan there is none: an OSError."""
+    while not name(pid).startswith(prefix):
+        pid = parent(pid)
+    return pid
+
+
 def peak(prefix):
     """The largest resident set that a process of this name has had, in bytes."""
     found = [0]
@@ -85,7 +92,7 @@ class Killer(threading.Thread):
                 if name(pid) == "inflight":
                     return self.victim(pid)
             except OSError:
-                # It has ended meanwhile.
+                # It has ended meanwhile, or has lost its worker.
                 continue
         return "nothing"
 
@@ -113,12 +120,7 @@ def on_spark(records, folder, killer, command):
 
     def victim(pid):
         kind = random.choice(["command", "command", "worker", "executor"])
-        above = pid
-        while kind == "worker" and not name(above).startswith("python"):
-            above = parent(above)
-        while kind == "executor" and name(above) != "java":
-            above = parent(above)
-        return kill(above)
+        return kill(above(pid, {"command": "inflight", "worker": "python", "executor": "java"}[kind]))
 
     killer.victim = victim
     killer.start()
@@ -152,7 +154,7 @@ def on_ray(records, folder, killer, command):
             cluster.remove_node(nodes.pop(), allow_graceful=False)
             nodes.append(cluster.add_node(num_cpus=2, object_store_memory=store))
             return "node"
-        return kill(parent(pid) if kind == "worker" else pid)
+        return kill(above(pid, {"command": "inflight", "worker": "ray::"}[kind]))
 
     killer.victim = victim
     try:
