@@ -52,7 +52,7 @@ def write_list(bench, listed, copies):
 
 
 def run(bench, table):
-    # The start of img2dataset, with its imports, takes a third of its time for 2,000 images.
+    # The start of img2dataset, with its imports, takes much of its time for 2,000 images.
     for copies in [1] if bench.is_quick else [1, 10]:
         run_images(bench, table, copies)
     run_missing(bench, table)

@@ -69,6 +69,19 @@ struct InputHistoryTests {
         #expect(history.rowDidRead(2) { _ in [1] } == .changed(row: 1))
     }
 
+    @Test("The rows of a part are estimated by its share of the rows that were read, rejected ones included")
+    func rowsOfPart() throws {
+        let folder = RunFolder()
+        var inputs = try BatchInputs([], folder.open())
+        #expect(inputs.rowsOfPart(among: 1000) == nil)
+        inputs.candidateCount = 60
+        inputs.rejectCount = 20
+        #expect(inputs.rowsOfPart(among: 1000) == nil, "none of this part")
+        inputs.rowCount = 20
+        #expect(inputs.rowsOfPart(among: 1000) == 250)
+        #expect(inputs.rowsOfPart(among: 40) == 20, "never fewer than were read")
+    }
+
     @Test("The digest of a row depends on each field and on where fields end, but not on its line")
     func digests() throws {
         func digests(_ text: String, _ options: InputOptions) -> [UInt32] {

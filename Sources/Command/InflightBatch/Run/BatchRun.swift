@@ -176,7 +176,7 @@ package final class BatchRun: @unchecked Sendable {
             state.running = driver.ask { $0.runningCount }
             state.rowsRead = inputs.rowCount
             state.rowCount = hasReadAll ? inputs.rowCount : nil
-            state.estimatedRowCount = feed?.estimatedRowCount.flatMap(inputs.rowsOfPart)
+            state.estimatedRowCount = hasReadAll ? nil : feed?.estimatedRowCount.flatMap(inputs.rowsOfPart)
             state.stagedBytes = driver.ask { $0.stagedBytes }
             state.stagingWasFull = driver.ask { $0.fullCount }
             state.stragglers = driver.stragglers(limit: 3)

@@ -134,7 +134,7 @@ enum BatchText {
         writer.add("running", state.running)
         writer.add("rowsRead", state.rowsRead)
         if let count = state.rowCount { writer.add("rowCount", count) }
-        if state.rowCount == nil, let count = state.estimatedRowCount { writer.add("estimatedRowCount", count) }
+        if let count = state.estimatedRowCount { writer.add("estimatedRowCount", count) }
         writer.add("stagedBytes", state.stagedBytes)
         writer.add("classes") { inner in
             for (name, count) in sorted(monitor.failureClasses) { inner.add(name, count) }
