@@ -146,7 +146,7 @@ package final class BatchRun: @unchecked Sendable {
     package func start(onEnd: @escaping @Sendable (BatchEnding) -> Void) {
         queue.async { [self] in
             self.onEnd = onEnd
-            let feed = InputFeed { [self] in driver.schedule() }
+            let feed = InputFeed(queue: queue) { [self] in driver.schedule() }
             self.feed = feed
             let summary = try? journal.summary()
             let rows = summary.map { $0.successes + $0.duplicates + $0.failures } ?? 0

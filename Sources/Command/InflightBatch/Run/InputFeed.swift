@@ -29,12 +29,18 @@ final class InputFeed: Sendable {
     private let thread = WorkerThreads(count: 1, name: "inflight-input")
     private let state = Guarded(State())
     private let room = DispatchSemaphore(value: 0)
+    private let queue: DispatchQueue
     private let onItems: @Sendable () -> Void
 
     /// Creates a feed that has not begun to read.
     ///
-    /// - Parameter onItems: Called on the feed's thread when there are items again after ``take()`` returned none.
-    init(onItems: @escaping @Sendable () -> Void) { self.onItems = onItems }
+    /// - Parameters:
+    ///   - queue: The queue of `onItems`.
+    ///   - onItems: Called when there are items again after ``take()`` returned none.
+    init(queue: DispatchQueue, onItems: @escaping @Sendable () -> Void) {
+        self.queue = queue
+        self.onItems = onItems
+    }
 
     /// Begins to read.
     func start(_ sources: [InputSource], options: InputOptions, standardInput: Int32 = 0) {
@@ -92,7 +98,7 @@ final class InputFeed: Sendable {
             state.producerWaits = state.items.count >= Self.limit
             return (state.consumerWaits, state.producerWaits)
         }
-        if wakes { onItems() }
+        if wakes { queue.async(execute: onItems) }
         if waits { room.wait() }
         return !state.withLock(\.isStopped)
     }

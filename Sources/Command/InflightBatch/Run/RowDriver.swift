@@ -76,6 +76,7 @@ final class RowDriver<Delegate: RowDriverDelegate>: @unchecked Sendable {
 
     /// Continues soon, once for all events until then.
     func schedule() {
+        dispatchPrecondition(condition: .onQueue(queue))
         guard !isScheduled, !isStopped else { return }
         isScheduled = true
         queue.async { [self] in

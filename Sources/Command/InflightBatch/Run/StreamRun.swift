@@ -119,7 +119,7 @@ package final class StreamRun: @unchecked Sendable {
             json.string(version)
             json.endObject()
             write(json.bytes)
-            let feed = InputFeed { [self] in driver.schedule() }
+            let feed = InputFeed(queue: queue) { [self] in driver.schedule() }
             self.feed = feed
             var options = InputOptions()
             options.idColumn = "id"
