@@ -115,14 +115,14 @@ def views(copy, mutant):
 
 # Each suite, and the files that it needs.
 SUITES = {
-    "simulator": (simulator, ["Package.swift", "Sources", "Tests"]),
+    "simulator": (simulator, ["Package.swift", "Sources", "Tests", "Fuzzing"]),
     "rules": (rules, [
         "Sources/Kit/CInflightConcurrency", "Sources/Kit/InflightConcurrency", "Sources/Engine/CInflightImages",
         "Sources/Engine/InflightImages", "Sources/Engine/InflightCore",
         "Tests/InflightCoreTests/HTTP/Caching", "Tests/InflightCoreTests/HTTP/Retry",
         "Sources/Verification/InflightTestSupport/Support/SeededGenerator.swift",
     ]),
-    "views": (views, ["Package.swift", "Sources", "Tests", "GTK/Package.swift", "GTK/Sources", "GTK/Tests"]),
+    "views": (views, ["Package.swift", "Sources", "Tests", "Fuzzing", "GTK/Package.swift", "GTK/Sources", "GTK/Tests"]),
 }
 
 
