@@ -10,6 +10,8 @@ final class BatchWorld: Sendable {
     let directory = TemporaryDirectory()
     let server: LoopbackServer
     let events = Guarded<[BatchEvent]>([])
+    /// The names in the output folder when the last run told its end.
+    let namesAtEnd = Guarded<[String]>([])
 
     var folder: String { directory.appending("out") }
 
@@ -72,7 +74,10 @@ final class BatchWorld: Sendable {
             if stops(event) { running.withLock { $0 }?.stop() }
         }
         running.withLock { $0 = run }
-        run.start { bridge.open(with: $0) }
+        run.start { [namesAtEnd] ending in
+            namesAtEnd.withLock { $0 = TemporaryDirectory.names(configuration.folder) }
+            bridge.open(with: ending)
+        }
         let ending = await bridge.value()
         running.withLock { $0 = nil }
         await pipeline.shutdown(.cancel)

@@ -26,7 +26,8 @@ package final class Journal {
     /// The options of the run.
     package let options: [String: String]
 
-    let database: Database
+    /// The connection, until the journal is closed.
+    private var openDatabase: Database?
     let folder: String
     private var lock: JournalLock?
     let layout: ShardLayout
@@ -77,14 +78,16 @@ package final class Journal {
         folder = place.named
         self.lock = lock
         do throws(DatabaseError) {
-            database = try Database(
+            let database = try Database(
                 path: place.journal, mode: mode, rowLimit: Self.rowLimit, waitingAtMost: Self.busyTimeout)
+            openDatabase = database
             (options, layout) = try Self.checked(database)
             if mode == .writing {
                 try database.run("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
                 try database.run("PRAGMA journal_size_limit = 67108864")
-                database.copiesLogWhenClosed()
             }
+            // A reader too: otherwise it would leave an empty log behind.
+            database.copiesLogWhenClosed()
             try load()
         } catch {
             throw JournalError(error, place.named)
@@ -124,8 +127,17 @@ package final class Journal {
         }
     }
 
-    /// Lets other runs use the folder from now on. Nothing may be recorded afterwards.
-    package func unlock() { lock = nil }
+    var database: Database {
+        guard let openDatabase else { preconditionFailure("a journal was used after it was closed") }
+        return openDatabase
+    }
+
+    /// Closes the journal, and lets other runs use the folder. Unless another program reads it, SQLite's log is copied
+    /// into the journal and removed, so that the one file is all of it. Call nothing afterwards.
+    package func close() {
+        openDatabase = nil
+        lock = nil
+    }
 
     // MARK: Input
 

@@ -196,7 +196,7 @@ package final class BatchRun: @unchecked Sendable {
         driver.fetcher.whenIdle { [self] in
             shardThread.run { [self] in
                 queue.async { [self] in
-                    journal.unlock()
+                    journal.close()
                     onEnd?(ending)
                     onEnd = nil
                 }
