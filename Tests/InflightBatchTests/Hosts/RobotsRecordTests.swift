@@ -1,3 +1,4 @@
+import InflightCore
 import Testing
 
 @testable import InflightBatch
@@ -60,16 +61,16 @@ struct RobotsRecordTests {
         var now = Duration.zero
         var waits: [Duration] = []
         for _ in 0..<12 {
-            record.fetchDidFinish(.networkError, at: now)
+            record.fetchDidFinish(.networkError(.lost), at: now)
             guard case .unreachable(let retryAt) = record.decision(for: "/", at: now) else { break }
             waits.append(retryAt - now)
             now = retryAt
         }
         #expect(waits.map(\.components.seconds) == [5, 10, 20, 40, 80, 160, 320, 640, 1_280, 2_560, 3_600, 3_600])
         record.fetchDidFinish(response(200), at: now)
-        record.fetchDidFinish(.networkError, at: now + .seconds(86_400))
+        record.fetchDidFinish(.networkError(.lost), at: now + .seconds(86_400))
         record.fetchDidFinish(response(200), at: now + .seconds(86_500))
-        record.fetchDidFinish(.networkError, at: now + .seconds(200_000))
+        record.fetchDidFinish(.networkError(.lost), at: now + .seconds(200_000))
         #expect(record.decision(for: "/", at: now + .seconds(200_004)) == .allowed)
         #expect(record.decision(for: "/", at: now + .seconds(200_005)) == .needsFetch)
     }
@@ -88,10 +89,15 @@ struct RobotsRecordTests {
     func abandoned() {
         var record = record()
         let month = 30 * 86_400
-        record.fetchDidFinish(.networkError, at: .seconds(10))
-        record.fetchDidFinish(.networkError, at: .seconds(month + 9))
+        record.fetchDidFinish(.networkError(.lost), at: .seconds(10))
+        record.fetchDidFinish(.networkError(.lost), at: .seconds(month + 9))
         #expect(record.decision(for: "/x", at: .seconds(month + 9)) == .unreachable(retryAt: .seconds(month + 19)))
         #expect(record.decision(for: "/x", at: .seconds(month + 10)) == .allowed)
         #expect(record.decision(for: "/x", at: .seconds(month + 19)) == .needsFetch)
     }
+}
+
+extension LoadError {
+    /// The error of a fetch without a response.
+    static let lost = LoadError(.connectionLost, stage: .fetch, message: "The connection was lost.")
 }

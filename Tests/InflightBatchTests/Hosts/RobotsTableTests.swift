@@ -1,3 +1,4 @@
+import InflightCore
 import Testing
 
 @testable import InflightBatch
@@ -32,7 +33,9 @@ struct RobotsTableTests {
         #expect(table.step(row: 1, authority: "a", path: "/", at: .zero) == .fetch)
         #expect(table.step(row: 2, authority: "a", path: "/", at: .zero) == .wait)
         #expect(
-            table.fetchDidFinish(.networkError, authority: "a", at: .zero).map(\.step) == [.unreachable, .unreachable])
+            table.fetchDidFinish(.networkError(.lost), authority: "a", at: .zero).map(\.step) == [
+                .unreachable, .unreachable,
+            ])
         #expect(table.step(row: 3, authority: "a", path: "/", at: .seconds(4)) == .unreachable)
         #expect(table.step(row: 4, authority: "a", path: "/", at: .seconds(5)) == .fetch)
         #expect(table.fetchDidFinish(file(""), authority: "a", at: .seconds(5)).map(\.step) == [.proceed])
@@ -67,7 +70,7 @@ struct RobotsTableTests {
     @Test("The end of a fetch that was not requested changes nothing")
     func stray() {
         var table = table
-        #expect(table.fetchDidFinish(.networkError, authority: "a", at: .zero).isEmpty)
+        #expect(table.fetchDidFinish(.networkError(.lost), authority: "a", at: .zero).isEmpty)
         #expect(table.count == 0)
     }
 }

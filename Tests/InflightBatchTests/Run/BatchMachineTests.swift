@@ -1,3 +1,4 @@
+import InflightCore
 import InflightTestSupport
 import Testing
 
@@ -67,6 +68,32 @@ struct BatchMachineTests {
                 == ["fetch 0", "record 1 robots_disallowed"])
         #expect(
             Self.texts(try machine.rowDidFinish(0, sample(0), pace: Self.served, at: .zero)) == ["assemble 0 0..<2"])
+    }
+
+    @Test(
+        "A row whose robots.txt cannot be fetched says why, and a refused address is not taken for a passing failure",
+        arguments: [
+            (.networkError(.lost), "robots_unreachable", "every path. The connection was lost."),
+            (
+                .response(status: 503, body: []), "robots_unreachable",
+                "every path. The server responded with status 503."
+            ),
+            (
+                .networkError(LoadError(.addressNotAllowed, stage: .fetch, message: "Use another address.")),
+                "addressNotAllowed", "Use another address."
+            ),
+        ] as [(RobotsRecord.Outcome, String, String)])
+    func robotsObstacle(_ outcome: RobotsRecord.Outcome, failure: String, ending: String) throws {
+        var machine = Machine(try configuration(robots: true))
+        _ = try machine.rowWasRead(0, place("h", "/a"), at: .zero)
+        _ = try machine.next(at: .zero)
+        let actions = try machine.robotsDidFinish(outcome, authority: "http://h", at: .zero)
+        guard case .record(0, .failure(let name, let message))? = actions.first else {
+            Issue.record("the row was not recorded: \(actions)")
+            return
+        }
+        #expect(name == failure)
+        #expect(message.hasSuffix(ending))
     }
 
     @Test("A Crawl-delay applies to the next row of the host")
@@ -222,7 +249,7 @@ struct BatchMachineTests {
                 pending += try machine.rowDidFinish(row, outcome, pace: paces.randomElement(using: &random)!, at: now)
             case .fetchRobots(let authority):
                 let outcomes: [RobotsRecord.Outcome] = [
-                    .response(status: 404, body: []), .networkError,
+                    .response(status: 404, body: []), .networkError(.lost),
                     .response(status: 200, body: Array("User-agent: *\nDisallow: /1\nCrawl-delay: 1".utf8)),
                 ]
                 pending += try machine.robotsDidFinish(

@@ -65,7 +65,7 @@ extension Exchange {
         failure(
             .addressNotAllowed,
             "The address policy does not allow a connection to \(peer) (\(address)). "
-                + "Use a public address, or change the policy (--public-only).")
+                + "Use a public address, or change the policy (get without --public-only, batch with --allow-private).")
     }
 
     /// The origin, for messages.

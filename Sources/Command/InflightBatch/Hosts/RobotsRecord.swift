@@ -1,3 +1,5 @@
+package import InflightCore
+
 /// The robots.txt of one authority over time: what its fetches mean, and when to fetch it again (RFC 9309 sections 2.3
 /// and 2.4).
 ///
@@ -30,8 +32,21 @@ package struct RobotsRecord: Sendable {
         /// A response. `isTruncated` if the caller stopped reading the body at ``RobotsFile/sizeLimit``. A redirect
         /// status says that the fetch exceeded ``RobotsRecord/redirectLimit``.
         case response(status: Int, body: [UInt8], isTruncated: Bool = false)
-        /// No response: name resolution, connection, TLS, timeout.
-        case networkError
+        /// No response: name resolution, connection, TLS, timeout, or an address that may not be used.
+        case networkError(LoadError)
+    }
+
+    /// Why the file is unreachable.
+    package enum Obstacle: Sendable {
+        case status(Int)
+        case error(LoadError)
+
+        package var message: String {
+            switch self {
+            case .status(let status): "The server responded with status \(status)."
+            case .error(let error): error.message
+            }
+        }
     }
 
     /// Whether a URL may be fetched.
@@ -61,12 +76,16 @@ package struct RobotsRecord: Sendable {
         var last: Duration
         var retryAt: Duration
         var interval: Duration
+        var obstacle: Obstacle
     }
 
     /// Creates the record of an authority whose file has not been fetched.
     package init(_ configuration: Configuration) {
         self.configuration = configuration
     }
+
+    /// Why the last fetch failed, if it did.
+    package var obstacle: Obstacle? { failure?.obstacle }
 
     /// The file's `Crawl-delay`, also of a stale file.
     package var crawlDelay: Duration? { file?.crawlDelay }
@@ -85,9 +104,10 @@ package struct RobotsRecord: Sendable {
                 isTruncated: isTruncated)
             fetchDidSucceed(file, at: now)
         case .response(304, _, _): fetchDidSucceed(file ?? RobotsFile(), at: now)
-        case .response(429, _, _): fetchDidFail(at: now)
+        case .response(429, _, _): fetchDidFail(.status(429), at: now)
         case .response(300...499, _, _): fetchDidSucceed(RobotsFile(), at: now)
-        case .response, .networkError: fetchDidFail(at: now)
+        case .response(let status, _, _): fetchDidFail(.status(status), at: now)
+        case .networkError(let error): fetchDidFail(.error(error), at: now)
         }
     }
 
@@ -111,10 +131,10 @@ package struct RobotsRecord: Sendable {
         failure = nil
     }
 
-    private mutating func fetchDidFail(at now: Duration) {
+    private mutating func fetchDidFail(_ obstacle: Obstacle, at now: Duration) {
         let interval = failure.map { min($0.interval * 2, configuration.maximumRetryInterval) }
         let next = interval ?? min(configuration.firstRetryInterval, configuration.maximumRetryInterval)
         failure = Failure(
-            first: min(failure?.first ?? now, now), last: now, retryAt: now + next, interval: next)
+            first: min(failure?.first ?? now, now), last: now, retryAt: now + next, interval: next, obstacle: obstacle)
     }
 }

@@ -43,6 +43,9 @@ package struct RobotsTable: Sendable {
     /// Returns an authority's `Crawl-delay`, if its file is remembered.
     package func crawlDelay(authority: String) -> Duration? { entries[authority]?.record.crawlDelay }
 
+    /// Returns why an authority's file is unreachable, if it is.
+    package func obstacle(authority: String) -> RobotsRecord.Obstacle? { entries[authority]?.record.obstacle }
+
     /// Returns what a row has to do whose turn it is.
     ///
     /// - Parameters:

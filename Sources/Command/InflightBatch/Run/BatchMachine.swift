@@ -1,3 +1,5 @@
+internal import InflightCore
+
 /// Decides what a run of `inflight batch` does next: which rows are read, fetched, ended and assembled.
 ///
 /// It joins the pace of hosts (``HostQueue``), robots.txt (``RobotsTable``) and the assembly of shards
@@ -306,10 +308,18 @@ package struct BatchMachine<Token: Sendable>: Sendable {
         case .disallowed, .unreachable:
             let start = running.removeValue(forKey: row)?.start ?? now
             queue.requestDidFinish(host: place.host, .notSent, startedAt: start, at: now)
-            let isDisallowed = step == .disallowed
-            let text = isDisallowed ? "disallows the path" : "could not be fetched, which disallows every path"
+            let file = "\(place.authority)/robots.txt"
+            if step == .disallowed {
+                return try fail(row, .disallowed, "\(file) disallows the path.", &actions)
+            }
+            let obstacle = robots?.obstacle(authority: place.authority)
+            if case .error(let error) = obstacle, error.code == .addressNotAllowed {
+                // Lasting, and usually the error that the image would fail with.
+                return try fail(row, class: FailureClasses.name(error), error.message, &actions)
+            }
+            let why = obstacle?.message ?? ""
             try fail(
-                row, isDisallowed ? .disallowed : .unreachable, "\(place.authority)/robots.txt \(text).", &actions)
+                row, .unreachable, "\(file) could not be fetched, which disallows every path. \(why)", &actions)
         }
     }
 
@@ -395,7 +405,13 @@ package struct BatchMachine<Token: Sendable>: Sendable {
     private mutating func fail(
         _ row: Int, _ failure: FailureClass, _ message: String, _ actions: inout [Action]
     ) throws(Failure) {
-        let outcome = RowOutcome<Token>.failure(class: failure.rawValue, message: message)
+        try fail(row, class: failure.rawValue, message, &actions)
+    }
+
+    private mutating func fail(
+        _ row: Int, class name: String, _ message: String, _ actions: inout [Action]
+    ) throws(Failure) {
+        let outcome = RowOutcome<Token>.failure(class: name, message: message)
         actions.append(.record(row, outcome))
         actions += try end(row, outcome)
     }

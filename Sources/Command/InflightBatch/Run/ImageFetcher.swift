@@ -110,7 +110,7 @@ final class ImageFetcher: @unchecked Sendable {
                 completion(.response(status: 200, body: body, isTruncated: body.count == RobotsFile.sizeLimit))
             case .failure(let error) where error.code == .badStatus || error.code == .badRedirect:
                 completion(.response(status: error.status ?? 310, body: []))
-            case .failure: completion(.networkError)
+            case .failure(let error): completion(.networkError(error))
             }
         }
     }
