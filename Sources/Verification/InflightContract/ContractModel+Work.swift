@@ -151,7 +151,7 @@ extension ContractModel {
             (jobs[next].response, jobs[next].redirects) = (jobs[job].response, jobs[job].redirects)
             jobs[next].isOfStored = jobs[job].stage == 0 && jobs[job].isOfStored
         }
-        for task in revalidation { resubscribe(task, .imageRevalidation) }
+        for task in byPriority(revalidation) { resubscribe(task, .imageRevalidation) }
     }
 
     func failed(_ job: Int, _ code: LoadError.Code) {
@@ -168,7 +168,13 @@ extension ContractModel {
         }
         for next in live where level(of: next) < 0 { abandon(next) }
         live.removeAll { jobs[$0].state == .over }
-        for task in again { resubscribe(task, .refetch) }
+        for task in byPriority(again) { resubscribe(task, .refetch) }
+    }
+
+    /// Tasks that continue together do so in the order of their priority, so that a request that they share is sent
+    /// with the highest.
+    private func byPriority(_ tasks: [Int]) -> [Int] {
+        tasks.sorted { self.tasks[$0].priority > self.tasks[$1].priority }
     }
 
     /// A task that received no ending subscribes to another job.
@@ -369,7 +375,7 @@ extension ContractModel {
             waiting.append(task)
         }
         movedTasks += leaving.count
-        for task in leaving { subscribe(task, varied: true) }
+        for task in byPriority(leaving) { subscribe(task, varied: true) }
         // `didReceive` may return after the first task, whose URL would have been fetched, has left.
         for job in live where jobs[job].isVaried && jobs[job].stage == 0 {
             jobs[job].hasAnyOrigin = leaving.contains {

@@ -79,6 +79,38 @@ struct Contract7Tests {
         #expect(stage.transport.events.contains(.started(names[3], .normal)))
     }
 
+    @Test("A fallback that several tasks take is sent with the highest of their priorities")
+    func fallbackPriority() throws {
+        let stage = try Stage()
+        let other = "http://a.example/other"
+        stage.transport.serve(Stage.url, .failure(.cannotConnect))
+        stage.transport.serve(other, .ok(Bytes("x")))
+        for priority in [ImageRequest.Priority.low, .normal, .veryHigh] {
+            var request = ImageRequest(Stage.url, priority: priority)
+            request.fallbacks = [other]
+            stage.pipeline.loadResponse(request, on: .executor(stage.queue)) { _, _ in }
+        }
+        stage.transport.finish(Stage.url)
+        #expect(stage.transport.events.contains(.started(other, .veryHigh)))
+        stage.transport.finishAll()
+    }
+
+    @Test("Tasks that a varying response separates share a fetch with the highest of their priorities")
+    func separationPriority() throws {
+        let stage = try Stage { $0.fieldsExcludedFromKey = ["x-theme"] }
+        stage.transport.serve(
+            Stage.url,
+            inOrder: [.ok(Bytes("x"), fields: HTTPFields([(name: "Vary", value: "X-Theme")])), .ok(Bytes("y"))])
+        for (theme, priority) in [("dark", ImageRequest.Priority.normal), ("light", .low), ("light", .veryHigh)] {
+            var request = ImageRequest(Stage.url, priority: priority)
+            request.fields.append("X-Theme", theme)
+            stage.pipeline.loadResponse(request, on: .executor(stage.queue)) { _, _ in }
+        }
+        stage.transport.finish(Stage.url)
+        #expect(stage.transport.events.contains(.started(Stage.url, .veryHigh)))
+        stage.transport.finishAll()
+    }
+
     @Test("A priority change during Transport.start is passed on once the transfer is known")
     func prioritizedInStart() throws {
         let stage = try Stage { $0.maximumConcurrentFetches = 1 }

@@ -460,24 +460,31 @@ final class Scheduler: @unchecked Sendable {
         if delivers { deliver(actions) }
     }
 
-    /// Delivers job results to tasks. Tasks that continue with another request do so after the others have ended.
+    /// Delivers job results to tasks. Tasks that continue with another request do so after the others have ended, those
+    /// of higher priority first: several may share that request, which is sent with the priority of the first.
     private func deliver(_ actions: Machine.Actions) {
         var run = ImageTask.callbackRun()
-        var failed: [(ImageTask, JobResult)] = []
-        var stale: [(ImageTask, JobResult)] = []
+        var continuing: [(task: ImageTask, result: JobResult, priority: ImageRequest.Priority, isStale: Bool)] = []
         for case .deliver(let task, let from) in actions {
             guard let result = from.result else { continue }
             // Determined again, because a cancellation may have arrived since the tasks in transit were counted.
             switch task.continuation(after: result) {
             case .end: task.didEnd(result, in: &run)
-            case .revalidation: stale.append((task, result))
+            case .revalidation: continuing.append((task, result, task.priority, true))
             case .nextRequest(let error):
-                failed.append((task, JobResult(.failure(error), isFromStore: result.isFromStore)))
+                let failure = JobResult(.failure(error), isFromStore: result.isFromStore)
+                continuing.append((task, failure, task.priority, false))
             }
         }
         run.submit()
-        for (task, result) in failed { task.driver.loadFailed(task, result, wasAdmitted: true) }
-        for (task, result) in stale { task.driver.deliverStale(result, to: task) }
+        continuing.sort { $0.priority > $1.priority }
+        for (task, result, _, isStale) in continuing {
+            if isStale {
+                task.driver.deliverStale(result, to: task)
+            } else {
+                task.driver.loadFailed(task, result, wasAdmitted: true)
+            }
+        }
     }
 
     // MARK: Shutdown

@@ -224,7 +224,9 @@ final class TaskDriver: Sendable {
     ) {
         let varying = names.union(plan.varying)
         var reassignments: [Scheduler.Reassignment] = []
-        for (id, task) in tasks {
+        // Tasks that agree share a fetch, which is sent with the priority of the first.
+        let sorted = tasks.map { ($0.id, $0.task, $0.task.priority) }.sorted { $0.2 > $1.2 }
+        for (id, task, _) in sorted {
             let request = task.currentRequest
             if request.agrees(with: plan.request, in: names) { continue }
             let own = Result { () throws(LoadError) in
