@@ -2,10 +2,11 @@ public import InflightConcurrency
 
 /// Decodes and encodes image formats.
 ///
-/// The engine decodes on threads of its decode lane, and reads headers on threads that receive bodies too: several
-/// calls at once, with no lock held. Conformers keep no state between calls. Bytes are untrusted: check limits on the
-/// header before allocating memory. Throw errors without a URL, which the engine adds. `CodecConformance` in the test
-/// kit checks any codec.
+/// The engine decodes on threads of its decode lane. It also reads headers on threads that receive bodies, and checks
+/// the structure of short JPEG, PNG, GIF and WebP files on threads that read them from a store. It makes several calls
+/// at once, with no lock held. Conformers keep no state between calls. Bytes are untrusted: check limits on the header
+/// before allocating memory. Throw errors without a URL, which the engine adds. `CodecConformance` in the test kit
+/// checks any codec.
 ///
 /// The parameter `format` of each method is one of ``decodableFormats``, which the caller has detected.
 public protocol ImageCodec: Sendable {

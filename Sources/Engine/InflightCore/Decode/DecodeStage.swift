@@ -63,6 +63,17 @@ final class DecodeStage: Sendable {
 
     // MARK: Stored bytes
 
+    /// The formats whose structure is checked by a walk over a few markers or chunks.
+    private static let quickFormats: Set<ImageFormat> = [.jpeg, .png, .gif, .webp]
+
+    /// Returns whether ``check(_:of:decodes:)`` takes no longer than to pass the body to another thread.
+    func checksQuickly(_ body: Bytes, of request: ImageRequest) -> Bool {
+        guard body.count <= 64 << 10, !request.verifiesStoredImage, let format = codecs.detect(body) else {
+            return false
+        }
+        return Self.quickFormats.contains(format)
+    }
+
     /// Checks that a body is an image, by its structure and optionally its pixels. Throws if it is not.
     ///
     /// - Parameter decodes: whether to decode the pixels if there is memory for that now. Takes as long as a decode.

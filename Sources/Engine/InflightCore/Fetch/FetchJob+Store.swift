@@ -133,7 +133,10 @@ extension FetchJob {
         }
         // A partial response is served undecoded, because the content coding is that of the whole body.
         let isCoded = head.fields.contains("content-encoding") && head.status != 206 && !wantsCoded
-        if isCoded && stage.codings.accepted != nil || plan.checksum != nil || isChecked(head) {
+        let takesLong =
+            isCoded && stage.codings.accepted != nil || plan.checksum != nil
+            || isChecked(head) && !stage.decoding.checksQuickly(bytes, of: plan.request)
+        if takesLong {
             // The store's thread has other lookups to serve.
             stage.workers.run { [self] in
                 if isCoded {
