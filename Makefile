@@ -23,7 +23,7 @@ DEBUG_FLAGS = --scratch-path $(SCRATCH) --disable-index-store
 DEBUG = $(SWIFT) build $(DEBUG_FLAGS)
 TEST_FLAGS = $(if $(STRICT),$(STRICT_FLAGS),$(DEBUG_FLAGS))
 # SwiftPM reuses the last build plan of a folder, even another package's, until a manifest is newer.
-PLAN = touch Package.swift Benchmarks/Package.swift Examples/Package.swift GTK/Package.swift
+PLAN = touch Package.swift Benchmarks/Package.swift Examples/Package.swift Fuzzing/Package.swift GTK/Package.swift
 SANITIZE_FLAGS = --disable-index-store --scratch-path $(SCRATCH)/$(1) --sanitize $(1)
 
 # Without this limit, socket tests wait for a thread behind hundreds of others until their timeouts expire.
@@ -156,6 +156,8 @@ lint: deps ## check format, files, imports, names and mutants; build without war
 	@$(STEP) "Building with warnings as errors" $(SWIFT) build --build-tests $(STRICT_FLAGS)
 	@$(PLAN)
 	@$(STEP) "Building the benchmarks" $(SWIFT) build --package-path Benchmarks $(STRICT_FLAGS)
+	@$(PLAN)
+	@$(STEP) "Compiling the fuzz targets" $(SWIFT) build --package-path Fuzzing --target InflightFuzz $(STRICT_FLAGS)
 
 # Each sanitizer runs the tests in which it can find faults. The thread sanitizer: those of concurrent code, not of
 # pixels, of the simulator, and of the disk cache after every possible fault, which are long and use one thread. The

@@ -1,4 +1,5 @@
 @testable import InflightCore
+@testable import InflightImages
 
 extension Target {
     private static let limit: Int64 = 512
