@@ -24,19 +24,12 @@ struct AnimationTests {
         return (try LoopbackServer(), try ImagePipeline(configuration: configuration), clock)
     }
 
-    private func request(_ url: String) -> ImageRequest {
-        var request = ImageRequest(url)
-        request.limits.connectTimeout = nil
-        request.limits.stallTimeout = nil
-        return request
-    }
-
     @Test("An animation is fetched, resized, processed and played on the pipeline clock")
     func played() async throws {
         let (server, pipeline, clock) = try stage()
         defer { server.stop() }
         server.serve("/a.gif", .ok(Bytes(Self.gif), type: "image/gif"))
-        var request = request(server.url("/a.gif"))
+        var request = ImageRequest.patient(server.url("/a.gif"))
         request.resize = Resize(width: 8, enlarges: true)
         request.processors = [.crop(width: 4, height: 2)]
         let image = try await pipeline.animation(for: request)
@@ -69,7 +62,7 @@ struct AnimationTests {
             ("/a.gif", .tooManyFrames),
         ] {
             let error = await #expect(throws: LoadError.self) {
-                try await pipeline.animation(for: request(server.url(path))) { $0.maximumFrames = 1 }
+                try await pipeline.animation(for: .patient(server.url(path))) { $0.maximumFrames = 1 }
             }
             #expect(error?.code == code && error?.url?.hasSuffix(path) == true, "\(path): \(String(describing: error))")
         }
@@ -81,7 +74,7 @@ struct AnimationTests {
         let (server, pipeline, _) = try stage()
         defer { server.stop() }
         server.serve("/a.gif", .ok(Bytes(Self.gif), type: "image/gif").held("never", after: 10))
-        let request = request(server.url("/a.gif"))
+        let request = ImageRequest.patient(server.url("/a.gif"))
         let task = Task { try await pipeline.animation(for: request) }
         try await server.waitForRequest("/a.gif")
         task.cancel()

@@ -8,13 +8,7 @@ import Testing
 struct LoaderSocketTests {
     private let queue = DispatchQueue(label: "cells")
 
-    /// Without timeouts: a server may hold its response back while the test waits.
-    private static func request(_ url: String, width: Int = 16) -> ImageRequest {
-        var request = ImageRequest(url, resize: Resize(width: width))
-        request.limits.connectTimeout = nil
-        request.limits.stallTimeout = nil
-        return request
-    }
+    private static func request(_ url: String) -> ImageRequest { .patient(url, resize: Resize(width: 16)) }
 
     private func cell(_ pipeline: ImagePipeline) -> ConfinedReference<ImageLoader> {
         ConfinedReference(ImageLoader(pipeline: pipeline, callbackQueue: .queue(queue)))

@@ -5,9 +5,7 @@ import Testing
 @Suite("Previews over real sockets", .timeLimit(.minutes(10)))
 struct PreviewSocketTests {
     private static func request(_ url: String) -> ImageRequest {
-        var request = ImageRequest(url, resize: Resize(width: 100))
-        request.limits.connectTimeout = nil
-        request.limits.stallTimeout = nil
+        var request = ImageRequest.patient(url, resize: Resize(width: 100))
         request.previews = ImageRequest.PreviewOptions(interval: .zero)
         return request
     }

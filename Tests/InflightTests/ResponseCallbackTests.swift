@@ -3,7 +3,7 @@ import Inflight
 import InflightConcurrency
 import Testing
 
-@Suite("Callbacks with responses", .timeLimit(.minutes(1)))
+@Suite("Callbacks with responses", .timeLimit(.minutes(10)))
 struct ResponseCallbackTests {
     @Test("Responses are delivered on a dispatch queue and on the main queue")
     func queues() async throws {

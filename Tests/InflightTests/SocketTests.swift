@@ -14,14 +14,6 @@ struct SocketTests {
 
     private let queue = DispatchQueue(label: "callbacks")
 
-    /// Without timeouts: a server may hold its response back while the test waits.
-    private func request(_ url: String, resize: Resize? = nil) -> ImageRequest {
-        var request = ImageRequest(url, resize: resize)
-        request.limits.connectTimeout = nil
-        request.limits.stallTimeout = nil
-        return request
-    }
-
     @Test("A queued request that is raised is sent before the others")
     func raising() async throws {
         let server = try LoopbackServer()
@@ -33,7 +25,7 @@ struct SocketTests {
         var tasks: [ImageTask] = []
         for (index, path) in ["/first", "/a", "/b", "/c", "/d"].enumerated() {
             tasks.append(
-                pipeline.loadResponse(request(server.url(path)), on: .queue(queue)) { _, result in
+                pipeline.loadResponse(.patient(server.url(path)), on: .queue(queue)) { _, result in
                     arrivals[index].open(with: (try? result.get()) != nil)
                 })
             // The others are made after the server has received the first, so that the order is deterministic.
@@ -52,7 +44,7 @@ struct SocketTests {
         server.serve("/slow", .ok(Bytes([UInt8](repeating: 1, count: 1000))).held("half", after: 500))
         let pipeline = try pipeline()
         let tasks = (0..<3).map { _ in
-            pipeline.loadResponse(request(server.url("/slow")), on: .queue(queue)) { _, _ in
+            pipeline.loadResponse(.patient(server.url("/slow")), on: .queue(queue)) { _, _ in
                 Issue.record("a cancelled task was told something")
             }
         }
@@ -61,7 +53,7 @@ struct SocketTests {
         tasks[1].cancel()
         // Another exchange completes on the same event loop: a cancelled transfer would have been closed by now.
         server.serve("/other", .ok(Bytes("x")))
-        _ = try await pipeline.response(for: request(server.url("/other")))
+        _ = try await pipeline.response(for: .patient(server.url("/other")))
         #expect(!server.events.contains { $0.kind == .closedByPeer })
         tasks[2].cancel()
         try await server.waitUntilClosedByPeer("/slow", within: .seconds(50))
@@ -78,7 +70,7 @@ struct SocketTests {
         let pipeline = try pipeline()
         let half = ValueBridge<ImageTask.Progress>()
         let end = ValueBridge<Int>()
-        pipeline.loadResponse(request(server.url("/slow")), on: .queue(queue)) { _, progress in
+        pipeline.loadResponse(.patient(server.url("/slow")), on: .queue(queue)) { _, progress in
             if progress.receivedBytes == 500 { half.open(with: progress) }
         } completion: { _, result in
             end.open(with: (try? result.get().body.count) ?? 0)
@@ -100,7 +92,7 @@ struct SocketTests {
             for index in 0..<100 {
                 group.addTask {
                     let size = index.isMultiple(of: 2) ? Resize(width: 16) : Resize(width: 32)
-                    return try await pipeline.image(for: request(url, resize: size)).source
+                    return try await pipeline.image(for: .patient(url, resize: size)).source
                 }
             }
             try await server.waitUntilHeld("all", within: .seconds(50))
@@ -111,8 +103,8 @@ struct SocketTests {
         #expect(server.requestCount == 1)
         #expect(sources.filter { $0 == .network }.count == 1)
         #expect(sources.filter { $0 == .shared }.count == 99)
-        #expect(pipeline.cache[request(url, resize: Resize(width: 16))]?.source == .memory)
-        #expect(pipeline.cache[request(url, resize: Resize(width: 17))] == nil)
+        #expect(pipeline.cache[.patient(url, resize: Resize(width: 16))]?.source == .memory)
+        #expect(pipeline.cache[.patient(url, resize: Resize(width: 17))] == nil)
     }
 
     @Test("A new task sends its own request while the job for its URL is being cancelled")
@@ -121,10 +113,10 @@ struct SocketTests {
         defer { server.stop() }
         server.serve("/a", inOrder: [.ok(Bytes("old")).held("old"), .ok(Bytes("new"))])
         let pipeline = try pipeline()
-        let task = pipeline.loadResponse(request(server.url("/a")), on: .queue(queue)) { _, _ in }
+        let task = pipeline.loadResponse(.patient(server.url("/a")), on: .queue(queue)) { _, _ in }
         try await server.waitUntilHeld("old", within: .seconds(50))
         task.cancel()
-        let reply = try await pipeline.response(for: request(server.url("/a")))
+        let reply = try await pipeline.response(for: .patient(server.url("/a")))
         #expect(reply.body == Bytes("new"))
     }
 
@@ -140,7 +132,7 @@ struct SocketTests {
         server.serve("/next", .redirect(to: other.url("/end?x=1"), status: 307))
         other.serve("/end", .ok(Bytes("there")))
         let pipeline = try pipeline()
-        var request = self.request(server.url("/start").replacing("http://", with: "http://me:secret@"))
+        var request = ImageRequest.patient(server.url("/start").replacing("http://", with: "http://me:secret@"))
         request.fields = HTTPFields([("X-Everywhere", "1"), ("Cookie", "c=1")])
         request.originFields = HTTPFields([("X-Mine", "2")])
         let reply = try await pipeline.response(for: request)
@@ -167,18 +159,18 @@ struct SocketTests {
         server.serve("/unknown", .ok(Bytes("uryyb")).field("Content-Encoding", "rot13"))
         let pipeline = try pipeline()
 
-        let plain = try await pipeline.response(for: request(server.url("/coded")))
+        let plain = try await pipeline.response(for: .patient(server.url("/coded")))
         #expect(plain.body.count == 1 + 258 * 100)
         #expect(plain.wireBytes == Int64(coded.count))
         #expect(server.requests.last?.fields["accept-encoding"] == "gzip, deflate, br, zstd")
 
-        var own = request(server.url("/coded"))
+        var own = ImageRequest.patient(server.url("/coded"))
         own.fields.append("Accept-Encoding", "gzip;q=0.5")
         #expect(try await pipeline.response(for: own).body == Bytes(coded))
         #expect(server.requests.last?.fields.values("accept-encoding") == ["gzip;q=0.5"])
 
         // response(for:) accepts any response, also one with an unknown coding.
-        #expect(try await pipeline.response(for: request(server.url("/unknown"))).body == Bytes("uryyb"))
+        #expect(try await pipeline.response(for: .patient(server.url("/unknown"))).body == Bytes("uryyb"))
         await pipeline.shutdown(.finish)
     }
 
@@ -190,7 +182,7 @@ struct SocketTests {
         // The rest is never sent, so a load that needs it would not end.
         server.serve("/a.jpg", .ok(picture, type: "image/jpeg").held("never", after: 2000))
         let pipeline = try pipeline()
-        let info = try await pipeline.info(for: request(server.url("/a.jpg")))
+        let info = try await pipeline.info(for: .patient(server.url("/a.jpg")))
         #expect(info.info.width == 640)
         #expect(info.info.height == 480)
         #expect(info.info.format == .jpeg)
@@ -208,7 +200,7 @@ struct SocketTests {
         server.serve("/b") { request in .ok(Bytes(request.fields["x-theme"] ?? "")).held("b") }
         let pipeline = try pipeline { $0.fieldsExcludedFromKey = ["X-Theme"] }
         func load(_ path: String, _ theme: String) async throws -> Bytes {
-            var request = self.request(server.url(path))
+            var request = ImageRequest.patient(server.url(path))
             request.fields.append("X-Theme", theme)
             return try await pipeline.response(for: request).body
         }

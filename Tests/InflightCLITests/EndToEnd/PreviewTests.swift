@@ -1,3 +1,4 @@
+import InflightConcurrency
 import InflightCore
 import InflightTestSupport
 import Testing
@@ -21,12 +22,17 @@ struct PreviewTests {
         let command = RunningCommand(
             ["get", server.url("/a.jpg"), server.url("/other/a.jpg"), "-o", "out", "--previews", "--json"] + options,
             in: place)
-        // The preview exists and is complete while the server holds the rest back.
-        try await eventually("the first preview") { place.read("out/a.preview-1.png") != nil }
-        let (pixels, info) = try TestImages.decode(place.read("out/a.preview-1.png"))
+        // The preview exists and is complete while the server holds the rest back, which must not take so long that
+        // the command gives the transfer up.
+        let early = ValueBridge<(preview: [UInt8], image: [UInt8]?)>()
+        place.whenExists("out/a.preview-1.png") { [place] preview in
+            early.open(with: (preview, place.read("out/a.jpg")))
+            server.release("rest")
+        }
+        let (preview, image) = await early.value()
+        let (pixels, info) = try TestImages.decode(preview)
         #expect(info.format == .png && pixels.width == (options.isEmpty ? 400 : 100))
-        #expect(place.read("out/a.jpg") == nil)
-        server.release("rest")
+        #expect(image == nil)
         let result = command.wait()
         #expect(result.status == 0)
         let line = try #require(try result.lines.first)

@@ -74,6 +74,7 @@ final class RunningCommand {
             unsafe posix_spawn_file_actions_addopen(&actions, 2, name, O_RDWR, 0)
             flags |= Self.newSession
             terminal = master
+            initialTerminalModes = Self.modes(of: master)
         }
         // Otherwise descriptors of concurrent tests would count towards a limit that a test sets.
         if let close = unsafe dlsym(nil, "posix_spawn_file_actions_addclosefrom_np") {
@@ -198,10 +199,15 @@ final class RunningCommand {
         _ = unsafe ioctl(terminal!, UInt(TIOCSWINSZ), &size)
     }
 
+    /// The terminal modes before the command started, which changes them at once.
+    private(set) var initialTerminalModes: [UInt32] = []
+
     /// The current terminal modes that a program may change.
-    var terminalModes: [UInt32] {
+    var terminalModes: [UInt32] { Self.modes(of: terminal!) }
+
+    private static func modes(of terminal: Int32) -> [UInt32] {
         var modes = termios()
-        _ = unsafe tcgetattr(terminal!, &modes)
+        _ = unsafe tcgetattr(terminal, &modes)
         return [modes.c_iflag, modes.c_oflag, modes.c_lflag]
     }
 

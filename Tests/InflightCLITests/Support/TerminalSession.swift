@@ -42,10 +42,9 @@ struct TerminalSession {
         answer: (RunningCommand, [UInt8]) -> String? = { _, _ in nil }
     ) -> Result {
         let command = command(arguments, in: place, prefix: prefix)
-        let before = command.terminalModes
         let bytes = command.converse { answer(command, $0) }
-        let after = command.terminalModes
-        return Result(bytes: bytes, screen: screen(bytes), status: command.wait().status, modes: (before, after))
+        let modes = (command.initialTerminalModes, command.terminalModes)
+        return Result(bytes: bytes, screen: screen(bytes), status: command.wait().status, modes: modes)
     }
 
     /// An image as the library decodes it at a size.

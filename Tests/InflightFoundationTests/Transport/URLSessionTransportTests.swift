@@ -25,14 +25,6 @@ struct URLSessionTransportTests {
             configuration: ImagePipeline.Configuration(transports: [source], codecs: CodecRegistry([])))
     }
 
-    /// Without timeouts: a server may hold its response back while the test waits.
-    private func request(_ url: String) -> ImageRequest {
-        var request = ImageRequest(url)
-        request.limits.connectTimeout = nil
-        request.limits.stallTimeout = nil
-        return request
-    }
-
     @Test("The engine follows redirects itself, one by one, and rejects loops and file URLs")
     func redirects() async throws {
         server.serve("/a", .redirect(to: "/b", status: 301))
@@ -41,11 +33,11 @@ struct URLSessionTransportTests {
         server.serve("/loop", .redirect(to: "/loop"))
         server.serve("/file", .redirect(to: "file:///etc/passwd"))
         let pipeline = try makePipeline()
-        #expect(try await pipeline.data(for: request(server.url("/a"))) == Data("here".utf8))
+        #expect(try await pipeline.data(for: .patient(server.url("/a"))) == Data("here".utf8))
         #expect(server.requests.map(\.target) == ["/a", "/b", "/c?x=1"])
         for path in ["/loop", "/file"] {
             let error = await #expect(throws: LoadError.self) {
-                try await pipeline.data(for: request(server.url(path)))
+                try await pipeline.data(for: .patient(server.url(path)))
             }
             #expect(error?.code == .badRedirect)
         }
@@ -59,7 +51,7 @@ struct URLSessionTransportTests {
         let pipeline = try makePipeline()
         let queue = DispatchQueue(label: "callbacks")
         let tasks = (0..<3).map { _ in
-            pipeline.loadResponse(request(server.url("/slow")), on: .queue(queue)) { _, _ in
+            pipeline.loadResponse(.patient(server.url("/slow")), on: .queue(queue)) { _, _ in
                 Issue.record("a cancelled task was told something")
             }
         }
@@ -67,7 +59,7 @@ struct URLSessionTransportTests {
         for task in tasks { task.cancel() }
         try await server.waitUntilClosedByPeer("/slow", within: limit)
         #expect(server.requestCount(of: "/slow") == 1)
-        _ = try await pipeline.data(for: request(server.url("/next")))
+        _ = try await pipeline.data(for: .patient(server.url("/next")))
         await pipeline.shutdown(.finish)
     }
 
@@ -84,16 +76,16 @@ struct URLSessionTransportTests {
             let url = server.url("\(paths[index % paths.count])?\(index)")
             tasks.append(
                 pipeline.loadResponse(
-                    request(url), on: .queue(DispatchQueue(label: "callbacks")),
+                    .patient(url), on: .queue(DispatchQueue(label: "callbacks")),
                     progress: { task, _ in if index % 3 == 0 { task.cancel() } },
                     completion: { _, _ in heard.withLock { $0[index] += 1 } }))
             if index % 5 == 4 {
                 // How far the previous four have advanced depends on timing.
-                _ = try await pipeline.response(for: request(server.url("/turn?\(index)")))
+                _ = try await pipeline.response(for: .patient(server.url("/turn?\(index)")))
                 for task in tasks.suffix(4) { task.cancel() }
             }
         }
-        #expect(try await pipeline.data(for: request(server.url("/last"))).count == 200_000)
+        #expect(try await pipeline.data(for: .patient(server.url("/last"))).count == 200_000)
         let uncancelled = (0..<100).filter { $0 % 5 == 0 && $0 % 3 != 0 }
         try await eventually("the requests that are not cancelled") {
             heard.withLock { counts in uncancelled.allSatisfy { counts[$0] > 0 } }
@@ -131,7 +123,7 @@ struct URLSessionTransportTests {
         server.serve("/own", .redirect(to: "/a"))
         let own = try #require(URL(string: server.url("/own")))
         let pipeline = try makePipeline(transport)
-        async let loaded = pipeline.data(for: request(server.url("/a")))
+        async let loaded = pipeline.data(for: .patient(server.url("/a")))
         // The owner's own tasks follow redirects as before.
         #expect(try await session.data(from: own).0 == Data("a".utf8))
         #expect(try await loaded == Data("a".utf8))

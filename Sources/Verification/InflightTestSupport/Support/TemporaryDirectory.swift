@@ -1,4 +1,5 @@
 import Glibc
+internal import InflightConcurrency
 
 /// A test's own directory, removed with all its contents.
 package final class TemporaryDirectory: Sendable {
@@ -37,6 +38,14 @@ package final class TemporaryDirectory: Sendable {
 
     /// Returns the contents of a file; nil if it cannot be read.
     package func read(_ name: String) -> [UInt8]? { Self.read(appending(name)) }
+
+    /// Calls `body` with the contents of a file, on a thread of the clock, as soon as it exists. Needs no thread of the
+    /// pool, so a busy machine does not delay it.
+    package func whenExists(_ name: String, _ body: @escaping @Sendable ([UInt8]) -> Void) {
+        if let bytes = read(name) { return body(bytes) }
+        let clock = SystemClock()
+        _ = clock.schedule(at: clock.now() + .milliseconds(1)) { [weak self] in self?.whenExists(name, body) }
+    }
 
     package static func read(_ path: String) -> [UInt8]? {
         let file = unsafe open(path, O_RDONLY)
