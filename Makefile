@@ -306,7 +306,10 @@ release: deps ## check everything (CHECKED=1: CI has), and build the files of a 
 	@echo "==> release"
 	@Scripts/release.sh --check
 	@$(if $(CHECKED),,.ci/run)
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory release-files
+
+release-files: build ## build the files of a release without checks, also of changes that are not released
+	@Scripts/deps.sh gtk deb
 	@Scripts/release.sh "$(SCRATCH)/release-files" "$$($(RELEASE) --show-bin-path)"
 
 release-twice: ## build the files of a release in two other folders, and compare their bytes

@@ -9,7 +9,7 @@ trap 'rm -rf "$scratch"' EXIT
 for clone in "$scratch/first" "$scratch/in/a/deeper/second"; do
     git clone -q . "$clone"
     # Neither the time zone, the language nor the mask of new files may matter.
-    (cd "$clone" && umask 077 && TZ=Pacific/Chatham LC_ALL=C.UTF-8 make release CHECKED=1 SCRATCH=.build)
+    (cd "$clone" && umask 077 && TZ=Pacific/Chatham LC_ALL=C.UTF-8 make release-files SCRATCH=.build)
     (cd "$clone/.build/release-files" && sha256sum -- *) >>"$scratch/sums"
 done
 if [ -n "$(sort "$scratch/sums" | uniq -u)" ]; then
