@@ -116,6 +116,15 @@ struct ContentCodingTests {
         }
     }
 
+    @Test("A Zstandard frame header that looks like a skippable frame is a header, however it is split")
+    func ambiguousZstandard() {
+        // A frame of 6477 bytes with an empty last block, and two bytes that are no frame.
+        let bytes: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD, 0x50, 0x2A, 0x4D, 0x18, 1, 0, 0, 0, 0]
+        for pieces in 1...bytes.count {
+            #expect(throws: ContentCodingError.damaged) { try decode(bytes, "zstd", pieces: pieces) }
+        }
+    }
+
     @Test("Zero padding after a gzip body is ignored")
     func padded() throws {
         #expect(try decode(Samples.gzip + [0, 0, 0, 0], "gzip", pieces: 5) == Samples.text)

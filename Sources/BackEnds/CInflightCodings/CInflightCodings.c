@@ -18,13 +18,15 @@ struct inflight_decoding {
     int is_over;
     BrotliDecoderState *brotli;
     ZSTD_DStream *zstd;
-    /// The number of bytes of a frame's magic number that were read, and whether it is that of a skippable frame.
-    size_t magic_count;
+    /// The number of bytes of a frame that were read, up to the longest header's, and whether the frame is skippable.
+    size_t head_count;
     int is_skippable;
 };
 
 /// RFC 9659 limits the window to 8 MiB: decoders must support it, and this one refuses larger windows.
 enum { zstd_window_log = 23 };
+/// The longest header of a frame, with its magic number (RFC 8878 section 3.1.1.1).
+enum { zstd_longest_head = 18 };
 
 inflight_decoding *inflight_decoding_open(int coding) {
     inflight_decoding *decoding = calloc(1, sizeof *decoding);
@@ -125,8 +127,8 @@ static int run_brotli(
 /// be built to decode its legacy formats, with unmaintained code whose result depends on how the input is split.
 static int is_zstd_magic(inflight_decoding *decoding, const uint8_t *bytes, size_t count) {
     static const uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd}, skippable[] = {0x50, 0x2a, 0x4d, 0x18};
-    for (size_t place = decoding->magic_count; place < 4 && place - decoding->magic_count < count; place++) {
-        const uint8_t byte = bytes[place - decoding->magic_count];
+    for (size_t place = decoding->head_count; place < 4 && place - decoding->head_count < count; place++) {
+        const uint8_t byte = bytes[place - decoding->head_count];
         if (place == 0) decoding->is_skippable = (byte & 0xf0) == skippable[0];
         if (decoding->is_skippable ? place > 0 && byte != skippable[place] : byte != frame[place]) return 0;
     }
@@ -137,10 +139,11 @@ static int run_zstd(
     inflight_decoding *decoding, const uint8_t *bytes, size_t count, size_t *taken, uint8_t *room, size_t size,
     size_t *given) {
     if (!is_zstd_magic(decoding, bytes, count)) return INFLIGHT_CODING_DAMAGED;
-    // Pass the magic number alone: libzstd decodes a frame at once if all of it is in the first input, and then skips
-    // checks that it makes otherwise, such as that of the window's size.
-    const size_t missing = 4 - decoding->magic_count;
-    ZSTD_inBuffer in = {bytes, missing > 0 && missing < count ? missing : count, 0};
+    // Pass the header byte by byte: libzstd decodes a frame at once if the input in which its header ends contains all
+    // of it. It then skips checks that it makes otherwise, such as that of the window's size, and (1.5.4) takes that
+    // input for the start of a frame.
+    const size_t passed = decoding->head_count < zstd_longest_head && count > 1 ? 1 : count;
+    ZSTD_inBuffer in = {bytes, passed, 0};
     ZSTD_outBuffer out = {room, size, 0};
     const size_t result = ZSTD_decompressStream(decoding->zstd, &out, &in);
     *taken = in.pos;
@@ -148,8 +151,8 @@ static int run_zstd(
     if (ZSTD_isError(result)) return INFLIGHT_CODING_DAMAGED;
     // Another frame may follow (RFC 8878 section 3).
     decoding->has_ended = result == 0;
-    const size_t seen = decoding->magic_count + in.pos;
-    decoding->magic_count = decoding->has_ended ? 0 : seen < 4 ? seen : 4;
+    const size_t seen = decoding->head_count + in.pos;
+    decoding->head_count = decoding->has_ended ? 0 : seen < zstd_longest_head ? seen : zstd_longest_head;
     if (in.pos < count || out.pos == size) return INFLIGHT_CODING_FULL;
     return decoding->has_ended ? INFLIGHT_CODING_END : INFLIGHT_CODING_MORE;
 }
