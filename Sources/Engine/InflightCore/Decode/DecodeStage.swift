@@ -68,10 +68,8 @@ final class DecodeStage: Sendable {
 
     /// Returns whether ``check(_:of:decodes:)`` takes no longer than to pass the body to another thread.
     func checksQuickly(_ body: Bytes, of request: ImageRequest) -> Bool {
-        guard body.count <= 64 << 10, !request.verifiesStoredImage, let format = codecs.detect(body) else {
-            return false
-        }
-        return Self.quickFormats.contains(format)
+        body.count <= 64 << 10 && !request.verifiesStoredImage
+            && codecs.detect(body).map(Self.quickFormats.contains) ?? false
     }
 
     /// Checks that a body is an image, by its structure and optionally its pixels. Throws if it is not.

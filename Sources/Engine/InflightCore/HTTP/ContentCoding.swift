@@ -117,14 +117,6 @@ final class CodedBody {
         }
     }
 
-    /// Decodes like ``decode(_:_:)``, but throws if `body` returns `false`.
-    func decodeAll(
-        _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
-    ) throws(ContentCodingError) {
-        try unsafe decode(bytes, body)
-        if hasMore { throw .stopped }
-    }
-
     /// No more bytes follow. Throws if a coding is incomplete.
     func finish() throws(ContentCodingError) {
         for stage in stages { try stage.decoder.finish() }

@@ -55,7 +55,6 @@ struct FieldTests {
         #expect(condition("*") == .any)
         #expect(try condition("\"a\", W/\"b,c\"", " \"d\"") == .tags([tag("\"a\""), tag("W/\"b,c\""), tag("\"d\"")]))
         #expect(try condition("\"a\", W/\"b\"")?.weaklyMatches(tag("\"b\"")) == true)
-        #expect(try condition("\"a\", W/\"b\"")?.stronglyMatches(tag("\"b\"")) == false)
         #expect(condition("*")?.weaklyMatches(nil) == true)
         #expect(condition("\"a\"")?.weaklyMatches(nil) == false)
     }

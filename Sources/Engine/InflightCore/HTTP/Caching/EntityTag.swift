@@ -89,14 +89,6 @@ package enum EntityTagCondition: Hashable, Sendable {
         }
     }
 
-    /// Returns whether the condition matches by strong comparison (RFC 9110 section 13.1.1).
-    package func stronglyMatches(_ tag: EntityTag?) -> Bool {
-        switch self {
-        case .any: true
-        case .tags(let tags): tag.map { tag in tags.contains { $0.stronglyEquals(tag) } } ?? false
-        }
-    }
-
     /// Splits a list of tags. Quoted commas are part of a tag, and there is no escape (RFC 9110 section 8.8.3).
     private static func members(_ line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
         var members: [ArraySlice<UInt8>] = []
