@@ -22,7 +22,7 @@ let package = Package(
         // Hit ratios of eviction policies over synthetic traces: see Documentation/Decisions/0001-eviction-policy.md.
         .executableTarget(name: "EvictionTraces", dependencies: [core]),
         // The engine on a transport without a network: tasks per second, cost of coalescing, memory of queued tasks.
-        .executableTarget(name: "EngineSpeed", dependencies: [inflight, concurrency, testSupport]),
+        .executableTarget(name: "EngineSpeed", dependencies: [inflight, core, concurrency, testSupport]),
         // Shared by the programs below: options, wall and CPU time, memory, the output line.
         .target(name: "BenchmarkSupport"),
         // Many small files over HTTP, by Inflight and by URLSession.

@@ -1,6 +1,7 @@
 """The `inflight` command: memory and threads of a long `get`, loads from a warm cache, start-up time."""
 
 import os
+import pathlib
 import re
 import shutil
 import time
@@ -32,46 +33,77 @@ def watched(command, folder):
         time.sleep(0.002)
     if status != 0:
         raise SystemExit(f"bench: {' '.join(map(str, command))} exited with status {os.waitstatus_to_exitcode(status)}")
-    files = sum(1 for _ in folder.iterdir())
-    shutil.rmtree(folder)
+    files = sum(1 for _ in folder.iterdir()) if folder.exists() else 0
+    shutil.rmtree(folder, ignore_errors=True)
     return {
         "memory": memory / 1024, "threads": threads, "files": files,
         "seconds": time.monotonic() - start, "cpu": usage.ru_utime + usage.ru_stime,
     }
 
 
+AT_ONCE = 64
+
+
+def paths(bench):
+    return [f"{index:05}.jpg" for index in range(bench.count)]
+
+
+def our_get(bench, base, *options):
+    """The command that loads all files."""
+    urls = bench.folder / "urls.txt"
+    urls.write_text("".join(f"{base}/{path}\n" for path in paths(bench)))
+    return [bench.inflight, "get", "-i", urls, "--quiet", "--concurrency", AT_ONCE, "--per-host", AT_ONCE, *options]
+
+
+def curl_get(bench, base, output, *options):
+    """The same by curl. `output` returns the file to which it writes a path."""
+    config = bench.folder / f"curl-{output('x').name}.txt"
+    config.write_text("".join(f'url = "{base}/{path}"\noutput = "{output(path)}"\n' for path in paths(bench)))
+    command = [shutil.which("curl"), "--silent", "--parallel", "--parallel-max", AT_ONCE, "--create-dirs"]
+    return [*command, "--config", config, *options]
+
+
+def compare_gets(bench, table, what, ours, peer, name, targets=("", "")):
+    """Adds two rows: the ratio of the rates, and of the CPU times."""
+    rates = [[bench.count / one["seconds"] for one in side] for side in (ours, peer)]
+    table.compare(f"{what}: rate", "/s", *rates, name, targets[0])
+    times = [[one["cpu"] / bench.count * 1e6 for one in side] for side in (ours, peer)]
+    table.compare(f"{what}: CPU time per file", "µs", *times, name, targets[1])
+
+
 def run_get(bench, table):
-    urls, target = bench.folder / "urls.txt", bench.folder / "got"
-    paths = [f"{index:05}.jpg" for index in range(bench.count)]
-    urls.write_text("".join(f"{bench.plain}/{path}\n" for path in paths))
-    config = bench.folder / "curl.txt"
-    config.write_text("".join(f'url = "{bench.plain}/{path}"\noutput = "{target}/{path}"\n' for path in paths))
-    curl = shutil.which("curl")
-    for at_once in (16, 64):
-        command = [bench.inflight, "get", "-i", urls, "-o", target, "--quiet", "--no-cache"]
-        command += ["--concurrency", at_once, "--per-host", at_once]
-        sides = {"ours": lambda command=command: watched(command, target)}
-        if curl:
-            peer = [curl, "--silent", "--parallel", "--parallel-max", at_once, "--create-dirs", "--config", config]
-            sides["peer"] = lambda peer=peer: watched(peer, target)
-        samples = in_turns(max(3, bench.rounds // 2), **sides)
-        ours = samples["ours"]
-        if any(one["files"] != bench.count for one in ours):
-            raise SystemExit("bench: `inflight get` did not write every file")
-        what = f"`inflight get` of {bench.count:,} to files, {at_once} at a time"
-        table.alone(f"{what}: peak memory", "MB", [one["memory"] for one in ours], "< 80 MB")
-        table.alone(f"{what}: threads", "", [one["threads"] for one in ours], "≤ 8")
-        if curl:
-            rates = [[bench.count / one["seconds"] for one in samples[side]] for side in ("ours", "peer")]
-            table.compare(f"{what}: rate", "/s", *rates, "`curl --parallel`")
-            times = [[one["cpu"] / bench.count * 1e6 for one in samples[side]] for side in ("ours", "peer")]
-            table.compare(f"{what}: CPU time per file", "µs", *times, "`curl --parallel`")
+    if not shutil.which("curl"):
+        table.add("`inflight get`", "not measured: `curl` is not installed")
+        return
+    target = bench.folder / "got"
+    files, discarded = f"`inflight get` of {bench.count:,} to files", f"`inflight get --discard` of {bench.count:,}"
+    for protocol, base, trust, to_files, to_nothing in [
+        ("", bench.plain, [], ("≥ 1.1", "≤ 1.1"), ("≥ 1.3", "≤ 0.9")),
+        (" over TLS and HTTP/2", bench.tls, ["--cacert", bench.certificate], ("≥ 1.1", "≤ 1.1"), ("≥ 1.4", "≤ 0.85")),
+    ]:
+        ours = our_get(bench, base, "--no-cache", *trust)
+        peer = curl_get(bench, base, lambda path: target / path, *trust)
+        null = curl_get(bench, base, lambda _: pathlib.Path("/dev/null"), *trust)
+        found = in_turns(
+            max(3, bench.rounds // 2),
+            files=lambda ours=ours: watched([*ours, "-o", target], target),
+            discarded=lambda ours=ours: watched([*ours, "--discard"], target),
+            peer=lambda peer=peer: watched(peer, target),
+            null=lambda null=null: watched(null, target),
+        )
+        if any(one["files"] != bench.count for one in found["files"] + found["peer"]):
+            raise SystemExit("bench: `inflight get` or `curl` did not write every file")
+        table.alone(f"{files}{protocol}: peak memory", "MB", [one["memory"] for one in found["files"]], "< 80 MB")
+        table.alone(f"{files}{protocol}: threads", "", [one["threads"] for one in found["files"]], "≤ 8")
+        curl = "`curl --parallel`"
+        compare_gets(bench, table, files + protocol, found["files"], found["peer"], curl, to_files)
+        compare_gets(bench, table, discarded + protocol, found["discarded"], found["peer"], f"{curl} to files", to_nothing)
+        compare_gets(bench, table, discarded + protocol, found["discarded"], found["null"], f"{curl} to /dev/null")
 
 
 def run_warm(bench, table):
-    urls, target, cache = bench.folder / "fresh.txt", bench.folder / "got", bench.folder / "cache"
-    urls.write_text("".join(f"{bench.plain}/fresh/{index:05}.jpg\n" for index in range(bench.count)))
-    command = [bench.inflight, "get", "-i", urls, "-o", target, "--quiet"]
+    target, cache, base = bench.folder / "got", bench.folder / "cache", f"{bench.plain}/fresh"
+    command = our_get(bench, base, "-o", target)
 
     def get(*options):
         return counted(bench, lambda: watched([*command, *options], target))
@@ -80,16 +112,18 @@ def run_warm(bench, table):
         shutil.rmtree(cache, ignore_errors=True)
         return get("--cache", cache)
 
-    samples = in_turns(
-        max(3, bench.rounds // 2), cold=cold, warm=lambda: get("--cache", cache), without=lambda: get("--no-cache"))
+    sides = {"cold": cold, "warm": lambda: get("--cache", cache), "without": lambda: get("--no-cache")}
+    if shutil.which("curl"):
+        peer = curl_get(bench, base, lambda path: target / path)
+        sides["peer"] = lambda: watched(peer, target)
+    samples = in_turns(max(3, bench.rounds // 2), **sides)
     if any(one["requests"] for one in samples["warm"]):
         raise SystemExit("bench: `inflight get` sent requests although all files were cached and fresh")
-    figures = [("seconds", "time", "ms", 1000, "≤ 0.33"), ("cpu", "CPU time per file", "µs", 1e6 / bench.count, "")]
-    for key, title, unit, scale, target_ratio in figures:
-        what = f"`inflight get` of {bench.count:,} cached files: {title}"
-        stored, empty, none = ([one[key] * scale for one in samples[side]] for side in ("warm", "cold", "without"))
-        table.compare(what, unit, stored, empty, "an empty cache", target_ratio)
-        table.compare(what, unit, stored, none, "`--no-cache`")
+    what = f"`inflight get` of {bench.count:,} cached files"
+    compare_gets(bench, table, what, samples["warm"], samples["cold"], "an empty cache", ("≥ 3", ""))
+    compare_gets(bench, table, what, samples["warm"], samples["without"], "`--no-cache`")
+    if "peer" in samples:
+        compare_gets(bench, table, what, samples["warm"], samples["peer"], "`curl --parallel`", ("≥ 2", "≤ 0.5"))
     shutil.rmtree(cache, ignore_errors=True)
 
 
