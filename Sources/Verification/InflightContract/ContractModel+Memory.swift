@@ -116,8 +116,8 @@ extension ContractModel {
         exchanges[index].headTime = wallTime
         exchanges[index].status = status
         let job = exchanges[index].job
-        // A shutdown cancels the exchanges one after the other. A head that arrives meanwhile counts.
-        guard job >= 0, isLive(job) || isStopped && !exchanges[index].isCancelled else { return }
+        // The last subscriber may have left, or a shutdown begun. A head counts until the exchange itself is cancelled.
+        guard job >= 0, isLive(job) || !exchanges[index].isCancelled else { return }
         let resource = resource(of: job)
         for (other, response) in newest {
             let isGone = status == 404 && other == resource
