@@ -420,6 +420,10 @@ extension ContractModel {
         guard job >= 0, isLive(job) else {
             // The 401 was delivered before the job was cancelled. The hook may then still be called.
             if case .again = end, !bounds.isFlat { lateQuestions += 1 }
+            // The exchange ended before it was cancelled. Its response affects images in memory.
+            if case .content = end, job >= 0, !record.isCancelled {
+                recordResponse(of: plainCopy(record), job, from: .network)
+            }
             return
         }
         switch end {
