@@ -31,13 +31,14 @@ def watched(command, folder):
             else:
                 memory = max(memory, int(value))
         time.sleep(0.002)
+    seconds = time.monotonic() - start
     if status != 0:
         raise SystemExit(f"bench: {' '.join(map(str, command))} exited with status {os.waitstatus_to_exitcode(status)}")
     files = sum(1 for _ in folder.iterdir()) if folder.exists() else 0
     shutil.rmtree(folder, ignore_errors=True)
     return {
         "memory": memory / 1024, "threads": threads, "files": files,
-        "seconds": time.monotonic() - start, "cpu": usage.ru_utime + usage.ru_stime,
+        "seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime,
     }
 
 
