@@ -59,6 +59,7 @@ bench|nginx-light|nginx|nginx|server for benchmarks
 bench|pkg-config|pkg-config|pkg-config|builds the libvips peers
 bench|openssl|openssl|the openssl command|certificate of that server
 bench|curl|curl|curl|a peer: many files to disk, and startup
+bench|valgrind|valgrind|valgrind|instructions of a load
 bench|libvips-dev|vips/version.h|libvips 8.14 or later|a peer: resizing
 bench|libvips-tools|vipsthumbnail|libvips's commands|a peer: from URLs to thumbnails, after curl; AVIF inputs
 bench|python3-pil|pil|Pillow|a peer: thumbnails

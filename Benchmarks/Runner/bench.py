@@ -25,6 +25,7 @@ from measure import Table, say
 
 PARTS = {
     "http": http_part.run,
+    "instructions": http_part.run_instructions,
     "sharing": http_part.run_sharing,
     "get": command_part.run_get,
     "warm": command_part.run_warm,

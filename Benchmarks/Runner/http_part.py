@@ -1,6 +1,9 @@
 """Many small files over HTTP, beside a C program on libcurl and beside URLSession."""
 
+import re
+import shutil
 import statistics
+import subprocess
 import urllib.request
 
 from measure import in_turns, sample
@@ -72,6 +75,32 @@ def run(bench, table):
     table.compare(
         "HTTP/1.1: rate", "/s", rate(both["ours"]), rate(both["peer"]), "URLSession", "≥ 8")
     table.compare("HTTP/1.1: CPU time per request", "µs", cpu(both["ours"]), cpu(both["peer"]), "URLSession")
+
+
+def run_instructions(bench, table):
+    """Counts the instructions of one more load, outside the kernel, which do not depend on the load of the machine."""
+    what, few, many = "instructions per load over HTTP/1.1", bench.count // 10, bench.count // 2
+    if not shutil.which("valgrind"):
+        table.add(what, "not measured: `valgrind` is not installed")
+        return
+
+    def counted_loads(program, loads, *options):
+        # Valgrind cannot read the debug information of every compiler.
+        copy = bench.folder / program.name
+        subprocess.run(["strip", "--strip-debug", "-o", copy, program], check=True)
+        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", copy, bench.plain, loads, *options]
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True)
+        return int(re.search(r"Collected : (\d+)", done.stderr)[1])
+
+    def per_load(*command):
+        counts = [counted_loads(command[0], loads, *command[1:]) for loads in (few, many)]
+        return (counts[1] - counts[0]) / (many - few)
+
+    ours = per_load(bench.binary("HTTPSpeed"), "--at-once", 64)
+    for fields, target in ("plain", ""), ("same", "≤ 105,000 of ours"):
+        peer = per_load(bench.peer("http_multi"), 64, "epoll", fields)
+        name = "C on libcurl" + (", the same fields" if fields == "same" else "")
+        table.add(what, f"{ours:,.0f}", f"{name}: {peer:,.0f}", f"{ours / peer:.2f}", target)
 
 
 def run_sharing(bench, table):

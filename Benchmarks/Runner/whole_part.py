@@ -13,7 +13,7 @@ QUALITY, AT_ONCE, WIDTH = 80, 16, 256
 
 
 def spent(command, made, *folders, env=None, pattern="*"):
-    """Empties the folders, runs a command, and returns images per second of CPU time and of wall time.
+    """Empties the folders, runs a command, and returns images per second of CPU and of wall time, and peak memory.
 
     `pattern` names the images in the last folder.
 
@@ -36,7 +36,8 @@ def spent(command, made, *folders, env=None, pattern="*"):
     found = sum(1 for _ in folders[-1].glob(pattern))
     if found != made:
         raise SystemExit(f"bench: {' '.join(words)} wrote {found} of {made} images")
-    return {"cpu": made / (usage.ru_utime + usage.ru_stime), "wall": made / seconds}
+    cpu = usage.ru_utime + usage.ru_stime
+    return {"cpu": made / cpu, "wall": made / seconds, "memory": usage.ru_maxrss / 1024}
 
 
 def write_files(bench, count, different=50):
@@ -89,6 +90,7 @@ def run(bench, table):
         ("dataset", "img2dataset 1.47, two processes", "≥ 5"),
     ]
     what = f"{count:,} JPEGs of 640 × 480 from nginx to thumbnail files"
+    table.alone(f"{what}: peak memory", "MB", [one["memory"] for one in samples["ours"]], "≤ 80 MB")
     for unit, title in [("cpu", "per second of CPU time"), ("wall", "per second")]:
         for side, name, target in peers:
             if side in samples:

@@ -121,7 +121,7 @@ class Deps(unittest.TestCase):
 
     def test_asks_python_for_its_modules_where_there_is_no_dpkg(self):
         self.command("clang")
-        for tool in ("nginx", "pkg-config", "openssl", "curl", "vipsthumbnail"):
+        for tool in ("nginx", "pkg-config", "openssl", "curl", "valgrind", "vipsthumbnail"):
             self.command(tool)
         self.command("python3", 'case "$*" in *aiohttp*) exit 1 ;; esac')
         result, calls = self.run_deps("bench")
