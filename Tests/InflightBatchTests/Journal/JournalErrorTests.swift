@@ -50,14 +50,6 @@ struct JournalErrorTests {
         }
     }
 
-    @Test("A folder is created with those above it")
-    func nested() throws {
-        let run = RunFolder()
-        let path = run.directory.appending("a/b/c/")
-        _ = try Journal(folder: path, options: [:], layout: run.layout)
-        #expect(TemporaryDirectory.names(path).contains(JournalFolder.journalName))
-    }
-
     @Test("The status of a folder without a journal is an error, and creates nothing")
     func missing() throws {
         let run = RunFolder()

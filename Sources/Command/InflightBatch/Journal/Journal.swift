@@ -39,7 +39,7 @@ package final class Journal {
     /// Opens the journal of a run, or creates it in an empty or a new folder.
     ///
     /// - Parameters:
-    ///   - folder: The output folder. It is created, with those above it.
+    ///   - folder: The output folder. Its parent must exist.
     ///   - options: The options that affect the output, by their names, with their values as text.
     ///   - layout: The division of rows into shards. The size of a shard is compared as the option `shard-size`.
     /// - Throws: ``JournalError``, in particular if another run has the folder or the options differ. A folder that

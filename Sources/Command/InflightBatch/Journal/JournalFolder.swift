@@ -16,16 +16,10 @@ struct JournalFolder {
     var journal: String { path + "/" + Self.journalName }
     var new: String { path + "/" + Self.newName }
 
-    /// Opens the folder, and creates it first, with those above it, if `creates`.
+    /// Opens the folder, and creates it first if `creates`. Its parent must exist.
     init(_ named: String, creates: Bool) throws(JournalError) {
         self.named = named
-        if creates {
-            do throws(OutputError) {
-                try OutputFolder.create(named)
-            } catch {
-                throw error.number == ENOTDIR ? .notAFolder(named) : JournalError(errno: error.number, named)
-            }
-        }
+        if creates, unsafe mkdir(named, 0o777) != 0, errno != EEXIST { throw JournalError(errno: errno, named) }
         guard let real = unsafe realpath(named, nil) else {
             throw errno == ENOENT ? .missing(named) : JournalError(errno: errno, named)
         }
