@@ -7,13 +7,14 @@ import sys
 import time
 
 import pictures
+from command_part import watched
 from measure import in_turns
 
 QUALITY, AT_ONCE, WIDTH = 80, 16, 256
 
 
 def spent(command, made, *folders, env=None, pattern="*"):
-    """Empties the folders, runs a command, and returns images per second of CPU and of wall time, and peak memory.
+    """Empties the folders, runs a command, and returns images per second of CPU time and of wall time.
 
     `pattern` names the images in the last folder.
 
@@ -36,8 +37,7 @@ def spent(command, made, *folders, env=None, pattern="*"):
     found = sum(1 for _ in folders[-1].glob(pattern))
     if found != made:
         raise SystemExit(f"bench: {' '.join(words)} wrote {found} of {made} images")
-    cpu = usage.ru_utime + usage.ru_stime
-    return {"cpu": made / cpu, "wall": made / seconds, "memory": usage.ru_maxrss / 1024}
+    return {"cpu": made / (usage.ru_utime + usage.ru_stime), "wall": made / seconds}
 
 
 def write_files(bench, count, different=50):
@@ -90,7 +90,7 @@ def run(bench, table):
         ("dataset", "img2dataset 1.47, two processes", "≥ 5"),
     ]
     what = f"{count:,} JPEGs of 640 × 480 from nginx to thumbnail files"
-    table.alone(f"{what}: peak memory", "MB", [one["memory"] for one in samples["ours"]], "≤ 80 MB")
+    table.alone(f"{what}: peak memory", "MB", [watched(ours, made)["memory"] for _ in range(3)], "≤ 80 MB")
     for unit, title in [("cpu", "per second of CPU time"), ("wall", "per second")]:
         for side, name, target in peers:
             if side in samples:
