@@ -36,8 +36,7 @@ extension ContractModel {
         // thread's stack than the event in which other tasks fail.
         let index =
             awaitingFallback.lastIndex { mayAsk($0) && !tasks[$0].wasTaken }
-            ?? awaitingFallback.indices.filter { mayAsk(awaitingFallback[$0]) }
-            .min { tasks[awaitingFallback[$0]].priority > tasks[awaitingFallback[$1]].priority }
+            ?? byPriority(awaitingFallback.filter(mayAsk)).first.flatMap(awaitingFallback.firstIndex(of:))
         guard let index else {
             report(7, "resource \(resource) was requested as a fallback without a failed task")
             return -1

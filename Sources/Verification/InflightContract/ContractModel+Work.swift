@@ -173,7 +173,7 @@ extension ContractModel {
 
     /// Tasks that continue together do so in the order of their priority, so that a request that they share is sent
     /// with the highest.
-    private func byPriority(_ tasks: [Int]) -> [Int] {
+    func byPriority(_ tasks: [Int]) -> [Int] {
         tasks.sorted { self.tasks[$0].priority > self.tasks[$1].priority }
     }
 

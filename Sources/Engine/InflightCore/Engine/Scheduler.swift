@@ -464,22 +464,23 @@ final class Scheduler: @unchecked Sendable {
     /// of higher priority first: several may share that request, which is sent with the priority of the first.
     private func deliver(_ actions: Machine.Actions) {
         var run = ImageTask.callbackRun()
-        var continuing: [(task: ImageTask, result: JobResult, priority: ImageRequest.Priority, isStale: Bool)] = []
+        var continuing: [(task: ImageTask, result: JobResult, priority: ImageRequest.Priority)] = []
         for case .deliver(let task, let from) in actions {
             guard let result = from.result else { continue }
             // Determined again, because a cancellation may have arrived since the tasks in transit were counted.
             switch task.continuation(after: result) {
             case .end: task.didEnd(result, in: &run)
-            case .revalidation: continuing.append((task, result, task.priority, true))
+            case .revalidation: continuing.append((task, result, task.priority))
             case .nextRequest(let error):
                 let failure = JobResult(.failure(error), isFromStore: result.isFromStore)
-                continuing.append((task, failure, task.priority, false))
+                continuing.append((task, failure, task.priority))
             }
         }
         run.submit()
         continuing.sort { $0.priority > $1.priority }
-        for (task, result, _, isStale) in continuing {
-            if isStale {
+        for (task, result, _) in continuing {
+            // Only a stale image continues without an error.
+            if result.error == nil {
                 task.driver.deliverStale(result, to: task)
             } else {
                 task.driver.loadFailed(task, result, wasAdmitted: true)
