@@ -84,16 +84,16 @@ def run_instructions(bench, table):
         table.add(what, "not measured: `valgrind` is not installed")
         return
 
-    def counted_loads(program, loads, *options):
-        # Valgrind cannot read the debug information of every compiler.
-        copy = bench.folder / program.name
-        subprocess.run(["strip", "--strip-debug", "-o", copy, program], check=True)
-        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", copy, bench.plain, loads, *options]
+    def counted_by_callgrind(*command):
+        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command]
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True)
         return int(re.search(r"Collected : (\d+)", done.stderr)[1])
 
-    def per_load(*command):
-        counts = [counted_loads(command[0], loads, *command[1:]) for loads in (few, many)]
+    def per_load(program, *options):
+        # Valgrind cannot read the debug information of every compiler.
+        copy = bench.folder / program.name
+        subprocess.run(["strip", "--strip-debug", "-o", copy, program], check=True)
+        counts = [counted_by_callgrind(copy, bench.plain, loads, *options) for loads in (few, many)]
         return (counts[1] - counts[0]) / (many - few)
 
     ours = per_load(bench.binary("HTTPSpeed"), "--at-once", 64)
