@@ -13,8 +13,7 @@ enum AddressSpace {
         var limits = rlimit()
         let isLimited =
             unsafe getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limits) == 0 && limits.rlim_cur != rlim_t.max
-        // Each arena keeps the bodies and pixels that its threads have freed, and reserves 64 MiB of address space.
-        limitArenas(to: isLimited ? 1 : 2)
+        prepareMalloc(arenas: isLimited ? 1 : 2)
         guard isLimited else { return true }
         let memory = unsafe mmap(nil, needed, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
         guard unsafe memory != MAP_FAILED else { return false }
@@ -22,9 +21,15 @@ enum AddressSpace {
         return true
     }
 
-    private static func limitArenas(to count: Int32) {
-        // `Glibc` does not import `mallopt`. The type is that in malloc.h; -8 is M_ARENA_MAX.
+    /// `Glibc` does not import `mallopt`. The type and the options are those in malloc.h.
+    private static func prepareMalloc(arenas: Int32) {
         guard let symbol = unsafe dlsym(nil, "mallopt") else { return }
-        _ = unsafe unsafeBitCast(symbol, to: (@convention(c) (Int32, Int32) -> Int32).self)(-8, count)
+        let mallopt = unsafe unsafeBitCast(symbol, to: (@convention(c) (Int32, Int32) -> Int32).self)
+        // M_ARENA_MAX: each arena keeps what its threads have freed, and reserves 64 MiB of address space.
+        _ = mallopt(-8, arenas)
+        // M_MMAP_THRESHOLD, M_TRIM_THRESHOLD: the pixels of small images are not returned to the system after each image,
+        // because the kernel clears every page that it provides.
+        _ = mallopt(-3, 4 << 20)
+        _ = mallopt(-1, 8 << 20)
     }
 }

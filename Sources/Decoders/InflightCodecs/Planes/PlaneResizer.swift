@@ -53,10 +53,9 @@ import InflightImages
 
     /// Pushes the next rows of a plane, at most as many as it lacks.
     func push(_ plane: Int, _ rows: UnsafePointer<UInt8>, stride: Int, count: Int) {
-        let plane = planes[plane]
-        let result = unsafe plane.result
-        for row in 0..<min(count, plane.resampler.rowsLeft) {
-            unsafe plane.resampler.push(rows + row * stride) { y, samples in
+        let (resampler, result, width) = unsafe (planes[plane].resampler, planes[plane].result, width)
+        for row in 0..<min(count, resampler.rowsLeft) {
+            unsafe resampler.push(rows + row * stride) { y, samples in
                 unsafe (result + y * width).update(from: samples, count: width)
             }
         }

@@ -13,10 +13,7 @@ package final class SharedPixels: PixelAllocating {
     package init() {}
 
     package func allocate(byteCount: Int) -> UnsafeMutableRawPointer? {
-        guard byteCount > SharedMemory.outputBytes else {
-            var memory: UnsafeMutableRawPointer?
-            return unsafe posix_memalign(&memory, 64, byteCount) == 0 ? memory : nil
-        }
+        guard byteCount > SharedMemory.outputBytes else { return unsafe malloc(byteCount) }
         guard let piece = SharedMemory(byteCount: byteCount, isFilled: true) else { return nil }
         let base = unsafe piece.base
         pieces.withLock { $0[UInt(bitPattern: base)] = piece }
