@@ -27,8 +27,8 @@ enum AddressSpace {
         let mallopt = unsafe unsafeBitCast(symbol, to: (@convention(c) (Int32, Int32) -> Int32).self)
         // M_ARENA_MAX: each arena keeps what its threads have freed, and reserves 64 MiB of address space.
         _ = mallopt(-8, arenas)
-        // M_MMAP_THRESHOLD, M_TRIM_THRESHOLD: the pixels of small images are not returned to the system after each image,
-        // because the kernel clears every page that it provides.
+        // M_MMAP_THRESHOLD, M_TRIM_THRESHOLD: the pixels of small images are not returned to the system after each
+        // image, because the kernel clears every page that it provides.
         _ = mallopt(-3, 4 << 20)
         _ = mallopt(-1, 8 << 20)
     }

@@ -28,8 +28,8 @@
 
     private static func allocate(_ count: Int, by allocator: (any PixelAllocating)?) -> UnsafeMutableRawPointer? {
         if let allocator { return unsafe allocator.allocate(byteCount: max(1, count)) }
-        // Not aligned to cache lines: before 2.38, glibc's aligned allocation does not find again what it freed (its bug
-        // 14581), so that memory grows with the number of images.
+        // Not aligned to cache lines: before 2.38, glibc's aligned allocation does not find again what it freed (its
+        // bug 14581), so that memory grows with the number of images.
         return unsafe malloc(max(1, count))
     }
 
