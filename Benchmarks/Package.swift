@@ -31,7 +31,9 @@ let package = Package(
         // The disk cache alone: reads, writes, hits during eviction, opening. Its peer is Foundation's URLCache.
         .executableTarget(
             name: "DiskSpeed",
-            dependencies: [support, .product(name: "InflightDisk", package: "inflight"), core, concurrency]),
+            dependencies: [
+                support, .product(name: "InflightDisk", package: "inflight"), core, concurrency, testSupport,
+            ]),
         .executableTarget(name: "URLCacheSpeed", dependencies: [support]),
         // Decoding to thumbnails in memory, in process and in decoder processes; peak memory; probing; cancellation.
         .executableTarget(name: "DecodeSpeed", dependencies: [support, inflight, concurrency]),

@@ -3,6 +3,7 @@ import Glibc
 import InflightConcurrency
 import InflightCore
 import InflightDisk
+import InflightTestSupport
 
 // Measures the disk cache alone.
 //
@@ -79,9 +80,11 @@ func keep(_ store: DiskStore, _ count: Int, _ bytes: Bytes, atOnce: Int, lost: G
 func read(_ store: DiskStore, _ count: Int, among: Int, atOnce: Int) async -> (times: [Double], missed: Int) {
     let times = Guarded<[Double]>([])
     let missed = Guarded(0)
-    await inTurns(count, atOnce: atOnce) { number, done in
+    // Not the system's generator, because that calls the kernel for each number.
+    let random = Guarded(SeededGenerator(seed: 1))
+    await inTurns(count, atOnce: atOnce) { _, done in
         let start = ContinuousClock.now
-        let key = StoreKey(url(Int.random(in: 0..<among)))
+        let key = StoreKey(url(random.withLock { Int.random(in: 0..<among, using: &$0) }))
         store.find(key, choose: { $0.isEmpty ? nil : 0 }) { _, body in
             if body == nil { missed.withLock { $0 += 1 } }
             let time = (ContinuousClock.now - start) / .seconds(1)
