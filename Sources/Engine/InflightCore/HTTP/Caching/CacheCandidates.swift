@@ -6,12 +6,12 @@ struct CacheCandidates {
     var others: [Int]
 
     init(_ found: [StoredEntry], _ request: CachingRequest) {
-        let sorted = found.indices.filter {
-            !found[$0].response.cacheControl.noStore || found[$0].response.cacheControl.mustUnderstand
+        var sorted = found.indices.filter { !found[$0].response.cacheControl.forbidsStoring }
+        if sorted.count > 1 {
+            sorted = sorted.map { (position: $0, date: found[$0].response.date, time: found[$0].response.responseTime) }
+                .sorted { ($1.date, $1.time, $0.position) < ($0.date, $0.time, $1.position) }
+                .map(\.position)
         }
-        .map { (position: $0, date: found[$0].response.date, time: found[$0].response.responseTime) }
-        .sorted { ($1.date, $1.time, $0.position) < ($0.date, $0.time, $1.position) }
-        .map(\.position)
         matching = sorted.filter { VaryFields.match(found[$0].response, request.fields) }
         let ours = Set(matching)
         others = sorted.filter {

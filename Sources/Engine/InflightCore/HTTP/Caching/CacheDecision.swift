@@ -41,7 +41,7 @@ package enum CacheDecision: Hashable, Sendable {
         let candidates = CacheCandidates(found, request)
         for position in candidates.matching {
             guard let answer = ServedResponse(found[position], at: position, for: request, now: now) else { continue }
-            switch Reuse(of: found[position].response, request: request, control: control, now: now) {
+            switch Reuse(of: answer, for: request, control) {
             case .allowed: return .serve(answer)
             case .whileRevalidating where !mayAsk: return .serve(answer)
             case .whileRevalidating:
@@ -66,9 +66,8 @@ private enum Reuse {
     case whileRevalidating
     case forbidden
 
-    init(of stored: StoredResponse, request: CachingRequest, control: CacheControl, now: WallTime) {
-        let freshness = Freshness(of: stored, at: now)
-        let own = stored.cacheControl
+    init(of answer: ServedResponse, for request: CachingRequest, _ control: CacheControl) {
+        let (own, freshness) = (answer.control, answer.freshness)
         if own.noCache || control.noCache {
             self = .forbidden
         } else if request.policy == .refresh {

@@ -13,8 +13,13 @@ package struct Freshness: Hashable, Sendable {
     package static let heuristicStatuses: Set<Int> = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
 
     package init(of stored: StoredResponse, at now: WallTime) {
+        self.init(of: stored, stored.cacheControl, at: now)
+    }
+
+    /// - Parameter control: the directives of `stored`.
+    init(of stored: StoredResponse, _ control: CacheControl, at now: WallTime) {
         age = Self.age(of: stored, at: now)
-        lifetime = Self.lifetime(of: stored)
+        lifetime = Self.lifetime(of: stored, control)
         isUnknown = now.milliseconds(since: stored.responseTime) < -Self.tolerance
     }
 
@@ -45,8 +50,7 @@ package struct Freshness: Hashable, Sendable {
     }
 
     /// Returns the freshness lifetime (RFC 9111 sections 4.2.1 and 4.2.2).
-    private static func lifetime(of stored: StoredResponse) -> Int64 {
-        let control = stored.cacheControl
+    private static func lifetime(of stored: StoredResponse, _ control: CacheControl) -> Int64 {
         if let maxAge = control.maxAge { return maxAge * 1000 }
         if let expires = stored.head.fields.rawValues("expires").first {
             // A malformed date counts as past (RFC 9111 section 5.3).

@@ -12,9 +12,9 @@ package enum HTTPDate {
     /// - Parameter now: the reference for two-digit years, which are at most 50 years after it.
     package static func parse(_ text: some Sequence<UInt8>, now: WallTime) -> WallTime? {
         let text = FieldScanner.trimmed(text.map(\.asciiLowercased)[...])
+        if text.count == fixedForm.count { if let time = fixed(text) { return time } }
         let words = text.split(separator: 0x20, omittingEmptySubsequences: false)
         switch words.count {
-        case 6 where words[0].last == .comma: return fixed(words)
         case 4: return rfc850(words, now: now)
         case 5, 6: return asctime(words)
         default: return nil
@@ -41,13 +41,18 @@ package enum HTTPDate {
 
     // MARK: Formats
 
+    /// The format that servers send, whose parts all have fixed lengths. Letters and digits stand for any.
+    private static let fixedForm = Array("sun, 06 nov 1994 08:49:37 gmt".utf8)
+
     /// `Sun, 06 Nov 1994 08:49:37 GMT`
-    private static func fixed(_ words: [ArraySlice<UInt8>]) -> WallTime? {
-        guard isIn(words[0].dropLast(), days), isIn(words[5], ["gmt"]) else { return nil }
-        guard let year = digits(words[3], 4), let month = month(words[2]), let day = digits(words[1], 2) else {
-            return nil
-        }
-        return time(year: year, month: month, day: day, clock: words[4])
+    private static func fixed(_ text: ArraySlice<UInt8>) -> WallTime? {
+        let start = text.startIndex
+        func part(_ offset: Int, _ count: Int) -> ArraySlice<UInt8> { text[start + offset..<start + offset + count] }
+        guard part(3, 2).elementsEqual(fixedForm[3..<5]), text[start + 7] == 0x20, text[start + 11] == 0x20,
+            text[start + 16] == 0x20, part(25, 4).elementsEqual(fixedForm[25...]), isIn(part(0, 3), days),
+            let month = month(part(8, 3)), let year = digits(part(12, 4), 4), let day = digits(part(5, 2), 2)
+        else { return nil }
+        return time(year: year, month: month, day: day, clock: part(17, 8))
     }
 
     /// `Sunday, 06-Nov-94 08:49:37 GMT`
@@ -88,9 +93,10 @@ package enum HTTPDate {
     // MARK: Parts
 
     private static func time(year: Int64, month: Int, day: Int64, clock: ArraySlice<UInt8>) -> WallTime? {
-        let parts = clock.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
-        guard parts.count == 3, let hour = digits(parts[0], 2), let minute = digits(parts[1], 2),
-            let second = digits(parts[2], 2), hour < 24, minute < 60, second <= 60
+        let (start, colon) = (clock.startIndex, UInt8(ascii: ":"))
+        guard clock.count == 8, clock[start + 2] == colon, clock[start + 5] == colon,
+            let hour = digits(clock[start..<start + 2], 2), let minute = digits(clock[start + 3..<start + 5], 2),
+            let second = digits(clock[start + 6..<start + 8], 2), hour < 24, minute < 60, second <= 60
         else { return nil }
         let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         let length: Int64 = month == 2 ? (isLeapYear ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31

@@ -19,7 +19,7 @@ struct MemoryFreshness: Equatable {
         let control = response.cacheControl
         mayBeKept =
             !control.noStore || control.mustUnderstand && Freshness.heuristicStatuses.contains(response.head.status)
-        let freshness = Freshness(of: response, at: response.responseTime)
+        let freshness = Freshness(of: response, control, at: response.responseTime)
         let isUnstated =
             control.maxAge == nil && !response.head.fields.contains("expires") && response.lastModified == nil
             && !control.mustRevalidate && Freshness.heuristicStatuses.contains(response.head.status)

@@ -74,12 +74,11 @@ package enum ResponseCacheDecision: Hashable, Sendable {
             guard stored.head.status < 500,
                 let answer = ServedResponse(found[position], at: position, for: request, now: now)
             else { continue }
-            let own = stored.cacheControl
-            let freshness = Freshness(of: stored, at: now)
-            guard !own.noCache, !freshness.isUnknown, freshness.isFresh || !own.mustRevalidate else { return nil }
+            let own = answer.control
+            guard !own.noCache, !answer.freshness.isUnknown, !answer.isStale || !own.mustRevalidate else { return nil }
             if isAllowed { return answer }
             guard let window = [own.staleIfError, control.staleIfError].compactMap({ $0 }).max(),
-                freshness.staleness <= window * 1000
+                answer.freshness.staleness <= window * 1000
             else { return nil }
             return answer
         }

@@ -7,21 +7,25 @@ package struct ServedResponse: Hashable, Sendable {
     package var head: ResponseHead
     /// The entry's stored bytes that form the body, counted from the first stored one; `nil` for no body.
     package var bytes: Range<Int64>?
+    /// The directives of the stored response.
+    var control: CacheControl
+    /// The age and the freshness lifetime of the stored response at the time of the decision.
+    var freshness: Freshness
     /// Whether it is stale.
-    package var isStale: Bool
+    package var isStale: Bool { !freshness.isFresh }
 
     /// Evaluates the conditions of `request` against `entry` (RFC 9111 section 4.3.2), then its range.
     ///
     /// - Returns: `nil` if the entry cannot serve the request: another method, or bytes that are not stored.
     package init?(_ entry: StoredEntry, at position: Int, for request: CachingRequest, now: WallTime) {
         let stored = entry.response
-        let freshness = Freshness(of: stored, at: now)
+        control = stored.cacheControl
+        freshness = Freshness(of: stored, control, at: now)
         var head = stored.head
         head.fields.set("Age", "\(freshness.ageInSeconds)")
         if stored.statedDate == nil { head.fields.set("Date", HTTPDate.text(stored.responseTime)) }
         self.position = position
         id = entry.id
-        isStale = !freshness.isFresh
         self.head = head
         guard request.method == "GET" || (request.method == "HEAD" && stored.isComplete) else { return nil }
 

@@ -70,7 +70,7 @@ package enum StoragePolicy {
     /// validator, nor if its status is not 200 and it neither has a freshness lifetime nor allows `stale-if-error`.
     private static func isWorthStoring(_ stored: StoredResponse) -> Bool {
         let control = stored.cacheControl
-        let isEverFresh = Freshness(of: stored, at: stored.responseTime).lifetime > 0
+        let isEverFresh = Freshness(of: stored, control, at: stored.responseTime).lifetime > 0
         if !stored.hasValidator, control.noCache || (control.mustRevalidate && !isEverFresh) { return false }
         return stored.head.status == 200 || control.staleIfError != nil || isEverFresh
     }
