@@ -12,14 +12,10 @@ package struct Freshness: Hashable, Sendable {
     /// The heuristically cacheable statuses (RFC 9110 section 15.1).
     package static let heuristicStatuses: Set<Int> = [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501]
 
-    package init(of stored: StoredResponse, at now: WallTime) {
-        self.init(of: stored, stored.cacheControl, at: now)
-    }
-
-    /// - Parameter control: the directives of `stored`.
-    init(of stored: StoredResponse, _ control: CacheControl, at now: WallTime) {
+    /// - Parameter control: the directives of `stored`, if they have been parsed.
+    package init(of stored: StoredResponse, _ control: CacheControl? = nil, at now: WallTime) {
         age = Self.age(of: stored, at: now)
-        lifetime = Self.lifetime(of: stored, control)
+        lifetime = Self.lifetime(of: stored, control ?? stored.cacheControl)
         isUnknown = now.milliseconds(since: stored.responseTime) < -Self.tolerance
     }
 

@@ -12,7 +12,7 @@ package enum HTTPDate {
     /// - Parameter now: the reference for two-digit years, which are at most 50 years after it.
     package static func parse(_ text: some Sequence<UInt8>, now: WallTime) -> WallTime? {
         let text = FieldScanner.trimmed(text.map(\.asciiLowercased)[...])
-        if text.count == fixedForm.count { if let time = fixed(text) { return time } }
+        if text.count == fixedForm.count, let time = fixed(text) { return time }
         let words = text.split(separator: 0x20, omittingEmptySubsequences: false)
         switch words.count {
         case 4: return rfc850(words, now: now)
