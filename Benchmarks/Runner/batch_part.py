@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 
+from command_part import watched
 from measure import in_turns
 from whole_part import AT_ONCE, QUALITY, WIDTH, write_files
 
@@ -14,7 +15,7 @@ OPTIONS = ["--allow-private", "--ignore-robots", "--per-host", 2 * AT_ONCE, "--c
 
 
 def spent(command, folder, successes):
-    """Runs a command, and returns successes per second of CPU time and of wall time, and its peak memory in MB.
+    """Runs a command, and returns successes per second of CPU time and of wall time.
 
     `successes` counts them in the folder, so that failures never count as throughput.
     """
@@ -24,14 +25,13 @@ def spent(command, folder, successes):
     process = subprocess.Popen(
         [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment,
         stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    process.wait()
     seconds, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode != 0:
         raise SystemExit(f"bench: {' '.join(map(str, command))} exited with status {process.returncode}")
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     count = successes(folder)
-    return {"cpu": count / cpu, "wall": count / seconds, "peak": usage.ru_maxrss / 1000}
+    return {"cpu": count / cpu, "wall": count / seconds}
 
 
 def images(folder):
@@ -79,7 +79,8 @@ def run_images(bench, table, copies):
             table.compare(f"{what}: {title}", "/s", *rates, "img2dataset 1.47, two processes", target)
     else:
         table.add(what, "", "img2dataset: not measured; it cannot be installed")
-    table.alone(f"{what}: peak memory", "MB", [one["peak"] for one in samples["ours"]])
+    shutil.rmtree(made)
+    table.alone(f"{what}: peak memory", "MB", [watched(ours, made)["memory"] for _ in range(3)])
 
 
 def run_missing(bench, table):
