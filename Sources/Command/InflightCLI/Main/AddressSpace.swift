@@ -7,7 +7,7 @@ enum AddressSpace {
     /// The number of bytes for the stacks of a dozen threads, and for bodies and pixels.
     private static let needed = 160 << 20
 
-    /// Limits the arenas of `malloc`, and returns whether enough address space is free. Call it before other threads
+    /// Sets the limits of `malloc`, and returns whether enough address space is free. Call it before other threads
     /// start.
     static func prepare() -> Bool {
         var limits = rlimit()
