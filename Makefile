@@ -265,6 +265,13 @@ bench: deps build ## run the benchmarks against peers
 	@echo "==> benchmarks"
 	@Scripts/bench.sh
 
+SUITE ?=
+cache-suite: deps ## run the public suite for HTTP caches: SUITE=FOLDER (a checkout of http-tests/cache-tests)
+	@Scripts/deps.sh report
+	@$(PLAN)
+	@$(STEP) "Building the suite's client" $(SWIFT) build --package-path Benchmarks --product CacheSuite $(TEST_FLAGS)
+	@node Benchmarks/cache-suite.mjs "$(SUITE)" $(BIN)/CacheSuite
+
 # The views are a separate package and need a display: Xvfb, with software rendering.
 GTK_FLAGS = --package-path GTK $(TEST_FLAGS)
 GTK_BIN = "$$($(SWIFT) build --show-bin-path $(GTK_FLAGS))"

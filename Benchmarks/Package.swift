@@ -56,6 +56,8 @@ let package = Package(
         .executableTarget(name: "ListenerCosts", dependencies: [support, oneThread, inflight]),
         // Simulator steps per second on one core.
         .executableTarget(name: "SimulatorSpeed", dependencies: [support, testSupport]),
+        // The public suite of tests for HTTP caches, on a pipeline with a disk cache: see cache-suite.mjs.
+        .executableTarget(name: "CacheSuite", dependencies: [support, inflight, concurrency]),
         // The time from `cancel()` to the last callback and to the closed connection.
         .executableTarget(name: "CancelLatency", dependencies: [support, inflight, concurrency, testSupport]),
     ]
