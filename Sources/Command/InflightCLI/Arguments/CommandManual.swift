@@ -6,6 +6,8 @@ struct CommandManual: Sendable {
     var arguments: String
     /// The completion that a shell offers for an argument.
     var suggestion = Suggestion.none
+    /// The words that the first argument may be instead. Behind one, the next argument is a folder.
+    var actions: [String] = []
     /// The usage lines, without the command itself.
     var usage: [String]
     /// Paragraphs above the options.

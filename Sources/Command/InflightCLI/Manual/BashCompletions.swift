@@ -4,7 +4,7 @@ enum BashCompletions {
         """
         # Completions of inflight for bash.
         _inflight() {
-            local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} arguments= options= values=0 suggestions= ended= i
+            local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} arguments= actions= options= values=0 suggestions= ended= i
             ((COMP_CWORD == 1)) && command=inflight
             # bash splits --name=value into three words.
             [[ $cur == = ]] && cur=
@@ -28,12 +28,19 @@ enum BashCompletions {
         \(Command.all.map { "            \(command($0))" }.joined(separator: "\n"))
                 esac
                 suggestions=$arguments
+                if [[ -n $actions ]]; then
+                    ((COMP_CWORD == 2)) && suggestions=:action
+                    ((COMP_CWORD > 2)) && [[ " $actions " == *" ${COMP_WORDS[2]} "* ]] && suggestions=:folder
+                fi
                 [[ $cur == -* && -z $ended ]] && suggestions=$options
             fi
             # Without a reply, readline completes file names itself, and quotes them.
             case $suggestions in
                 :file) compopt -o default ;;
                 :folder) compopt -o dirnames ;;
+                :action)
+                    compopt -o filenames
+                    mapfile -t COMPREPLY < <(compgen -W "$actions" -- "$cur"; compgen -f -- "$cur") ;;
                 *) COMPREPLY=($(compgen -W "$suggestions" -- "$cur")) ;;
             esac
         }
@@ -51,7 +58,9 @@ enum BashCompletions {
 
     private static func command(_ command: any CommandOptions.Type) -> String {
         let options = command.optionNames.joined(separator: " ")
-        return "\(command.name)) arguments=\(word(command.manual.suggestion)) options='\(options)' ;;"
+        let actions = command.manual.actions
+        let words = actions.isEmpty ? "" : " actions='\(actions.joined(separator: " "))'"
+        return "\(command.name)) arguments=\(word(command.manual.suggestion))\(words) options='\(options)' ;;"
     }
 
     private static func word(_ suggestion: Suggestion) -> String {

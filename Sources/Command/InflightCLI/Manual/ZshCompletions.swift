@@ -34,10 +34,21 @@ enum ZshCompletions {
         let position = arguments.hasSuffix("…") ? "*" : "1"
         let rows =
             command.listedOptions.map(option) + general
-            + [quoted("\(position):\(arguments):\(action(manual.suggestion))")]
+            + first(manual, arguments) + [quoted("\(position):\(arguments):\(action(manual.suggestion))")]
         let indentation = String(repeating: " ", count: 16)
         return "\(indentation)\(command.name)) _arguments -S \\\n"
             + rows.map { "\(indentation)    \($0)" }.joined(separator: " \\\n") + " ;;"
+    }
+
+    /// Returns the first two arguments of a command with actions.
+    private static func first(_ manual: CommandManual, _ arguments: String) -> [String] {
+        guard !manual.actions.isEmpty else { return [] }
+        let words = manual.actions.joined(separator: " ")
+        let files = action(manual.suggestion)
+        return [
+            quoted("1:\(arguments):_alternative \"actions:action:(\(words))\" \"files:file:\(files)\""),
+            quoted("2:\(arguments):{ if [[ \" \(words) \" == *\" $line[1] \"* ]]; then _files -/; else \(files); fi }"),
+        ]
     }
 
     private static func option<Options>(_ option: Option<Options>) -> String {
