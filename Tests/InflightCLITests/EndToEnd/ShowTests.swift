@@ -100,7 +100,7 @@ struct ShowTests {
         #expect(shown.status == 1)
         let all = (0..<20).map(shown.screen.text).joined(separator: "\n")
         #expect(all.contains("pic ture.jpg  300 × 200"))
-        #expect(all.contains("failed: badStatus 404"))
+        #expect(all.contains("failed: http_404"))
     }
 
     @Test(

@@ -125,7 +125,7 @@ final class TerminationTests: EndToEndSuite {
     func quiet() {
         #expect(place.run("get", server.url("/good.jpg"), "-o", "out", "--quiet").errors.isEmpty)
         let failed = place.run("get", server.url("/none"), "-o", "out", "--quiet")
-        #expect(failed.errors.contains("badStatus 404"))
+        #expect(failed.errors.contains("http_404"))
         #expect(!failed.errors.contains("requests sent"))
     }
 

@@ -58,7 +58,7 @@ struct FailureGroupTests {
         #expect((0..<4).map { _ in show(1, "badStatus", 404) } == [true, true, true, false])
         #expect(show(0, "badStatus", 410) && show(0, "timedOut"))
         let hidden = groups.takeHidden().map { "\($0.group.origin) \($0.group.failure) \($0.count)" }
-        #expect(hidden == ["http://a:80 badStatus 404 2", "http://b:80 badStatus 404 1"])
+        #expect(hidden == ["http://a:80 http_404 2", "http://b:80 http_404 1"])
         #expect(groups.takeHidden().isEmpty)
         for number in 0..<FailureGroups.mostGroups { _ = show(0, "code\(number)") }
         #expect((0..<5).allSatisfy { _ in show(0, "another") })

@@ -66,9 +66,7 @@ final class LineReporter {
         close(
             waiter, digest, from: digest.hasSource ? .shared : nil, since: waiter.requestedAt,
             .repeated(digest.outcome, key: key))
-        if let failure = digest.failure {
-            totals.note(failure, url: ConsoleReporter.shown(waiter.text), message: "")
-        }
+        if let failure = digest.failure { totals.note(failure) }
     }
 
     /// A line is not a valid URL.
@@ -101,7 +99,7 @@ final class LineReporter {
         close(item.first, digest, from: report.from, since: item.startedAt, result)
         for waiter in item.others {
             close(waiter, digest, from: report.from.map { _ in .shared }, since: waiter.requestedAt, result)
-            if let failure = digest.failure { totals.note(failure, url: "", message: "") }
+            if let failure = digest.failure { totals.note(failure) }
         }
         return digest
     }
@@ -140,7 +138,7 @@ final class LineReporter {
     }
 
     private func note(_ error: LoadError, _ text: String) {
-        totals.note(Report.Digest.Failure(error), url: ConsoleReporter.shown(text), message: error.message)
+        totals.note(Report.Digest.Failure(error))
         console.failed(text, error)
     }
 

@@ -91,7 +91,7 @@ final class ConsoleReporter {
         say("\(shown): \(TerminalText.safe(text))")
     }
 
-    /// Prints a summary: on a terminal a table with all failures; elsewhere a line, as a log has the failures already.
+    /// Prints a summary: on a terminal a table, and the number of failures of each class; elsewhere a line.
     func summarize(_ summary: Summary) {
         guard !isQuiet else { return }
         guard stream.isTerminal else { return say(summary.line) }

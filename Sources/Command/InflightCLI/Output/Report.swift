@@ -83,7 +83,8 @@ struct Report: Sendable {
                 self.status = status
             }
 
-            var description: String { status.map { "\(code) \($0)" } ?? code }
+            /// The class as in `inflight batch`: the code, or `http_404` for a status.
+            var description: String { status.map { "http_\($0)" } ?? code }
 
             init(_ error: LoadError) {
                 self.init(code: error.code.rawValue, status: error.code == .badStatus ? error.status : nil)

@@ -2,15 +2,7 @@ import Inflight
 
 /// The totals of a run, in memory that does not grow with it.
 struct RunTotals {
-    struct FailureGroup {
-        var count: Int
-        /// The message of the first one.
-        var message: String
-        var examples: [String]
-    }
-
     static let mostGroups = 40
-    static let mostExamples = 3
 
     var requested = 0
     var ok = 0
@@ -24,9 +16,8 @@ struct RunTotals {
     var receivedBytes: Int64 = 0
     var storedFiles = 0
     var storedBytes: Int64 = 0
-    private(set) var failures: [Report.Digest.Failure: FailureGroup] = [:]
-    /// The failures in the order of their first occurrence.
-    private(set) var failureOrder: [Report.Digest.Failure] = []
+    /// The number of failures of each kind, for at most ``mostGroups`` kinds.
+    private(set) var failures: [Report.Digest.Failure: Int] = [:]
     private(set) var ungroupedFailures = 0
 
     var done: Int { ok + failed + skipped }
@@ -39,15 +30,10 @@ struct RunTotals {
         }
     }
 
-    /// Adds a failure to its group.
-    mutating func note(_ failure: Report.Digest.Failure, url: String, message: @autoclosure () -> String) {
-        if var group = failures[failure] {
-            group.count += 1
-            if group.examples.count < Self.mostExamples, !group.examples.contains(url) { group.examples.append(url) }
-            failures[failure] = group
-        } else if failures.count < Self.mostGroups {
-            failures[failure] = FailureGroup(count: 1, message: message(), examples: [url])
-            failureOrder.append(failure)
+    /// Counts a failure of its kind.
+    mutating func note(_ failure: Report.Digest.Failure) {
+        if failures[failure] != nil || failures.count < Self.mostGroups {
+            failures[failure, default: 0] += 1
         } else {
             ungroupedFailures += 1
         }

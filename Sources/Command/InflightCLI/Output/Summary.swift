@@ -16,14 +16,7 @@ struct Summary {
         let columns = max(30, columns)
         var lines = TerminalText.wrapped(headline, columns: columns).map { style.bold($0) }
         lines += table(columns: columns)
-        if !totals.failureOrder.isEmpty {
-            lines.append("")
-            lines.append(style.red("Failures:"))
-            for failure in totals.failureOrder { lines += describe(failure, columns: columns, style: style) }
-            if totals.ungroupedFailures > 0 {
-                lines.append("  \(Quantity.grouped(totals.ungroupedFailures)) × other errors")
-            }
-        }
+        lines += failures(columns: columns).map { style.red($0) }
         return lines
     }
 
@@ -85,16 +78,15 @@ struct Summary {
         }
     }
 
-    private func describe(_ failure: Report.Digest.Failure, columns: Int, style: Style) -> [String] {
-        guard let group = totals.failures[failure] else { return [] }
-        let status = failure.status.map { " \($0)" } ?? ""
-        let title = "\(Quantity.grouped(group.count)) × \(TerminalText.safe(failure.code))\(status):"
-        let text = TerminalText.wrapped("\(title) \(TerminalText.safe(group.message))", columns: columns - 4)
-        var lines = text.enumerated().map { ($0.offset == 0 ? "  " : "    ") + $0.element }
-        lines += group.examples.map { "    " + style.dim(TerminalText.safe($0)) }
-        if group.count > group.examples.count, group.examples.count == RunTotals.mostExamples {
-            lines.append("    …")
+    /// The failures by class, the most frequent first. Each was reported with its URL and message when it happened.
+    private func failures(columns: Int) -> [String] {
+        var groups = totals.failures.sorted { ($1.value, $0.key.description) < ($0.value, $1.key.description) }
+            .map { "\(Quantity.grouped($0.value)) × \(TerminalText.safe($0.key.description))" }
+        guard !groups.isEmpty else { return [] }
+        if totals.ungroupedFailures > 0 {
+            groups.append("\(Quantity.grouped(totals.ungroupedFailures)) × other errors")
         }
-        return lines
+        let lines = TerminalText.wrapped("Failures: \(groups.joined(separator: ", "))", columns: columns - 2)
+        return lines.enumerated().map { ($0.offset == 0 ? "" : "  ") + $0.element }
     }
 }

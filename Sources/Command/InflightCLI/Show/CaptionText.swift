@@ -18,8 +18,7 @@ enum CaptionText {
 
     static func failure(_ error: LoadError, columns: Int) -> String {
         let failure = Report.Digest.Failure(error)
-        let status = failure.status.map { " \($0)" } ?? ""
-        return TerminalText.shortened(TerminalText.safe("failed: \(failure.code)\(status)"), to: columns)
+        return TerminalText.shortened(TerminalText.safe("failed: \(failure)"), to: columns)
     }
 
     /// Returns the last component of a path or URL; for a URL without one, its host.
