@@ -46,7 +46,7 @@ struct BatchTextTests {
         #expect(BatchText.lines(status(many), style: .plain).count < 30)
     }
 
-    @Test("The progress line leaves out what does not fit, the least frequent failures first")
+    @Test("The progress line leaves out what does not fit, and keeps the slowest host and the most frequent failures")
     func progress() {
         var progress = BatchText.Progress(
             monitor: BatchMonitor(), state: BatchState(), resumedRows: 1000, elapsed: .seconds(10))
@@ -68,6 +68,19 @@ struct BatchTextTests {
         let whole =
             "1,100 of 1,200 rows  70 images  5.0 MB  7.0/s  10 s left  slow.org for 35 s  20 http_404  10 timedOut"
         #expect(BatchText.line(progress, columns: 200) == whole)
+        let short80 = "1,100 of 1,200 rows  70 images  7.0/s  10 s left  slow.org for 35 s  20 http_404"
+        #expect(BatchText.line(progress, columns: 80) == short80)
+        progress.state.rowCount = nil
+        progress.state.estimatedRowCount = 12_345_678
+        progress.state.stragglers = [(host: "images.a-host-with-a-long-name.example.org", duration: .seconds(35))]
+        let large = BatchText.line(progress, columns: 79)
+        #expect(large.contains("images.") && large.contains(" for 35 s") && large.contains("20 http_404"), "\(large)")
+        progress.state.stragglers = []
+        progress.state.rowCount = 1190
+        #expect(!BatchText.line(progress, columns: 200).contains("left"), "9 s say nothing of the last rows")
+        progress.state.rowCount = 1300
+        progress.state.running = 200
+        #expect(!BatchText.line(progress, columns: 200).contains("left"), "all of the last rows are being fetched")
         #expect(BatchText.line(progress, columns: 5) == "1,100")
     }
 

@@ -99,26 +99,50 @@ enum BatchText {
     /// The time after which a request is named in the progress line.
     static let longRequest = Duration.seconds(10)
 
-    /// Returns the progress in at most `columns`. Parts that do not fit are omitted, the least frequent failures first.
+    /// The shortest time left that is shown. Below, the last and slowest rows decide, of which the rate says nothing.
+    private static let shortestTimeLeft = Duration.seconds(10)
+    private static let hostColumns = 12...60
+
+    /// Returns the progress in at most `columns`: the rows, then as much of the rest as fits. The slowest host and the
+    /// most frequent failures matter most, and the host's name is shortened for the failures.
     static func line(_ progress: Progress, columns: Int) -> String {
         let monitor = progress.monitor
         let (exact, estimate) = (progress.state.rowCount, progress.state.estimatedRowCount)
         let total = (exact ?? estimate).map { max($0, progress.rows) }
         let all = total.map { exact == nil ? " of about \(Quantity.rounded($0))" : " of \(Quantity.grouped($0))" } ?? ""
-        var parts = [
-            "\(Quantity.grouped(progress.rows))\(all) rows", Quantity.count(monitor.successes, "image"),
-            Quantity.bytes(monitor.receivedBytes),
-        ]
+        let rows = "\(Quantity.grouped(progress.rows))\(all) rows"
+        let failures = sorted(monitor.failureClasses).map { "\(Quantity.grouped($1)) \(TerminalText.safe($0))" }
         let rate = monitor.successRate(at: progress.elapsed)
-        if rate > 0 { parts.append(rate < 10 ? "\((rate * 10).rounded() / 10)/s" : "\(Quantity.grouped(Int(rate)))/s") }
-        let left = total.flatMap { monitor.timeLeft(rows: $0 - progress.rows, at: progress.elapsed) }
-        if let left, left > .zero { parts.append("\(Quantity.time(max(left, .seconds(1)))) left") }
-        if let slowest = progress.state.stragglers.first, slowest.duration >= longRequest {
-            parts.append("\(shown(host: slowest.host)) for \(Quantity.time(slowest.duration))")
+        let left = total.flatMap { whole -> Duration? in
+            let rest = whole - progress.rows
+            return rest > progress.state.running ? monitor.timeLeft(rows: rest, at: progress.elapsed) : nil
         }
-        parts += sorted(monitor.failureClasses).map { "\(Quantity.grouped($1)) \(TerminalText.safe($0))" }
-        while parts.count > 1, TerminalText.width(parts.joined(separator: "  ")) > columns { parts.removeLast() }
-        return TerminalText.prefix(parts.joined(separator: "  "), columns: columns)
+        let slowest = progress.state.stragglers.first { $0.duration >= longRequest }.map { slowest in
+            let time = " for \(Quantity.time(slowest.duration))"
+            let others = [rows, time] + failures.prefix(1)
+            let room = columns == .max ? .max : columns - others.reduce(0) { $0 + TerminalText.width($1) + 2 }
+            let name = shown(host: slowest.host)
+            return TerminalText.shortened(name, to: min(max(room, hostColumns.lowerBound), hostColumns.upperBound))
+                + time
+        }
+        let time = left.flatMap { $0 >= shortestTimeLeft ? "\(Quantity.time($0)) left" : nil }
+        let pace = rate < 10 ? "\((rate * 10).rounded() / 10)/s" : "\(Quantity.grouped(Int(rate)))/s"
+        // With their places in the line, the most important one first.
+        var ranked: [(place: Int, text: String?)] = [
+            (0, rows), (5, slowest), (6, failures.first), (4, time), (1, Quantity.count(monitor.successes, "image")),
+            (3, rate > 0 ? pace : nil), (2, Quantity.bytes(monitor.receivedBytes)),
+        ]
+        for (index, failure) in failures.dropFirst().enumerated() { ranked.append((index + 7, failure)) }
+        var parts: [(place: Int, text: String)] = []
+        var width = 0
+        for case (let place, let text?) in ranked {
+            let added = TerminalText.width(text) + (parts.isEmpty ? 0 : 2)
+            guard parts.isEmpty || width <= columns - added else { continue }
+            parts.append((place, text))
+            width += added
+        }
+        let line = parts.sorted { $0.place < $1.place }.map(\.text).joined(separator: "  ")
+        return TerminalText.prefix(line, columns: columns)
     }
 
     static func add(_ progress: Progress, to writer: inout JSONWriter) {
