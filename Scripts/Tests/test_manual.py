@@ -152,6 +152,13 @@ class Completions:
         self.assertEqual(self.complete("inflight man "), sorted(commands()))
         self.assertEqual(self.complete("inflight lab --json seri"), ["serial"])
 
+    def test_actions_complete_as_the_first_argument_and_then_folders(self):
+        self.assertEqual(self.complete("inflight batch re"), ["retry"])
+        self.assertEqual(self.complete("inflight batch sta"), ["status"])
+        self.assertEqual(self.complete("inflight batch in"), ["in a list.txt", "in folder"])
+        self.assertEqual(self.complete("inflight batch verify in"), ["in folder"])
+        self.assertEqual(self.complete("inflight batch script in"), ["in a list.txt", "in folder"])
+
     def test_files_complete_where_a_file_is_expected(self):
         both = ["in a list.txt", "in folder"]
         self.assertEqual(self.complete("inflight get -i in"), both)

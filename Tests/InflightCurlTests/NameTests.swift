@@ -47,6 +47,8 @@ struct NameTests {
         let error = try transport(names).load("http://missing.test/").error
         #expect(error?.code == .cannotConnect)
         #expect(error?.message.contains("missing.test") == true)
+        // A name that does not exist is told from servers that do not answer.
+        #expect(error?.underlying is HostNotFound)
         let invalid = try transport(names).load("http://\u{338}.test/").error
         #expect(invalid?.code == .invalidURL || invalid?.code == .cannotConnect)
     }

@@ -32,11 +32,46 @@ struct DelimitedTests {
         #expect(result.error == nil)
     }
 
-    @Test("In TSV the separator is a tab, and quotes have the same meaning")
+    @Test("In TSV the separator is a tab, and quotes have no meaning unless they are given that of CSV")
     func tsv() {
-        let result = reading("url\tc\nhttp://a,b\t\"x\ty\"\n", .tsv)
-        #expect(result.urls == ["http://a,b"])
-        #expect(result.rows.first?.columns.first?.value == .text("x\ty"))
+        let plain = reading("url\tc\nhttp://a,b\t\"x\"\"\nhttp://b\t\"y\nhttp://c\tz\"\n", .tsv)
+        #expect(plain.urls == ["http://a,b", "http://b", "http://c"] && plain.rejects.isEmpty)
+        #expect(plain.rows.map { $0.columns.map(\.value) } == ["\"x\"\"", "\"y", "z\""].map { [.text($0)] })
+        let quoted = reading("url\tc\nhttp://a,b\t\"x\ty\"\n", .tsv, inputOptions { $0.quoting = .csv })
+        #expect(quoted.rows.first?.columns.first?.value == .text("x\ty"))
+    }
+
+    @Test("Without quoting, a quote in CSV is a character")
+    func noQuoting() {
+        let result = reading("url,c\nu,\"a\nv,\"b\"\n", .csv, inputOptions { $0.quoting = InputOptions.Quoting.none })
+        #expect(result.rows.flatMap { $0.columns.map(\.value) } == [.text("\"a"), .text("\"b\"")])
+    }
+
+    @Test("A caption that begins with a quote rejects its own line only, wherever the next quote is")
+    func captionsWithQuotes() {
+        let rows = (0..<20).map { number in
+            let caption = number % 7 == 3 ? "\"so\" she said" : number % 5 == 1 ? "\"Nice" : "plain"
+            return "http://h/\(number),\(caption)\n"
+        }
+        let result = reading("url,a\n" + rows.joined(), .csv)
+        #expect(result.results.count == 20 && result.rejects.map(\.number) == [1, 3, 6, 10, 11, 16, 17])
+        #expect(result.rows.map(\.line) == result.rows.map { $0.number + 2 })
+    }
+
+    @Test("A field of several lines that hides rows rejects its own line only, unless RFC 4180 is asked for")
+    func hiddenRows() {
+        let text =
+            "url,a\nhttp://h/0,\"so\nhttp://h/1,x\nhttps://h/2,5\"\nhttp://h/3,\"two\nlines\"\n"
+            + "http://h/4,\"u\nv\",w\n"
+        let result = reading(text, .csv)
+        #expect(result.urls == ["http://h/1", "https://h/2", "http://h/3", "v\""])
+        #expect(result.rows.map(\.line) == [3, 4, 5, 8])
+        let rejects = [(0, 2), (4, 7)].map { number, line in
+            InputReject(number: number, line: line, reason: .quoteNeverClosed(line: line))
+        }
+        #expect(result.rejects == rejects)
+        let strict = reading(text, .csv, inputOptions { $0.quoting = .csv })
+        #expect(strict.urls == ["http://h/0", "http://h/3"] && strict.rejects.count == 1)
     }
 
     @Test("A quote within an unquoted field, and a CR within a line, belong to the field")
@@ -64,23 +99,25 @@ struct DelimitedTests {
             ])
     }
 
-    @Test("An empty URL is rejected")
+    @Test("A row without a URL is a row, and white space around a URL is removed")
     func emptyURL() {
-        #expect(reading("url,a\n,1\n \t,2\n\"\",3\n", .csv).reasons == [.emptyURL, .emptyURL, .emptyURL])
-        let tabs = reading("url\ta\n\t\nu\t\n", .tsv)
-        #expect(tabs.reasons == [.emptyURL] && tabs.blankLineCount == 0)
+        let result = reading("url,a\n,1\n \t,2\n\"\",3\n\" u \r\n\",4\n", .csv)
+        #expect(result.urls == ["", "", "", "u"] && result.rejects.isEmpty)
+        let tabs = reading("url\ta\n\t\n u \t\n", .tsv)
+        #expect(tabs.urls == ["", "u"] && tabs.blankLineCount == 0)
     }
 
-    @Test("Text after a closing quote rejects the row, whose later fields keep their quotes")
+    @Test("Text after a closing quote rejects the line on which the field begins, and the lines after it are read")
     func textAfterQuote() {
-        let result = reading("url,a\n\"u\nv\"x,\"1\n2\"\nw,3\n\"y\" ,4\n\"z\"\r,5\nu,\"a\"\"b\"c\n", .csv)
-        #expect(result.urls == ["w"])
+        let result = reading("url,a\n\"u\nv,1\n\"x,2\nw,3\n\"y\" ,\"4\n\"z\"\r,5\nu,\"a\"\"b\"c\nt,6\n", .csv)
+        #expect(result.urls == ["v", "w", "t"] && result.rows.map(\.line) == [3, 5, 9])
         #expect(
             result.rejects == [
-                .init(number: 0, line: 2, reason: .textAfterQuote(line: 3)),
-                .init(number: 2, line: 6, reason: .textAfterQuote(line: 6)),
-                .init(number: 3, line: 7, reason: .textAfterQuote(line: 7)),
-                .init(number: 4, line: 8, reason: .textAfterQuote(line: 8)),
+                .init(number: 0, line: 2, reason: .quoteNeverClosed(line: 2)),
+                .init(number: 2, line: 4, reason: .quoteNeverClosed(line: 4)),
+                .init(number: 4, line: 6, reason: .textAfterQuote(line: 6)),
+                .init(number: 5, line: 7, reason: .textAfterQuote(line: 7)),
+                .init(number: 6, line: 8, reason: .textAfterQuote(line: 8)),
             ])
     }
 
@@ -159,7 +196,7 @@ struct DelimitedTests {
                 return needsQuotes || random.below(3) == 0 ? "\"\(escaped)\"" : field
             }.joined(separator: ",") + end
         }
-        let result = reading("url,a,b,c" + end + lines.joined(), .csv)
+        let result = reading("url,a,b,c" + end + lines.joined(), .csv, inputOptions { $0.quoting = .csv })
         #expect(result.rejects.isEmpty)
         #expect(result.rows.map { $0.columns.map(\.value) } == table.map { $0.dropFirst().map { .text($0) } })
     }
@@ -169,7 +206,7 @@ struct DelimitedTests {
         var random = Generator(state: seed)
         let alphabet = Array("\"\"\"\"\n\n,,\rxy \\{}[:1".utf8) + [0xC3]
         let body = (0..<80).map { _ in alphabet[random.below(alphabet.count)] }
-        let format = [InputFormat.csv, .csv, .csv, .tsv, .jsonLines][random.below(5)]
+        let format = [InputFormat.csv, .csv, .tsv, .json, .jsonLines][random.below(5)]
         let options = small(1 + random.below(14))
         let result = reading(Array("url\n".utf8) + body, format, options)
         let numbers = result.results.map { result in
@@ -184,7 +221,7 @@ struct DelimitedTests {
 }
 
 /// A generator with a fixed sequence (SplitMix64).
-private struct Generator {
+struct Generator {
     var state: UInt64
 
     mutating func below(_ bound: Int) -> Int {

@@ -51,22 +51,23 @@ struct JSONLinesTests {
         #expect(reading("{\"url\":\"u\",\"id\":true}", .jsonLines, options).reasons == [reason])
     }
 
-    @Test("A caption that is not a string is rejected, null is none")
+    @Test("A caption that is not a string is its JSON text, null is none")
     func caption() {
         let options = inputOptions { $0.captionColumn = "c" }
-        let result = reading("{\"url\":\"u\",\"c\":null}\n{\"url\":\"u\",\"c\":1}", .jsonLines, options)
-        #expect(result.rows.map(\.caption) == [nil])
-        #expect(result.reasons == [.captionNotAString(member: "c")])
+        let values = ["null", "1.50", #"["a", "b"]"#, "true", #""""#]
+        let result = reading(values.map { "{\"url\":\"u\",\"c\": \($0) }\n" }.joined(), .jsonLines, options)
+        #expect(result.rows.map(\.caption) == [nil, "1.50", #"["a", "b"]"#, "true", ""])
     }
 
-    @Test("A missing URL, or one that is not a string, is rejected")
+    @Test("A missing URL, or one that is not a string, is rejected; null and white space are rows without one")
     func url() {
         #expect(problem("{}") == .missingURL(member: "url"))
         #expect(problem(#"{"URL":"u","a":{"url":"v"}}"#) == .missingURL(member: "url"))
-        for value in ["null", "1", "[\"u\"]", "{}", "true"] {
+        for value in ["1", "[\"u\"]", "{}", "true"] {
             #expect(problem("{\"url\":\(value)}") == .urlNotAString(member: "url"))
         }
-        #expect(problem(#"{"url":" "}"#) == .emptyURL)
+        #expect(reading(#"{"url":" "}"# + "\n" + #"{"url":null}"#, .jsonLines).urls == ["", ""])
+        #expect(reading(#"{"url":" \n u\t "}"#, .jsonLines).urls == ["u"])
     }
 
     @Test("Two members of one name are rejected")

@@ -8,7 +8,7 @@ import Testing
 @Suite("Input: the reject file", .timeLimit(.minutes(10)))
 struct RejectFileTests {
     private let directory = TemporaryDirectory()
-    private let reject = InputReject(number: 7, line: 9, reason: .emptyURL)
+    private let reject = InputReject(number: 7, line: 9, reason: .notUTF8)
 
     private var path: String { directory.appending("rejects.jsonl") }
     private var content: String? { directory.read("rejects.jsonl").map { String(decoding: $0, as: UTF8.self) } }
@@ -21,7 +21,7 @@ struct RejectFileTests {
         try file.close()
         #expect(
             content == """
-                {"file":"a \\"b\\"\\n.csv","line":9,"reason":"The URL is empty."}
+                {"file":"a \\"b\\"\\n.csv","line":9,"reason":"The row is not valid UTF-8."}
                 {"file":"standard input","line":10,"reason":"The row is longer than the limit of 5 bytes."}
 
                 """)

@@ -116,24 +116,30 @@ struct RowReaderTests {
         }
     }
 
-    @Test("A NUL byte in the first 4 KiB is an error, a later one is not")
+    @Test("A row with a NUL byte is rejected, and the next is read, at the beginning as later")
     func nul() {
-        #expect(reading("a\nb\nc\0d\ne\n", .text).error == .binary(kind: nil))
-        #expect(reading("a\nb\nc\0d\ne\n", .text).urls == ["a", "b"])
-        let late = reading("http://a.example\nhttp://b.example\nc\0d\nhttp://e.example\n", .text)
-        #expect(late.error == .binary(kind: nil) && late.urls.count == 2)
-        #expect(reading("\0,url\n1,2\n", .csv).error == .binary(kind: nil))
-        for (length, error) in [(4095, InputError.binary(kind: nil)), (4096, nil)] {
-            let bytes = [UInt8](repeating: 0x61, count: length) + [0, 0x0A]
-            #expect(reading([bytes[...]], .text).error == error)
-            #expect(reading([bytes[..<2000], bytes[2000...]], .text).error == error)
+        let text = reading("http://a\nb\0\nhttp://c\n", .text)
+        #expect(text.urls == ["http://a", "http://c"] && text.reasons == [.containsNUL])
+        let table = reading("url,c\nu,a\0b\nv,c\nw,d\n", .csv)
+        #expect(table.urls == ["v", "w"] && table.reasons == [.containsNUL] && table.error == nil)
+        for length in [10, 4095, 5000] {
+            let bytes = [UInt8](repeating: 0x61, count: length) + [0, 0x0A, 0x62, 0x0A]
+            #expect(reading([bytes[...]], .text).reasons == [.containsNUL])
+            #expect(reading([bytes[..<9], bytes[9...]], .text).urls == ["b"])
         }
+        #expect(reading("url,caption\0\nu,1\n", .csv).error == .malformedHeader(.containsNUL))
+    }
+
+    @Test("An input with many NUL bytes at its beginning is an error")
+    func binary() {
+        #expect(reading("ab\0\0\0\n\0cd\0\0\n", .text).error == .binary(kind: nil))
+        #expect(reading("\0,url\n1,2\n", .csv).error == .binary(kind: nil))
     }
 
     @Test("An endless line with NUL bytes is an error before the line ends")
     func endlessBinary() throws {
         var reader = RowReader(format: .csv, options: inputOptions { $0.rowLimit = 100 })
-        let zeros = [UInt8](repeating: 0, count: 64)
+        let zeros = [UInt8](repeating: 0, count: 2048)
         reader.append(zeros[...])
         #expect(try reader.next() == nil)
         reader.append(zeros[...])
@@ -162,10 +168,11 @@ struct RowReaderTests {
 
     @Test("The memory of an endless row is bounded by the limit", arguments: [InputFormat.text, .csv, .jsonLines])
     func memory(format: InputFormat) {
-        let separator = format == .csv ? UInt8(ascii: ",") : nil
+        let table = RecordScanner.Grammar.fields(separator: UInt8(ascii: ","), isQuoted: true)
+        let grammar = format == .csv ? table : .lines
         let fills = format == .csv ? ["a", "\"ab\"\"c\",", "\n\"", "\"\"", "x,\""] : ["a", "\""]
         for fill in fills.map({ Array($0.utf8) }) {
-            var scanner = RecordScanner(separator: separator, limit: 1000)
+            var scanner = RecordScanner(grammar, limit: 1000)
             let chunk = (0..<500).map { fill[$0 % fill.count] }
             for _ in 0..<100 {
                 scanner.append(chunk[...])
@@ -178,8 +185,8 @@ struct RowReaderTests {
     @Test(
         "A file name gives the format and the compression",
         arguments: [
-            ("a.txt", InputFormat.text, nil), ("/x/b.LIST", .text, nil), ("c.jsonl.gz", .jsonLines, .gzip),
-            ("c.ndjson.zst", .jsonLines, .zstd), ("c.json", .jsonLines, nil), ("d.csv.Gz", .csv, .gzip),
+            ("a.txt", InputFormat.text, nil), ("/x/b.LIST", .text, nil), ("c.jsonl.gz", .json, .gzip),
+            ("c.ndjson.zst", .json, .zstd), ("c.json", .json, nil), ("d.csv.Gz", .csv, .gzip),
             ("a.b.tsv.zst", .tsv, .zstd),
         ] as [(String, InputFormat, InputFormat.Compression?)])
     func detection(name: String, format: InputFormat, compression: InputFormat.Compression?) {

@@ -245,11 +245,12 @@ private struct ShardOutput {
     private var archive = TarArchive()
     private var bytes: [UInt8] = []
     private var sidecar: [UInt8] = []
-    private var keys = ShardKeys()
+    private var keys: Set<String> = []
 
     mutating func add(_ row: Int, _ original: Int?, in world: AssemblyWorld) {
         let schema = SidecarSchema(ownColumns: ["id"])
-        let key = keys.unique(SampleKey.key(id: Array("id.\(row % 3)".utf8), digest: ShardLayoutTests.digest))
+        let id = SampleKey.key(id: Array("id.\(row % 3)".utf8), digest: ShardLayoutTests.digest)
+        let key = keys.insert(id).inserted ? id : SampleKey.repeated(id, row: row)
         var line = SidecarRow(url: "http://\(row)/", key: key, status: original == nil ? .failedToDownload : .success)
         line.ownValues = [Array("\(row)".utf8)]
         sidecar += line.line(schema)

@@ -71,9 +71,14 @@ struct BatchMachineTests {
     }
 
     @Test(
-        "A row whose robots.txt cannot be fetched says why, and a refused address is not taken for a passing failure",
+        "A row whose robots.txt cannot be fetched says why, and has the class of the cause",
         arguments: [
-            (.networkError(.lost), "robots_unreachable", "every path. The connection was lost."),
+            (
+                .networkError(
+                    LoadError(.cannotConnect, stage: .fetch, message: "No such name.", underlying: HostNotFound())),
+                "host_not_found", "every path. No such name."
+            ),
+            (.networkError(.lost), "connectionLost", "every path. The connection was lost."),
             (
                 .response(status: 503, body: []), "robots_unreachable",
                 "every path. The server responded with status 503."

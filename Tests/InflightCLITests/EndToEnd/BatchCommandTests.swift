@@ -49,6 +49,8 @@ final class BatchCommandTests: EndToEndSuite {
             (["a.txt", "-o", "x", "--format", "png", "--max-failure-rate", "2"], "--max-failure-rate"),
             (["--stream", "a.txt", "--format", "png"], "--stream and inputs cannot be combined"),
             (["status"], "No folder given"), (["status", "x", "--size", "1x1"], "can only be combined with"),
+            (["a.txt", "-o", "s3://bucket/x", "--format", "png"], "s3 URLs cannot be written"),
+            (["--stream", "--format", "png", "--files", "gs://bucket"], "gs URLs cannot be written"),
             (["a.txt", "-o", "x", "--class", "timedOut"], "--class can only be used with retry"),
         ] as [([String], String)] {
             let error = #expect(throws: UsageError.self) {
@@ -110,7 +112,137 @@ final class BatchCommandTests: EndToEndSuite {
         let other = batch("in.txt", "-o", "ok")
         #expect(other.status == 65 && other.errors.contains("row 1 (line 1) differs"), "\(other.errors)")
         let unclosed = batch("open.csv", "-o", "o5")
-        #expect(unclosed.status == 0 && unclosed.errors.contains("1 malformed row"), "\(unclosed.errors)")
+        #expect(unclosed.status == 65 && unclosed.errors.contains("1 malformed row"), "\(unclosed.errors)")
+    }
+
+    /// The number of rows, images and failures of a run, by `batch status`.
+    private func counts(_ folder: String) -> [Int] {
+        let text = place.run(["batch", "status", folder, "--json"]).text
+        return ["rows", "images", "failures"].map { name in
+            let start = text.firstRange(of: "\"\(name)\":")?.upperBound ?? text.endIndex
+            return Int(text[start...].prefix { $0.isNumber }) ?? -1
+        }
+    }
+
+    @Test("A JSON array is read, and an input of which no row can be used ends with 65")
+    func jsonArray() throws {
+        server.serve("/a.jpg", .ok(jpeg))
+        let row = "{\"url\": \" \(server.url("/a.jpg"))\\n\", \"n\": 1}"
+        for (index, text) in ["[\(row)]", "[\n \(row)\n]\n", "\(row)\n"].enumerated() {
+            place.write("in.json", text)
+            let result = batch("in.json", "-o", "array\(index)", "--quiet")
+            #expect(result.status == 0 && result.errors.isEmpty, "\(result.errors)")
+            #expect(counts("array\(index)") == [1, 1, 0])
+        }
+        place.write("bad.json", "[1, {\"link\": \"x\"}]")
+        let bad = batch("bad.json", "-o", "bad", "--quiet")
+        #expect(bad.status == 65, "\(bad.errors)")
+        #expect(bad.errors.contains("bad.json: All 2 rows were rejected. Line 1: The row is not a JSON object."))
+        #expect(bad.errors.contains("2 malformed rows skipped, listed in bad/rejects.jsonl"))
+        #expect(try #require(place.read("bad/rejects.jsonl")).count { $0 == 0x0A } == 2)
+        // The other inputs are downloaded, and the status is the same.
+        let both = batch("bad.json", "in.json", "-o", "both")
+        #expect(both.status == 65 && counts("both") == [1, 1, 0], "\(both.errors)")
+    }
+
+    @Test("A JSON array with an element of any size or depth, or without an end, costs that element only")
+    func hostileArrays() throws {
+        server.serve("/a.jpg", .ok(jpeg))
+        let row = "{\"url\":\"\(server.url("/a.jpg"))\"}"
+        let deep = String(repeating: "[", count: 100_000)
+        let long = "{\"url\":\"" + String(repeating: "x", count: 64 << 20) + "\"}"
+        for (index, text) in [
+            "[\(row),\(deep)\(String(repeating: "]", count: 100_000)),\(row)]", "[\(row),\(long),\(row)]",
+            "[\(row),\(row),{\"url\":\"htt", "[\(row),\(row)",
+        ].enumerated() {
+            place.write("in.json", text)
+            let result = batch("in.json", "-o", "out\(index)", "--quiet")
+            #expect(result.status == 0 && result.errors.contains("1 malformed row skipped"), "\(result.errors)")
+            #expect(counts("out\(index)") == [2, 1, 0], "\(index)")
+        }
+    }
+
+    @Test("No caption with a quote takes rows with it, in TSV and in CSV")
+    func quotes() throws {
+        server.serve("/a.jpg", .ok(jpeg))
+        let captions = ["plain", "\"Nice\" he said", "\"Never closed", "a \"b", "\"again", "end\"", "plain"]
+        for (suffix, separator, options, expected) in [
+            ("tsv", "\t", [], [7, 0]), ("csv", ",", ["--quoting", "none"], [7, 0]), ("csv", ",", [], [4, 3]),
+            // RFC 4180: one of the fields has two lines.
+            ("tsv", "\t", ["--quoting", "csv"], [4, 2]),
+        ] as [(String, String, [String], [Int])] {
+            let name = "out-\(suffix)-\(options.count)"
+            write(
+                ["url\(separator)caption"] + captions.map { server.url("/a.jpg") + separator + $0 }, to: "in.\(suffix)")
+            let arguments = ["batch", "in.\(suffix)", "-o", name, "--caption-column", "caption"]
+            let result = place.run(arguments + options + Self.options)
+            let rejects = place.read("\(name)/rejects.jsonl").map { $0.count { $0 == 0x0A } }
+            #expect(result.status == 0 && [counts(name)[0], rejects ?? 0] == expected, "\(name): \(result.errors)")
+        }
+    }
+
+    @Test("A row with a NUL byte is rejected wherever it is, and the others are downloaded")
+    func nulBytes() throws {
+        server.serve("/a.jpg", .ok(jpeg))
+        let good = (0..<2000).map { _ in server.url("/a.jpg") + ",caption" }
+        for (index, position) in [0, 2000].enumerated() {
+            var rows = good
+            rows.insert(server.url("/nul.jpg") + ",nul\0here", at: position)
+            write(["url,caption"] + rows, to: "in.csv")
+            let result = batch("in.csv", "-o", "out\(index)", "--caption-column", "caption")
+            #expect(result.status == 0 && counts("out\(index)")[0] == 2000, "\(result.errors)")
+            #expect(result.errors.contains("1 malformed row skipped"))
+        }
+    }
+
+    @Test("A row whose URL is null or empty has a line, a key and a class, and a null caption stays null")
+    func rowsWithoutURL() throws {
+        server.serve("/a.jpg", .ok(jpeg))
+        let url = server.url("/a.jpg")
+        write(
+            [#"{"url":null,"c":"x"}"#, #"{"url":"\#(url)","c":null}"#, #"{"url":" ","c":["a",1]}"#], to: "in.jsonl")
+        let result = batch("in.jsonl", "-o", "out", "--caption-column", "c", "--layout", "files")
+        #expect(result.status == 0 && result.errors.contains("2 × invalidURL: invalid URLs 2"), "\(result.errors)")
+        #expect(counts("out") == [3, 1, 2] && place.run(["batch", "verify", "out"]).status == 0)
+        // The key is the number of the row.
+        let sample = String(decoding: try #require(place.read("out/00000/000000001.json")), as: UTF8.self)
+        #expect(sample.contains(#""c":null"#) && sample.contains(#""key":"000000001""#), "\(sample)")
+        #expect(place.read("out/00000/000000001.txt")?.isEmpty == true)
+    }
+
+    @Test("--columns leaves the other columns out without a warning")
+    func ownColumns() throws {
+        server.serve("/a.jpg", .ok(jpeg))
+        write(["{\"url\":\"\(server.url("/a.jpg"))\",\"a\":1,\"b\":2}"], to: "in.jsonl")
+        let result = batch("in.jsonl", "-o", "out", "--columns", "a")
+        #expect(result.status == 0 && !result.errors.contains("columns"), "\(result.errors)")
+    }
+
+    @Test("A retry of an unknown class of failures is a usage error that lists those of the run")
+    func unknownClass() throws {
+        write([server.url("/gone.jpg")])
+        #expect(batch("in.txt", "-o", "out").status == 0)
+        let result = place.run(["batch", "retry", "out", "--class", "nosuch"])
+        #expect(result.status == 64, "\(result.errors)")
+        #expect(result.errors.contains("nosuch") && result.errors.contains("Its classes: http_404"))
+        for name in ["http_404", "http_503", "timedOut", "host_not_found"] {
+            #expect(place.run(["batch", "retry", "out", "--class", name]).status == 0, "\(name)")
+        }
+    }
+
+    @Test("A run resumes from an input that was moved or renamed, and refuses one with other rows")
+    func renamedInput() throws {
+        server.serve("/a.jpg", .ok(jpeg))
+        write([server.url("/a.jpg"), server.url("/b.jpg")])
+        #expect(batch("in.txt", "-o", "out").status == 0)
+        let requests = server.requestCount
+        write([server.url("/a.jpg"), server.url("/b.jpg")], to: "renamed.txt")
+        let renamed = batch("renamed.txt", "-o", "out")
+        #expect(renamed.status == 0 && server.requestCount == requests, "\(renamed.errors)")
+        write([server.url("/a.jpg"), server.url("/c.jpg")], to: "other.txt")
+        let other = batch("other.txt", "-o", "out")
+        #expect(other.status == 65 && other.errors.contains("row 2 (line 2) differs"), "\(other.errors)")
+        #expect(other.errors.contains("renamed.txt)"), "\(other.errors)")
     }
 
     @Test("Standard input is read as rows arrive, and Ctrl-C says how to resume")
@@ -197,6 +329,8 @@ final class BatchCommandTests: EndToEndSuite {
         #expect(result.status == 0, "\(result.errors)")
         #expect(endless.requests(of: "/robots.txt").first?.fields["Range"] == "bytes=0-511999")
         // No file (RFC 9309 section 2.3.1.2 and 2.3.1.3): allowed. Endless, or no address: unreachable, so disallowed.
-        #expect(result.text.contains(#""images":2,"#) && result.text.contains(#""robots_unreachable":2"#))
+        // Both failures have the class of their cause. Without DNS servers, no name is known not to exist.
+        #expect(result.text.contains(#""images":2,"#) && result.text.contains(#""tooLarge":1"#), "\(result.text)")
+        #expect(result.text.contains(#""host_not_found":1"#) || result.text.contains(#""cannotConnect":1"#))
     }
 }

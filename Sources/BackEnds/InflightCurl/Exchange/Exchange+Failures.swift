@@ -93,13 +93,15 @@ extension Exchange {
                 + "The server may have processed the request. Send it again only if repeating it is safe.")
     }
 
-    func failure(forName host: String, _ why: String) -> LoadError {
+    func failure(forName host: String, _ why: String, _ outcome: Resolver.Outcome) -> LoadError {
         if DescriptorLimit.available < 2 { return .tooManyOpenFiles(.fetch, url: request.url.string) }
         let isProxy = site?.route.proxyName?.hasPrefix(host + ":") ?? false
-        return failure(
-            .cannotConnect,
-            "Cannot resolve \(isProxy ? "the proxy " : "")\(Message.cleaned(host)) (\(why)). Check the spelling and the DNS servers."
-        )
+        let name = "\(isProxy ? "the proxy " : "")\(Message.cleaned(host))"
+        var cause: HostNotFound?
+        if case .notFound = outcome, !isProxy { cause = HostNotFound() }
+        return LoadError(
+            .cannotConnect, stage: .fetch, url: request.url.string,
+            message: "Cannot resolve \(name) (\(why)). Check the spelling and the DNS servers.", underlying: cause)
     }
 
     /// Returns whether TLS failed because the connection was lost, judging by libcurl's message.

@@ -311,7 +311,7 @@ internal import InflightCore
                 for (exchange, problem) in siteTable.didResolve(host, outcome, at: now) {
                     guard exchange.phase == .resolving, let site = exchange.site else { continue }
                     if let problem {
-                        finish(exchange, .failure(exchange.failure(forName: host, problem)))
+                        finish(exchange, .failure(exchange.failure(forName: host, problem, outcome)))
                     } else {
                         exchange.unresolvedNames -= 1
                         if exchange.unresolvedNames == 0 { startTransfer(exchange, to: site) }

@@ -2,11 +2,13 @@
 package enum InputFormat: Hashable, Sendable {
     /// One URL per line. White space around the URL and blank lines are skipped.
     case text
-    /// One JSON object per line (RFC 8259).
+    /// JSON objects (RFC 8259): one per line, or the elements of one or more arrays.
+    case json
+    /// One JSON object per line, and no arrays.
     case jsonLines
     /// Comma-separated values with a header (RFC 4180).
     case csv
-    /// As ``csv``, with tabs in place of commas. Quotes have the same meaning.
+    /// Tab-separated values with a header. Quotes have no meaning by default.
     case tsv
 
     /// The compression of an input. The raw value is its name.
@@ -31,7 +33,8 @@ package enum InputFormat: Hashable, Sendable {
 
     /// Returns the format and the compression that a file name stands for, or `nil` if its suffix is unknown.
     ///
-    /// The case of the suffix does not matter. `.json` stands for JSON Lines.
+    /// The case of the suffix does not matter. `.json`, `.jsonl` and `.ndjson` all stand for
+    /// ``json``: files of either form have these names.
     ///
     /// - Parameter name: A file name or a path.
     package static func detected(fileName name: String) -> (format: InputFormat, compression: Compression?)? {
@@ -48,19 +51,29 @@ package enum InputFormat: Hashable, Sendable {
     }
 
     private static let suffixes: [String: InputFormat] = [
-        "txt": .text, "list": .text, "jsonl": .jsonLines, "ndjson": .jsonLines, "json": .jsonLines, "csv": .csv,
-        "tsv": .tsv,
+        "txt": .text, "list": .text, "jsonl": .json, "ndjson": .json, "json": .json, "csv": .csv, "tsv": .tsv,
     ]
 }
 
-/// The columns to read from an input, and the limit of a row.
+/// The columns to read from an input, the meaning of quotes, and the limit of a row.
 package struct InputOptions: Hashable, Sendable {
+    /// The meaning of quotes in CSV and TSV.
+    package enum Quoting: String, CaseIterable, Sendable {
+        /// As in RFC 4180: a field in quotes may contain separators, line breaks and doubled quotes.
+        case csv
+        /// None: a quote is a character like any other.
+        case none
+    }
+
     /// The name of the column or JSON member that holds the URL.
     package var urlColumn = "url"
     /// The name of the column or JSON member that holds the identifier; `nil` reads none.
     package var idColumn: String?
     /// The name of the column or JSON member that holds the caption; `nil` reads none.
     package var captionColumn: String?
+    /// The meaning of quotes; `nil` stands for ``Quoting/none`` in TSV. In CSV it stands for ``Quoting/csv``, but for
+    /// fields of several lines that seem to hide rows.
+    package var quoting: Quoting?
     /// The maximum length in bytes of a row and of the header, without the final LF. Clamped to 1…2³².
     package var rowLimit = 1 << 20
 

@@ -1,4 +1,4 @@
-/// A row of the input that names a URL.
+/// A row of the input.
 package struct InputRow: Hashable, Sendable {
     /// A column that passes through to the output.
     package struct Column: Hashable, Sendable {
@@ -20,12 +20,14 @@ package struct InputRow: Hashable, Sendable {
     package var number: Int
     /// The line where the row begins, from 1.
     package var line: Int
-    /// The URL, not parsed and not empty. The text format removes the white space around it.
+    /// The URL, not parsed, without white space around it. Empty if the row has none.
     package var url: String
     /// The identifier, if the row has one. A JSON number is kept as it is written.
     package var id: String?
-    /// The caption, if the row has one.
+    /// The caption, if the row has one. A JSON value other than a string is kept as it is written.
     package var caption: String?
+    /// The key of its sample, set by the run; `nil` if that comes from the position.
+    var key: String?
     /// All other columns, in the order of the input.
     package var columns: [Column] = []
 }
@@ -34,24 +36,25 @@ package struct InputRow: Hashable, Sendable {
 package struct InputReject: Hashable, Sendable {
     /// The reason for a reject. Its description is a sentence.
     package enum Reason: Error, Hashable, Sendable {
-        /// The row is not valid JSON; `column` is the position in bytes in the line, from 1.
-        case malformedJSON(JSONProblem, column: Int)
+        /// The row is not valid JSON; `column` is the position in bytes in the line, from 1. The line is that of the
+        /// row unless it is given.
+        case malformedJSON(JSONProblem, line: Int? = nil, column: Int)
+        /// The input ends before the array does. Its elements were read.
+        case unclosedArray
         /// The row is a JSON value other than an object.
         case notAnObject
         /// The JSON object has two members of one name.
         case duplicateMember(String)
         /// The JSON object has no member for the URL.
         case missingURL(member: String)
-        /// The URL is not a JSON string.
+        /// The URL is not a JSON string or null.
         case urlNotAString(member: String)
         /// The identifier is not a JSON string, number or null.
         case idNotAStringOrNumber(member: String)
-        /// The caption is not a JSON string or null.
-        case captionNotAString(member: String)
         /// The number of fields differs from the header's.
         case wrongNumberOfFields(Int, header: Int)
-        /// A quoted field does not end within the row limit or before the end of the input. Reading resumes at the line
-        /// after `line`, where the field begins.
+        /// A quoted field contains line breaks, and does not end before a separator or the end of a line, or not within
+        /// the row limit. Reading resumes at the line after `line`, where the field begins.
         case quoteNeverClosed(line: Int)
         /// A closing quote, on this line, is not followed by a separator or the end of the line.
         case textAfterQuote(line: Int)
@@ -59,8 +62,8 @@ package struct InputReject: Hashable, Sendable {
         case tooLong(limit: Int)
         /// The row is not valid UTF-8.
         case notUTF8
-        /// The URL is empty or only white space.
-        case emptyURL
+        /// The row contains a NUL byte.
+        case containsNUL
     }
 
     /// The position among all rows of the input, from 0.
@@ -74,20 +77,23 @@ package struct InputReject: Hashable, Sendable {
 extension InputReject.Reason: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .malformedJSON(let problem, let column): "Malformed JSON at column \(column): \(problem.rawValue)."
-        case .notAnObject: "The line is not a JSON object."
+        case .malformedJSON(let problem, let line?, let column):
+            "Malformed JSON at column \(column) of line \(line): \(problem.rawValue)."
+        case .malformedJSON(let problem, nil, let column): "Malformed JSON at column \(column): \(problem.rawValue)."
+        case .unclosedArray: "The JSON array is never closed. The input may be truncated."
+        case .notAnObject: "The row is not a JSON object."
         case .duplicateMember(let name): "The JSON object has two members '\(name)'."
         case .missingURL(let member): "The JSON object has no member '\(member)'."
         case .urlNotAString(let member): "The member '\(member)' is not a string."
         case .idNotAStringOrNumber(let member): "The member '\(member)' is not a string or a number."
-        case .captionNotAString(let member): "The member '\(member)' is not a string."
         case .wrongNumberOfFields(let count, let header):
             "The row has \(count) \(count == 1 ? "field" : "fields"), the header \(header)."
-        case .quoteNeverClosed(let line): "The quoted field that begins on line \(line) is never closed."
+        case .quoteNeverClosed(let line):
+            "The quoted field that begins on line \(line) is not closed. If quotes mean nothing here, use --quoting none."
         case .textAfterQuote(let line): "Text follows the closing quote of a field on line \(line)."
         case .tooLong(let limit): "The row is longer than the limit of \(limit) bytes."
         case .notUTF8: "The row is not valid UTF-8."
-        case .emptyURL: "The URL is empty."
+        case .containsNUL: "The row contains a NUL byte."
         }
     }
 }

@@ -2,8 +2,8 @@
 package enum JSONProblem: String, Hashable, Sendable {
     /// A byte that the grammar does not allow here.
     case unexpectedByte = "unexpected character"
-    /// The line ends within the value.
-    case unexpectedEnd = "unexpected end of the line"
+    /// The row ends within the value.
+    case unexpectedEnd = "unexpected end of the row"
     /// A byte below 0x20 in a string.
     case controlCharacter = "control character in a string"
     /// An unknown escape, or `\u` without four hexadecimal digits.

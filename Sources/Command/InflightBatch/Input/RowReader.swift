@@ -15,7 +15,7 @@
 package struct RowReader: Sendable {
     /// A row of the input.
     package enum Result: Hashable, Sendable {
-        /// A row that names a URL.
+        /// A row that can be used.
         case row(InputRow)
         /// A row that cannot be used.
         case reject(InputReject)
@@ -29,8 +29,10 @@ package struct RowReader: Sendable {
         var caption: Int?
     }
 
-    /// The number of bytes at the beginning of the input in which a NUL byte shows that it is not text.
+    /// The number of bytes at the beginning of the input in which many NUL bytes show that it is not text.
     package static let binaryCheckLength = 4096
+    /// The share of NUL bytes among those read that text does not have.
+    private static let binaryShare = 8
 
     /// The number of rows so far, rejected ones included.
     package private(set) var rowCount = 0
@@ -41,7 +43,8 @@ package struct RowReader: Sendable {
     private let options: InputOptions
     private var scanner: RecordScanner
     private var appendedCount = 0
-    private var firstNUL: Int?
+    /// The offsets of the NUL bytes at the beginning of the input.
+    private var offsetsOfNUL: [Int] = []
     private var hasStarted = false
     private var header: Header?
     private var failure: InputError?
@@ -50,21 +53,20 @@ package struct RowReader: Sendable {
     package init(format: InputFormat, options: InputOptions) {
         self.format = format
         self.options = options
-        let separator: UInt8? =
+        let grammar: RecordScanner.Grammar =
             switch format {
-            case .text, .jsonLines: nil
-            case .csv: UInt8(ascii: ",")
-            case .tsv: UInt8(ascii: "\t")
+            case .text, .jsonLines: .lines
+            case .json: .linesOrArrays
+            case .csv: .fields(separator: UInt8(ascii: ","), isQuoted: options.quoting != InputOptions.Quoting.none)
+            case .tsv: .fields(separator: UInt8(ascii: "\t"), isQuoted: options.quoting == .csv)
             }
-        scanner = RecordScanner(separator: separator, limit: options.rowLimit)
+        scanner = RecordScanner(grammar, limit: options.rowLimit)
     }
 
     /// Appends bytes that were read, without compression. Take all rows with ``next()`` before appending more.
     package mutating func append(_ chunk: ArraySlice<UInt8>) {
-        if appendedCount < Self.binaryCheckLength, firstNUL == nil,
-            let index = chunk.prefix(Self.binaryCheckLength - appendedCount).firstIndex(of: 0)
-        {
-            firstNUL = appendedCount + (index - chunk.startIndex)
+        for (index, byte) in chunk.prefix(max(0, Self.binaryCheckLength - appendedCount)).enumerated() where byte == 0 {
+            offsetsOfNUL.append(appendedCount + index)
         }
         appendedCount += chunk.count
         scanner.append(chunk)
@@ -94,7 +96,7 @@ package struct RowReader: Sendable {
     private mutating func read() throws(InputError) -> Result? {
         guard try start() else { return nil }
         while let record = scanner.next() {
-            if let firstNUL, firstNUL < scanner.scannedOffset { throw .binary(kind: nil) }
+            try checkText(upTo: scanner.scannedOffset)
             if record.problem == nil, isBlank(record) {
                 blankLineCount += 1
             } else if header == nil, hasHeader {
@@ -105,7 +107,9 @@ package struct RowReader: Sendable {
             }
         }
         // An endless line does not delay the error.
-        if let firstNUL, scanner.isSkipping, firstNUL < scanner.droppedOffset { throw .binary(kind: nil) }
+        if scanner.isSkipping, scanner.droppedOffset >= Self.binaryCheckLength {
+            try checkText(upTo: scanner.droppedOffset)
+        }
         if scanner.isAtEnd, rowCount == 0 { throw .empty(header: header != nil) }
         return nil
     }
@@ -123,6 +127,14 @@ package struct RowReader: Sendable {
         return true
     }
 
+    /// Throws if the first bytes have so many NUL bytes that the input is not text. A few of them are in rows that are
+    /// rejected.
+    private func checkText(upTo offset: Int) throws(InputError) {
+        guard !offsetsOfNUL.isEmpty else { return }
+        let end = min(offset, Self.binaryCheckLength)
+        if offsetsOfNUL.count(where: { $0 < end }) * Self.binaryShare > end { throw .binary(kind: nil) }
+    }
+
     private var hasHeader: Bool { format == .csv || format == .tsv }
 
     private func isBlank(_ record: RecordScanner.Record) -> Bool {
@@ -135,6 +147,7 @@ package struct RowReader: Sendable {
         if case .tooLong(let limit) = record.problem { throw .headerTooLong(limit: limit) }
         if let problem = record.problem { throw .malformedHeader(problem) }
         guard isUTF8(record.bytes) else { throw .malformedHeader(.notUTF8) }
+        guard !record.bytes.contains(0) else { throw .malformedHeader(.containsNUL) }
         let names = record.fields.map(record.text)
         var indices: [String: Int] = [:]
         for (index, name) in names.enumerated() {
@@ -148,6 +161,9 @@ package struct RowReader: Sendable {
         if let name = options.idColumn { header.id = try index(name) }
         if let name = options.captionColumn { header.caption = try index(name) }
         scanner.maximumFields = names.count
+        if format == .csv, options.quoting == nil {
+            scanner.rowShape = .init(fieldCount: names.count, urlField: header.url)
+        }
         return header
     }
 
@@ -155,21 +171,28 @@ package struct RowReader: Sendable {
         do throws(InputReject.Reason) {
             if let problem = record.problem { throw problem }
             guard isUTF8(record.bytes) else { throw .notUTF8 }
+            guard !record.bytes.contains(0) else { throw .containsNUL }
             var row = InputRow(number: rowCount, line: record.line, url: "")
             if let header {
                 try readFields(record, header, into: &row)
-            } else if format == .jsonLines {
-                try readMembers(record.bytes, into: &row)
+            } else if format == .json || format == .jsonLines {
+                try readMembers(record, into: &row)
             } else {
-                var url = record.bytes.drop(while: Self.isSpace)
-                while let last = url.last, Self.isSpace(last) { url = url.dropLast() }
-                row.url = String(decoding: url, as: UTF8.self)
+                row.url = String(decoding: record.bytes, as: UTF8.self)
             }
-            guard !row.url.utf8.allSatisfy(Self.isSpace) else { throw .emptyURL }
+            row.url = Self.trimmed(row.url)
             return .row(row)
         } catch {
             return .reject(InputReject(number: rowCount, line: record.line, reason: error))
         }
+    }
+
+    /// Returns the text without white space around it.
+    private static func trimmed(_ text: String) -> String {
+        func isSpace(_ byte: UInt8) -> Bool { Self.isSpace(byte) || byte == 0x0A }
+        let start = text.utf8.drop(while: isSpace)
+        guard let end = start.lastIndex(where: { !isSpace($0) }) else { return "" }
+        return String(Substring(start[...end]))
     }
 
     private func isUTF8(_ bytes: ArraySlice<UInt8>) -> Bool {
@@ -193,12 +216,21 @@ package struct RowReader: Sendable {
         }
     }
 
-    private func readMembers(_ bytes: ArraySlice<UInt8>, into row: inout InputRow) throws(InputReject.Reason) {
+    private func readMembers(
+        _ record: RecordScanner.Record, into row: inout InputRow
+    ) throws(InputReject.Reason) {
+        let bytes = record.bytes
         let members: [JSONScanner.Member]?
         do throws(JSONScanner.Failure) {
             members = try JSONScanner.members(bytes)
         } catch {
-            throw .malformedJSON(error.problem, column: error.index - bytes.startIndex + 1)
+            // An element of an array may have several lines.
+            let before = bytes[..<error.index]
+            guard let lineFeed = before.lastIndex(of: 0x0A) else {
+                throw .malformedJSON(error.problem, column: before.count + 1)
+            }
+            let line = record.line + before.count { $0 == 0x0A }
+            throw .malformedJSON(error.problem, line: line, column: error.index - lineFeed)
         }
         guard let members else { throw .notAnObject }
         var names: Set<String> = []
@@ -207,13 +239,14 @@ package struct RowReader: Sendable {
             guard names.insert(name).inserted else { throw .duplicateMember(name) }
             let isNull = member.value.first == UInt8(ascii: "n")
             if name == options.urlColumn {
-                guard let text = JSONScanner.text(member.value) else { throw .urlNotAString(member: name) }
+                guard let text = isNull ? "" : JSONScanner.text(member.value) else {
+                    throw .urlNotAString(member: name)
+                }
                 row.url = text
             }
             if name == options.idColumn, !isNull { row.id = try id(member) }
             if name == options.captionColumn, !isNull {
-                guard let text = JSONScanner.text(member.value) else { throw .captionNotAString(member: name) }
-                row.caption = text
+                row.caption = JSONScanner.text(member.value) ?? String(decoding: member.value, as: UTF8.self)
             }
             if name != options.urlColumn, name != options.idColumn, name != options.captionColumn {
                 row.columns.append(.init(name: name, value: .json(Array(member.value))))

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The first row of each URL, in a file without a name.
+/// The first row of each URL, or of each key, in a file without a name.
 ///
 /// An extendible hash table (Fagin et al., 1979): a directory in memory leads from the low bits of a URL's hash to a
 /// bucket of 4 KiB in the file, so that a look-up reads one bucket, and the table grows by dividing one bucket at a

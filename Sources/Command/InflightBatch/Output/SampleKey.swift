@@ -1,3 +1,5 @@
+internal import InflightCore
+
 /// A SHA-256 digest that the caller computed.
 package struct ContentDigest: Hashable, Sendable {
     /// The 32 bytes of the digest.
@@ -56,6 +58,21 @@ package enum SampleKey {
     /// Returns the key for a digest: its 64 hexadecimal digits.
     package static func key(digest: ContentDigest) -> String { digest.hex }
 
+    /// Returns the key of a row: that of its id, or without one that of the digest of its URL and of the options that
+    /// affect the image.
+    static func key(id: String?, url: String, options: String) -> String {
+        func digest(_ bytes: [UInt8]) -> ContentDigest {
+            guard let digest = ContentDigest(of: Bytes(bytes)) else { preconditionFailure("OpenSSL has no memory") }
+            return digest
+        }
+        guard let id else { return key(digest: digest(Array((options + "\n" + url).utf8))) }
+        return key(id: Array(id.utf8), digest: digest)
+    }
+
+    /// Returns the key of a row whose key an earlier row of the dataset has: in one archive, both would be read as one
+    /// sample. No other row has it, because a key without a mark ends in `--` and 32 digits, or does not contain `--`.
+    static func repeated(_ key: String, row: Int) -> String { "\(key)--\(row)" }
+
     private static func isPlain(_ id: [UInt8]) -> Bool {
         guard !id.isEmpty, id.count <= maximumLength, id[0] != UInt8(ascii: "-") else { return false }
         var previous: UInt8 = 0
@@ -64,26 +81,6 @@ package enum SampleKey {
             previous = byte
         }
         return true
-    }
-}
-
-/// The keys of one shard, made unique in the order of its rows.
-///
-/// Rows with equal ids, or with equal digests, have equal keys. In one archive these would be read as one sample. The
-/// second such row gets `KEY--2`, the third `KEY--3`. No other row has these keys, because a key without a mark ends
-/// in `--` and 32 digits, or does not contain `--`.
-package struct ShardKeys: Sendable {
-    private var counts: [String: Int] = [:]
-
-    /// Creates the keys of a shard without rows.
-    package init() {}
-
-    /// Returns the key for the next row with this key. Call it for all rows of the shard, failed ones too, so that a
-    /// retry changes no keys.
-    package mutating func unique(_ key: String) -> String {
-        let count = counts[key, default: 0] + 1
-        counts[key] = count
-        return count == 1 ? key : "\(key)--\(count)"
     }
 }
 

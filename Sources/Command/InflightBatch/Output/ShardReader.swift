@@ -42,7 +42,7 @@ package final class ShardReader {
     ///   the errors of `body`.
     package func rows(_ body: (Int, SidecarRow) throws(OutputError) -> Void) throws(OutputError) {
         var decoder = InputDecoder()
-        var lines = RecordScanner(separator: nil, limit: Self.textLimit)
+        var lines = RecordScanner(.lines, limit: Self.textLimit)
         var offset: Int64 = 0
         var count = 0
         let start = try sidecar.read(Int(min(sidecar.size, 4)), at: 0)

@@ -8,6 +8,8 @@ package enum BatchEvent: Sendable {
     case rowEnded(BatchRowEnd)
     /// A row of the input cannot be used.
     case rejected(file: String, line: Int, reason: String)
+    /// An input has rows, and all of them were rejected, the first one for this reason.
+    case allRejected(file: String, rows: Int, line: Int, reason: String)
     /// All rows of the input were read.
     case inputEnded(rows: Int, rejects: Int)
     /// A shard is complete on disk.

@@ -17,18 +17,20 @@ struct BatchInputs {
     private var current = -1
     private var history = InputHistory(recordedCount: 0)
     private var items: ArraySlice<InputFeed.Item> = []
+    /// The first reject of the current input, until a row of it can be used.
+    private var firstReject: InputReject?
 
-    /// Compares the names of the inputs with those that the journal has recorded.
+    /// Compares the number of the inputs with that which the journal has recorded. Their rows are compared as they are
+    /// read.
     init(_ sources: [InputSource], _ journal: Journal) throws(BatchFailure) {
         self.sources = sources
         folder = journal.folder
         let recorded = try BatchFailure.recording { () throws(JournalError) in try journal.inputs() }
         self.recorded = recorded
-        for (index, input) in recorded.enumerated() where index >= sources.count || sources[index].name != input.name {
-            let now = index < sources.count ? "\(sources[index].name) is" : "there is none"
+        if recorded.count > sources.count {
             throw .changedInput(
-                "Input \(index + 1) of the run in \(folder) was \(input.name); now \(now). Use the same inputs in the "
-                    + "same order, or another folder. New inputs may follow.")
+                "Input \(sources.count + 1) of the run in \(folder) was \(recorded[sources.count].name); now there is "
+                    + "none. Use the same inputs in the same order, or another folder. New inputs may follow.")
         }
         let isSame = zip(recorded, sources).allSatisfy { input, source in
             input.rowCount != nil && !input.identity.isEmpty && input.identity == Self.identity(of: source)
@@ -50,11 +52,21 @@ struct BatchInputs {
         return items.popFirst()
     }
 
-    /// Compares a row, and records its digest if it is new.
+    /// Compares a row, and records its digest if it is new. Returns the event that an earlier input ends with.
     mutating func didRead(
-        line: Int, _ source: Int, _ digest: UInt32, _ journal: Journal
-    ) throws(BatchFailure) {
-        if source != current { try begin(source, journal) }
+        _ result: RowReader.Result, _ source: Int, _ digest: UInt32, _ journal: Journal
+    ) throws(BatchFailure) -> BatchEvent? {
+        let event = source == current ? nil : try begin(source, journal)
+        let line: Int
+        switch result {
+        case .row(let row):
+            line = row.line
+            firstReject = nil
+        case .reject(let reject):
+            line = reject.line
+            rejectCount += 1
+            if history.rowCount == 0 { firstReject = reject }
+        }
         let answer = try BatchFailure.recording { () throws(JournalError) in
             try history.rowDidRead(digest) { (block) throws(JournalError) in
                 try journal.digests(ofInput: source, block: block)
@@ -66,17 +78,17 @@ struct BatchInputs {
             try BatchFailure.recording { () throws(JournalError) in try journal.record(digest, ofInput: source) }
         case .changed(let row):
             throw .changedInput(
-                "\(sources[source].name): row \(row + 1) (line \(line)) differs from the one that the run in "
-                    + "\(folder) has read. Rows may be appended to the last input only. Use the unchanged input, or "
-                    + "another folder.")
+                "\(name(source)): row \(row + 1) (line \(line)) differs from the one that the run in \(folder) has "
+                    + "read. Rows may be appended to the last input only. Use the unchanged input, or another folder.")
         }
+        return event
     }
 
-    /// The last input has ended.
-    mutating func didEnd(_ journal: Journal) throws(BatchFailure) { try end(journal) }
+    /// The last input has ended. Returns the event that it ends with.
+    mutating func didEnd(_ journal: Journal) throws(BatchFailure) -> BatchEvent? { try end(journal) }
 
-    private mutating func begin(_ source: Int, _ journal: Journal) throws(BatchFailure) {
-        if current >= 0 { try end(journal) }
+    private mutating func begin(_ source: Int, _ journal: Journal) throws(BatchFailure) -> BatchEvent? {
+        let event = current >= 0 ? try end(journal) : nil
         current = source
         let mayGrow = source >= recorded.count - 1 || recorded[source].rowCount == nil
         try BatchFailure.recording { () throws(JournalError) in
@@ -84,17 +96,28 @@ struct BatchInputs {
             guard source >= recorded.count else { return }
             try journal.record(JournalInput(name: sources[source].name), number: source)
         }
+        return event
     }
 
-    private func end(_ journal: Journal) throws(BatchFailure) {
+    private mutating func end(_ journal: Journal) throws(BatchFailure) -> BatchEvent? {
         if case .shrunk(let count) = history.inputDidEnd() {
             throw .changedInput(
-                "\(sources[current].name) has \(count) rows; the run in \(folder) has read \(history.recordedCount). "
+                "\(name(current)) has \(count) rows; the run in \(folder) has read \(history.recordedCount). "
                     + "Use the unchanged input, or another folder.")
         }
         let input = JournalInput(
             name: sources[current].name, identity: Self.identity(of: sources[current]), rowCount: history.rowCount)
         try BatchFailure.recording { () throws(JournalError) in try journal.record(input, number: current) }
+        return firstReject.take().map {
+            .allRejected(
+                file: input.name, rows: history.rowCount, line: $0.line, reason: $0.reason.description)
+        }
+    }
+
+    /// The name of an input for messages. The rows decide whether it is the recorded one, which may have been renamed.
+    private func name(_ source: Int) -> String {
+        let (old, new) = (source < recorded.count ? recorded[source].name : nil, sources[source].name)
+        return old.map { $0 == new ? new : "\(new) (then \($0))" } ?? new
     }
 
     /// Size, time of change and number of a file; empty for standard input.

@@ -80,7 +80,8 @@ package struct BatchMachine<Token: Sendable>: Sendable {
     package enum FailureClass: String, CaseIterable, Sendable {
         /// A rule of robots.txt disallows the URL.
         case disallowed = "robots_disallowed"
-        /// robots.txt is unreachable, which disallows the URL.
+        /// The server answers requests for robots.txt with an error, which disallows the URL. Other failures to fetch
+        /// the file have the class of their error.
         case unreachable = "robots_unreachable"
         /// The host could not serve the row in time.
         case impatient = "host_patience"
@@ -313,13 +314,12 @@ package struct BatchMachine<Token: Sendable>: Sendable {
                 return try fail(row, .disallowed, "\(file) disallows the path.", &actions)
             }
             let obstacle = robots?.obstacle(authority: place.authority)
-            if case .error(let error) = obstacle, error.code == .addressNotAllowed {
-                // Lasting, and usually the error that the image would fail with.
-                return try fail(row, class: FailureClasses.name(error), error.message, &actions)
-            }
+            var name = FailureClass.unreachable.rawValue
+            // Usually the error that the image would fail with. It may be lasting.
+            if case .error(let error) = obstacle { name = FailureClasses.name(error) }
             let why = obstacle?.message ?? ""
             try fail(
-                row, .unreachable, "\(file) could not be fetched, which disallows every path. \(why)", &actions)
+                row, class: name, "\(file) could not be fetched, which disallows every path. \(why)", &actions)
         }
     }
 

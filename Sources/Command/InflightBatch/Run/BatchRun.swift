@@ -31,6 +31,8 @@ package final class BatchRun: @unchecked Sendable {
     private let rejects: RejectFile
     private let rows: RowStore
     private let urls: URLIndex
+    /// The keys so far, unless they are positions.
+    private let keys: URLIndex?
     private let driver: RowDriver<BatchRun>
     private let shardThread = WorkerThreads(count: 1, name: "inflight-shards")
     private var inputs: BatchInputs
@@ -80,10 +82,13 @@ package final class BatchRun: @unchecked Sendable {
         self.journal = journal
         inputs = try BatchInputs(configuration.inputs, journal)
         (staging, rejects, rows, urls) = try Self.openFiles(configuration.folder)
+        let staging = staging
+        keys = try BatchFailure.writing { () throws(OutputError) in
+            configuration.keys == .position ? nil : try URLIndex(in: staging.path)
+        }
         let finished = journal.finishedShards
         let reopened = try Self.reopenedShards(configuration, journal, layout, inputs)
         self.reopened = reopened
-        let staging = staging
         try BatchFailure.writing { () throws(OutputError) in
             try staging.removeFiles { !finished.contains($0) || reopened.contains($0) }
         }
@@ -255,19 +260,19 @@ extension BatchRun: RowDriverDelegate {
         switch item {
         case .failed(let failure): throw .input(failure)
         case .ended:
-            try inputs.didEnd(journal)
+            if let event = try inputs.didEnd(journal) { onEvent(event) }
             hasReadAll = true
             onEvent(.inputEnded(rows: inputs.rowCount, rejects: inputs.rejectCount))
             try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in try machine.inputDidEnd() }
             return false
         case .reject(let reject, let source, let digest):
-            try inputs.didRead(line: reject.line, source, digest, journal)
+            if let event = try inputs.didRead(.reject(reject), source, digest, journal) { onEvent(event) }
             let name = configuration.inputs[source].name
             try BatchFailure.rejecting { () throws(LoadError) in try rejects.append(reject, of: name) }
-            inputs.rejectCount += 1
             onEvent(.rejected(file: name, line: reject.line, reason: reject.reason.description))
-        case .row(let row, let source, let digest, let place):
-            try inputs.didRead(line: row.line, source, digest, journal)
+        case .row(var row, let source, let digest, let place):
+            if let event = try inputs.didRead(.row(row), source, digest, journal) { onEvent(event) }
+            row.key = try key(of: row)
             if isOfThisPart(place) { try add(row, place) }
             inputs.candidateCount += 1
         }
@@ -293,7 +298,7 @@ extension BatchRun: RowDriverDelegate {
             for column in row.columns where !ownColumns.contains(column.name) { ownColumns.append(column.name) }
         }
         let original = try BatchFailure.writing { () throws(OutputError) in
-            try urls.firstRow(row.url, orInsert: number)
+            row.url.isEmpty ? nil : try urls.firstRow(row.url, orInsert: number)
         }
         if !journal.finishedShards.contains(shard) || reopened.contains(shard) {
             try BatchFailure.writing { () throws(OutputError) in try rows.append(row, shard: shard) }
@@ -317,6 +322,18 @@ extension BatchRun: RowDriverDelegate {
                 try end(number, .failure(class: FailureClasses.name(error), message: error.message), isRecorded: false)
             }
         }
+    }
+
+    /// Returns the key of a row that does not come from its position. A row whose id or URL an earlier row has gets a
+    /// key of its own, by its number among the rows of all parts.
+    private func key(of row: InputRow) throws(BatchFailure) -> String? {
+        guard let keys else { return nil }
+        let id = configuration.keys == .id ? row.id : nil
+        let key = SampleKey.key(id: id, url: row.url, options: configuration.keyOptions)
+        let isRepeated = try BatchFailure.writing { () throws(OutputError) in
+            try keys.firstRow(key, orInsert: inputs.candidateCount) != nil
+        }
+        return isRepeated ? SampleKey.repeated(key, row: inputs.candidateCount) : key
     }
 
     /// Ends a row that needs no request.
@@ -501,9 +518,9 @@ extension BatchRun: RowDriverDelegate {
         }
         let start = shardStarts.removeValue(forKey: shard) ?? driver.now
         let assembly = ShardAssembly(
-            shard: shard, parts: parts, rows: contents, writer: writer, staging: staging, keys: configuration.keys,
-            keyOptions: configuration.keyOptions, columns: configuration.columns, ownColumns: ownColumns,
-            duration: driver.now - start, cancellation: cancellation)
+            shard: shard, parts: parts, rows: contents, writer: writer, staging: staging,
+            columns: configuration.columns, ownColumns: ownColumns, duration: driver.now - start,
+            cancellation: cancellation)
         shardThread.run { [self] in
             let result = Result { () throws(OutputError) in try assembly.run() }
             queue.async { [self] in
@@ -527,7 +544,8 @@ extension BatchRun: RowDriverDelegate {
         }
         try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in try machine.shardDidAssemble(shard) }
         let others = result.rowsWithOtherColumns
-        if others > 0, !hasWarnedOfColumns {
+        // Columns that --columns omits are left out on purpose.
+        if others > 0, configuration.ownColumns == nil, !hasWarnedOfColumns {
             hasWarnedOfColumns = true
             onEvent(
                 .warning(

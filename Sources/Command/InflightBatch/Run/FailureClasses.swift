@@ -5,8 +5,12 @@ package enum FailureClasses {
     /// The class of images whose server opts out of their use.
     static let optOut = "opt_out"
 
-    /// Returns the class of a failed load: the name of its code, or `http_404` for a status.
+    /// The class of URLs whose host has no address.
+    static let hostNotFound = "host_not_found"
+
+    /// Returns the class of a failed load: the name of its code, `http_404` for a status, or ``hostNotFound``.
     static func name(_ error: LoadError) -> String {
+        if error.underlying is HostNotFound { return hostNotFound }
         if error.code == .badStatus, let status = error.status { return "http_\(status)" }
         return error.code.rawValue
     }
@@ -24,6 +28,19 @@ package enum FailureClasses {
             .originUnavailable, .decoderCrashed, .decoderUnavailable,
         ].map(\.rawValue)
             + [BatchMachine<Int>.FailureClass.unreachable, .impatient].map(\.rawValue))
+
+    /// The classes that no later attempt resolves, beside those of ``imageFaults`` and most statuses.
+    private static let lastingFaults: Set<String> = Set(
+        [
+            LoadError.Code.invalidURL, .unsupportedScheme, .addressNotAllowed, .untrusted, .badResponse, .badRedirect,
+            .tooLarge,
+        ].map(\.rawValue) + [optOut, hostNotFound, BatchMachine<Int>.FailureClass.disallowed.rawValue])
+
+    /// Returns whether the rows of some run may fail with this class. Others are misspelled.
+    package static func isKnown(_ name: String) -> Bool {
+        if name.hasPrefix("http_") { return Int(name.dropFirst(5)).map { (100...999).contains($0) } ?? false }
+        return imageFaults.contains(name) || transientFaults.contains(name) || lastingFaults.contains(name)
+    }
 
     /// Returns whether a body was received, and no image could be made of it: img2dataset's `failed_to_resize`.
     static func isImageFault(_ name: String) -> Bool { imageFaults.contains(name) }

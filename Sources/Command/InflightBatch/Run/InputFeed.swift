@@ -114,6 +114,9 @@ final class InputFeed: Sendable {
     /// Returns the place that a URL leads to.
     static func place(_ text: String) -> Result<BatchMachine<Int>.Place, LoadError> {
         Result { () throws(LoadError) in
+            if text.isEmpty {
+                throw LoadError(.invalidURL, stage: .request, message: "The row of the input has no URL.")
+            }
             let url = try ResourceURL(text)
             guard let origin = url.origin, url.scheme == "http" || url.scheme == "https" else {
                 throw LoadError(

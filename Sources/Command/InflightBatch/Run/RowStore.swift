@@ -79,6 +79,7 @@ private enum StoredRow {
         append(row.url, &buffer)
         append(row.id, &buffer)
         append(row.caption, &buffer)
+        append(row.key, &buffer)
         for column in row.columns {
             append(column.name, &buffer)
             switch column.value {
@@ -98,6 +99,7 @@ private enum StoredRow {
         var row = InputRow(number: 0, line: 0, url: url)
         row.id = text(&bytes)
         row.caption = text(&bytes)
+        row.key = text(&bytes)
         for _ in 0..<columns {
             guard let name = text(&bytes), let kind = bytes.popFirst() else { return nil }
             if kind == 0 {

@@ -32,9 +32,6 @@ struct ShardAssembly: Sendable {
     var rows: ShardRows
     var writer: ShardWriter.Configuration
     var staging: StagingFolder
-    var keys: BatchConfiguration.Keys
-    /// The options that keys by digest depend on.
-    var keyOptions: String
     /// The columns of the id and the caption.
     var columns: InputOptions
     /// The names of the input's columns that pass through.
@@ -49,13 +46,12 @@ struct ShardAssembly: Sendable {
         let output = try ShardWriter(shard, writer)
         var earlier = try EarlierShards(parts, writer)
         var staged: [Int: StoredFile] = [:]
-        var unique = ShardKeys()
         var rowsWithOtherColumns = 0
         for (index, part) in parts.enumerated() {
             if cancellation.isCancelled { throw OutputError(.write, staging.path, ECANCELED) }
             guard let input = try rows.row(index) else { throw OutputError(.read, staging.path, 0) }
             var row = SidecarRow(url: input.url, key: "", status: .success)
-            row.key = key(of: input, index, &unique)
+            row.key = input.key ?? writer.layout.positionKey(.init(shard: shard, index: index))
             if !values(of: input, &row) { rowsWithOtherColumns += 1 }
             switch part {
             case .image(let shard, let size, let image):
@@ -119,30 +115,14 @@ struct ShardAssembly: Sendable {
         }
     }
 
-    // MARK: Keys and columns
-
-    private func key(of row: InputRow, _ index: Int, _ unique: inout ShardKeys) -> String {
-        switch keys {
-        case .position: return writer.layout.positionKey(.init(shard: shard, index: index))
-        case .id where row.id != nil:
-            return unique.unique(SampleKey.key(id: Array((row.id ?? "").utf8)) { Self.digest($0) })
-        case .id, .digest:
-            return unique.unique(SampleKey.key(digest: Self.digest(Array((keyOptions + "\n" + row.url).utf8))))
-        }
-    }
-
-    private static func digest(_ bytes: [UInt8]) -> ContentDigest {
-        guard let digest = ContentDigest(of: Bytes(bytes)) else { preconditionFailure("OpenSSL has no memory") }
-        return digest
-    }
+    // MARK: Columns
 
     /// Sets the values of the own columns. Returns whether the row has no others.
     private func values(of input: InputRow, _ row: inout SidecarRow) -> Bool {
         var known = 0
         row.ownValues = ownColumns.map { name in
             if name == columns.idColumn { return Self.json(input.id) }
-            // As in the sample's text file: readers infer the type of a column from the first rows.
-            if name == columns.captionColumn { return Self.json(input.caption ?? "") }
+            if name == columns.captionColumn { return Self.json(input.caption) }
             guard let column = input.columns.first(where: { $0.name == name }) else { return nil }
             known += 1
             switch column.value {

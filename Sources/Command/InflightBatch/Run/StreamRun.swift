@@ -208,7 +208,7 @@ extension StreamRun: RowDriverDelegate {
                     try machine.rowWasRead(number, place, at: driver.now)
                 }
             case .failure(let error):
-                if row.id == nil { answer.status = "rejected" }
+                if row.id == nil || row.url.isEmpty { answer.status = "rejected" }
                 answer.fail(FailureClasses.name(error), error.message)
                 answers[number] = answer
                 try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in

@@ -33,6 +33,29 @@ struct OptionValue {
         return text
     }
 
+    /// Returns the path of a folder, not a URL: `s3://bucket` would be the folder `s3:`.
+    func folder() throws(UsageError) -> String {
+        let path = try path("a folder")
+        if let scheme = Self.scheme(path) {
+            throw UsageError(
+                "Unsupported output \(path.quoted) for \(name): \(scheme) URLs cannot be written. Specify a local folder, "
+                    + "and copy it afterwards.")
+        }
+        return path
+    }
+
+    /// Returns the scheme of a text that begins as a URL with an authority, such as `s3://`.
+    private static func scheme(_ text: String) -> String? {
+        let scheme = text.prefix { $0 != ":" }
+        let isScheme =
+            scheme.first?.isLetter == true
+            && scheme.utf8.allSatisfy { byte in
+                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20) || (0x30...0x39).contains(byte)
+                    || "+-.".utf8.contains(byte)
+            }
+        return isScheme && text.dropFirst(scheme.count).hasPrefix("://") ? String(scheme) : nil
+    }
+
     /// Returns the index of a page, from 0, for a page number given from 1.
     func page() throws(UsageError) -> Int { try integer(1...1_000_000) - 1 }
 

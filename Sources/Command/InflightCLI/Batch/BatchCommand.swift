@@ -16,6 +16,7 @@ enum BatchCommand {
         case .run: return try download(options, folder, savesAs: arguments)
         case .retry:
             let options = try SavedCommand.retry(arguments, classes: options.retriedClasses, in: folder)
+            try checkClasses(options.retriedClasses, folder)
             if options.inputs.contains("-"), StandardStream(descriptor: 0).isTerminal {
                 throw CommandLineTool.Refusal(
                     message:
@@ -25,6 +26,27 @@ enum BatchCommand {
             return try download(options, folder, savesAs: nil)
         case .status: return try status(options, folder)
         case .verify: return try verify(options, folder)
+        }
+    }
+
+    /// Refuses classes of failures that neither the run nor any other has.
+    private static func checkClasses(_ names: Set<String>, _ folder: String) throws {
+        let unknown = names.filter { !FailureClasses.isKnown($0) }.sorted()
+        guard !unknown.isEmpty else { return }
+        let classes = try readStatus(folder).classes
+        guard let name = unknown.first(where: { classes[$0] == nil }) else { return }
+        let list = classes.keys.sorted().joined(last: " and ")
+        let known = classes.isEmpty ? "It has no failures" : "Its classes: \(list)"
+        throw CommandLineTool.Refusal(
+            message: "Unknown class of failures \(name.quoted). The run in \(folder.quoted) has none of it. \(known).",
+            status: CommandLineTool.ExitStatus.wrongUse)
+    }
+
+    private static func readStatus(_ folder: String) throws(CommandLineTool.Refusal) -> BatchStatus {
+        do throws(JournalError) {
+            return try BatchStatus(reading: folder)
+        } catch {
+            throw CommandLineTool.Refusal(message: error.description, status: CommandLineTool.ExitStatus.noInput)
         }
     }
 
@@ -142,12 +164,7 @@ enum BatchCommand {
     // MARK: Reading
 
     private static func status(_ options: BatchOptions, _ folder: String) throws -> Int32 {
-        let status: BatchStatus
-        do throws(JournalError) {
-            status = try BatchStatus(reading: folder)
-        } catch {
-            throw CommandLineTool.Refusal(message: error.description, status: CommandLineTool.ExitStatus.noInput)
-        }
+        let status = try readStatus(folder)
         guard options.network.json else {
             let style = Style.of(.output)
             let lines = [style.bold(ConsoleReporter.shown(name: folder))] + BatchText.lines(status, style: style)

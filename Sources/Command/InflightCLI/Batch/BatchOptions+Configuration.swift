@@ -103,6 +103,7 @@ extension BatchOptions {
             ("keys", keys == .position ? nil : keys.rawValue),
             ("url-column", columns.urlColumn == "url" ? nil : columns.urlColumn), ("id-column", columns.idColumn),
             ("caption-column", columns.captionColumn), ("columns", ownColumns?.joined(separator: ",")),
+            ("quoting", columns.quoting?.rawValue),
             ("row-limit", columns.rowLimit == InputOptions().rowLimit ? nil : "\(columns.rowLimit)"),
             ("part", part.map { "\($0.number)/\($0.count)" }),
             ("part-by", part == nil || division == .host ? nil : division.rawValue),

@@ -16,7 +16,7 @@ extension BatchOptions {
 
     private static var actions: [Option<Self>] {
         [
-            .argument("INPUT…", "download, or resume: text, JSON Lines, CSV or TSV, plain, gzip or zstd; - is stdin"),
+            .argument("INPUT…", "download, or resume: text, JSON, CSV or TSV, plain, gzip or zstd; - is stdin"),
             .argument("status DIR", "print what a run has done, and its failures by class and host"),
             .argument("retry DIR", "download the URLs of transient failures again, or of those named by --class"),
             .argument("verify DIR", "read all shards, and print what is damaged"),
@@ -29,19 +29,24 @@ extension BatchOptions {
                 "--stream", "answer each row of standard input (JSON Lines) on standard output, for other programs",
                 \.streams),
             Option("--files DIR", "stream: write images to this folder instead of the answers", .folder) {
-                $0.streamFolder = try $1.path("a folder")
+                $0.streamFolder = try $1.folder()
             },
         ]
     }
 
     private static var input: [Option<Self>] {
         let formats: [(name: String, value: InputFormat)] = [
-            ("text", .text), ("jsonl", .jsonLines), ("csv", .csv), ("tsv", .tsv),
+            ("text", .text), ("json", .json), ("jsonl", .json), ("csv", .csv), ("tsv", .tsv),
         ]
         return [
-            Option("--input-format F", "text, jsonl, csv or tsv (default: by the name of each input)", formats) {
-                $0.inputFormat = $1
-            },
+            Option(
+                "--input-format F", "text, json (array or lines), csv or tsv (default: by the name of each input)",
+                formats
+            ) { $0.inputFormat = $1 },
+            Option(
+                "--quoting HOW", "quotes in CSV and TSV: csv (RFC 4180; default of CSV) or none (default of TSV)",
+                OptionValue.choices()
+            ) { (options, quoting: InputOptions.Quoting) in options.columns.quoting = quoting },
             Option("--url-column NAME", "column or JSON member of the URL (default url)") {
                 $0.columns.urlColumn = try $1.path("a column")
             },
@@ -79,7 +84,7 @@ extension BatchOptions {
     private static var files: [Option<Self>] {
         [
             Option("-o DIR", "write to this folder; the same command resumes a run in it", .folder) {
-                $0.folder = try $1.path("a folder")
+                $0.folder = try $1.folder()
             },
             Option(
                 "--layout HOW", "webdataset (default): tar shards; files: a folder per shard; hashed: by digest", forms
@@ -179,7 +184,7 @@ extension BatchOptions {
                 $0.report = try $1.path("a file, such as report.html")
             },
             Option("--json", "print events as lines of JSON: start, progress, shard, warning, end", \.network.json),
-            Option("--quiet", "print errors only, without progress, warnings and summary", \.network.isQuiet),
+            Option("--quiet", "print errors and the number of malformed rows only", \.network.isQuiet),
         ]
     }
 
@@ -187,6 +192,7 @@ extension BatchOptions {
         summary: "download many images into a dataset; resumable",
         arguments: "INPUT… -o DIR",
         suggestion: .file,
+        actions: BatchOptions.Action.allCases.filter { $0 != .run }.map(\.rawValue),
         usage: [
             "INPUT… -o DIR --format FORMAT [options]", "retry DIR [--class LIST] [options]",
             "status|verify DIR [--json] [--quiet]", "--stream --format FORMAT [options]",
@@ -198,14 +204,15 @@ extension BatchOptions {
             """,
         notes: """
             The first argument may be an action. A file of that name is given as ./status.
-            Malformed rows are listed in DIR/rejects.jsonl and skipped. The options of a
+            Malformed rows are listed in DIR/rejects.jsonl and skipped, and counted on
+            standard error. If no row of an input can be used, the status is 65. The options of a
             run are stored in DIR/command.json for retry, except --header. retry also
             takes them, for other limits. Steps of --process: inflight get --help.
             """,
         failure: "more rows failed than --max-failure-rate allows, or verify found damage",
         noInput: "an input, the folder or the certificates cannot be read",
         furtherStatuses: [
-            (65, "the input is empty, malformed or not that of the run in DIR"), (73, "DIR cannot be written"),
+            (65, "an input is empty, malformed or not that of the run in DIR"), (73, "DIR cannot be written"),
             (75, "transient failures remain, with --strict"),
         ],
         environment: [CommandManual.colorVariable] + CommandManual.loadingVariables,

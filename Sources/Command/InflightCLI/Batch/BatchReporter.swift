@@ -29,6 +29,7 @@ final class BatchReporter: @unchecked Sendable {
     private var sample = BatchSample()
     private var resumedRows = 0
     private var rejects = 0
+    private var allWereRejected = false
     /// The longest requests, each of another host.
     private var stragglers: [String: Duration] = [:]
     private var lastProgress = Duration.zero
@@ -86,6 +87,12 @@ final class BatchReporter: @unchecked Sendable {
             sample.add(row)
             for warning in monitor.rowDidEnd(row, at: elapsed) { warn(warning.description) }
         case .rejected: rejects += 1
+        case .allRejected(let file, let rows, let line, let reason):
+            allWereRejected = true
+            let count = rows == 1 ? "Its only row was" : "All \(Quantity.grouped(rows)) rows were"
+            let text = "\(file): \(count) rejected. Line \(line): \(reason)"
+            console.warn(text)
+            write("warning") { $0.add("message", text) }
         case .inputEnded: break
         case .shardFinished(let shard, let stats):
             write("shard") {
@@ -149,11 +156,16 @@ final class BatchReporter: @unchecked Sendable {
                 found = status
                 exitStatus = status.exitStatus(
                     maximumFailureRate: options.maximumFailureRate, isStrict: options.isStrict)
+                if allWereRejected { exitStatus = CommandLineTool.ExitStatus.malformedInput }
                 say(finishedLines(status, ended.state))
             } catch {
                 exitStatus = CommandLineTool.ExitStatus.cannotWrite
                 console.warn(error.description)
             }
+        }
+        if rejects > 0 {
+            let name = ConsoleReporter.shown(name: "\(folder)/rejects.jsonl")
+            console.say("\(Quantity.count(rejects, "malformed row")) skipped, listed in \(name)")
         }
         if !writeReport(found), exitStatus == CommandLineTool.ExitStatus.success {
             exitStatus = CommandLineTool.ExitStatus.cannotWrite
@@ -184,10 +196,6 @@ final class BatchReporter: @unchecked Sendable {
         let rows = Quantity.count(monitor.rows, "row")
         var lines = [console.style.bold("Done: \(images) from \(rows) in \(Quantity.time(elapsed)).")]
         lines += BatchText.lines(status, style: console.style)
-        if rejects > 0 {
-            let name = ConsoleReporter.shown(name: "\(folder)/rejects.jsonl")
-            lines.append("\(Quantity.count(rejects, "malformed row")) skipped, listed in \(name)")
-        }
         if state.stagingWasFull > 0 {
             lines.append(
                 "The staging folder was full \(Quantity.count(state.stagingWasFull, "time")): rows of the oldest shard "
