@@ -36,6 +36,8 @@ let package = Package(
         .library(name: "InflightSandbox", targets: ["InflightSandbox"]),
         .library(name: "InflightVips", targets: ["InflightVips"]),
         .library(name: "InflightTestSupport", targets: ["InflightTestSupport"]),
+        // Without public names; for the fuzz targets.
+        .library(name: "InflightBatch", targets: ["InflightBatch"]),
         .executable(name: "inflight", targets: ["InflightCLI"]),
         .executable(name: "inflight-decoder", targets: ["InflightDecoder"]),
         .executable(name: "inflight-decoder-vips", targets: ["InflightVipsDecoder"]),
@@ -236,9 +238,8 @@ let package = Package(
         .testTarget(
             name: "InflightFuzzTests",
             dependencies: [
-                "InflightCodecs", "InflightCodings", "InflightConcurrency", "InflightCore", "InflightCurl",
-                "InflightDisk",
-                "InflightImages", "InflightTestSupport",
+                "InflightBatch", "InflightCodecs", "InflightCodings", "InflightConcurrency", "InflightCore",
+                "InflightCurl", "InflightDisk", "InflightImages", "InflightTestSupport",
             ],
             path: "Fuzzing", exclude: ["Package.swift", "Seeds", "Sources/InflightFuzz/Entry.swift"],
             sources: ["Sources/InflightFuzz", "Tests"]),

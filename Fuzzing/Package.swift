@@ -15,6 +15,7 @@ let package = Package(
                 .product(name: "InflightCore", package: "inflight"),
                 .product(name: "InflightImages", package: "inflight"),
                 .product(name: "InflightDisk", package: "inflight"),
+                .product(name: "InflightBatch", package: "inflight"),
                 .product(name: "InflightConcurrency", package: "inflight"),
             ],
             swiftSettings: [
