@@ -61,7 +61,7 @@ let package = Package(
         .target(name: "InflightCurl", dependencies: ["CInflightCurl", "InflightCore", "InflightConcurrency"]),
         .target(
             name: "CInflightCodecs",
-            linkerSettings: ["jpeg", "png", "z", "webp", "gif", "lcms2"].map { .linkedLibrary($0) }),
+            linkerSettings: ["jpeg", "png", "z", "webp", "lcms2"].map { .linkedLibrary($0) }),
         .target(name: "CInflightSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
         .target(name: "InflightSQLite", dependencies: ["CInflightSQLite"]),
         .target(name: "InflightDisk", dependencies: ["InflightSQLite", "InflightCore", "InflightConcurrency"]),

@@ -20,7 +20,6 @@ build|libbrotli-dev|brotli/decode.h|Brotli|bodies in Brotli
 build|libzstd-dev|zstd.h|Zstandard|bodies in Zstandard
 build|libwebp-dev|webp/decode.h|libwebp|WebP
 build|libsqlite3-dev|sqlite3.h|SQLite 3.35 or later|index of the disk cache
-build|libgif-dev|gif_lib.h|giflib 5|GIF
 build|liblcms2-dev|lcms2.h|Little CMS 2|colour profiles
 build|libseccomp-dev|seccomp.h|libseccomp 2.5 or later|system call filter of decoder processes
 build|libssl-dev|openssl/ssl.h|OpenSSL 3|digests of bulk downloads, TLS of the test kit's server

@@ -182,6 +182,33 @@ struct BitmapTests {
         #expect(try info(icon([(0, 32, full), (255, 32, small)])).storedWidth == 2, "0 stands for 256")
     }
 
+    @Test("Of equal icons whose entries have no depth, as those of cursors, the one with more colours is chosen")
+    func colorCounts() throws {
+        let grey = inside(2, 1, bits: 8, colors: colors, [1, 2, 0, 0, 0, 0, 0, 0])
+        let full = inside(2, 1, bits: 24, [0, 0, 200, 0, 200, 0, 0, 0, 0x40, 0, 0, 0])
+        for type: UInt8 in [1, 2] {
+            // For cursors, the field of the depth is the hot spot.
+            let depth: (grey: UInt8, full: UInt8) = type == 1 ? (0, 0) : (31, 1)
+            for isFirst in [false, true] {
+                let pictures = [(side: 2 as UInt8, bits: depth.grey, bytes: grey), (2, depth.full, full)]
+                var file = icon(isFirst ? pictures.reversed() : pictures, type: type)
+                file[6 + (isFirst ? 16 : 0) + 2] = 16
+                #expect(try rows(file) == [[[200, 0, 0, 255], [0, 0, 0, 0]]], "type \(type)")
+            }
+        }
+    }
+
+    @Test("An icon whose reserved byte is 255, as .NET writes it, is recognised")
+    func reservedByte() throws {
+        var file = icon([(2, 24, inside(2, 1, bits: 24, [0, 0, 200, 0, 200, 0, 0, 0, 0x40, 0, 0, 0]))])
+        file[9] = 255
+        #expect(try rows(file) == [[[200, 0, 0, 255], [0, 0, 0, 0]]])
+        for value: UInt8 in [1, 128, 254] {
+            file[9] = value
+            #expect(ImageFormat.detect(Bytes(file)) == nil)
+        }
+    }
+
     @Test("The alpha of an icon applies unless it is zero everywhere, then the mask does")
     func iconAlpha() throws {
         let clear = inside(2, 1, bits: 32, [1, 2, 3, 128, 4, 5, 6, 255, 0x80, 0, 0, 0])

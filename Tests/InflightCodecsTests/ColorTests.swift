@@ -85,6 +85,83 @@ struct ColorTests {
         }
     }
 
+    @Test("PNG: numbers take precedence over a profile, that over sRGB, and that over gAMA, in any order of the chunks")
+    func precedence() throws {
+        let plain = try decode(Fixtures.rgbPNG)
+        let profile = Pieces.iccp(Self.swapped, name: "swapped")
+        let swapped = try decode(Pieces.png(Fixtures.rgbPNG, adding: profile))
+        #expect(swapped.psnr { plain[$0, $1] } < 30)
+        let sRGB = Pieces.chunk("sRGB", [0])
+        let numbers = Pieces.chunk("cICP", [1, 13, 0, 1])
+        let gamma = Pieces.chunk("gAMA", Pieces.big32(62_500))
+        for chunks in [
+            sRGB + profile, profile + sRGB, gamma + sRGB + profile, profile + profile, profile + gamma,
+            profile + Pieces.iccp(GoldenProfiles.displayP3.bytes, name: "second"),
+        ] {
+            #expect(try decode(Pieces.png(Fixtures.rgbPNG, adding: chunks)).psnr { swapped[$0, $1] } == 100)
+        }
+        for chunks in [numbers + profile, profile + numbers, gamma + numbers, numbers + gamma + sRGB] {
+            let file = Pieces.png(Fixtures.rgbPNG, adding: chunks)
+            #expect(try decode(file).psnr { plain[$0, $1] } == 100)
+            #expect(try info(file).colorPrimaries == 1)
+        }
+    }
+
+    @Test(
+        "PNG: numbers that are unknown, unspecified, HDR, malformed or late are ignored, and the profile applies",
+        arguments: [
+            [12, 16, 0, 1], [9, 18, 0, 1], [2, 2, 0, 1], [12, 2, 0, 1], [2, 13, 0, 1], [0, 13, 0, 1], [12, 0, 0, 1],
+            [3, 13, 0, 1], [255, 13, 0, 1], [12, 255, 0, 1], [12, 13, 1, 1], [12, 13, 0, 2], [12, 13, 0], [],
+            [12, 13, 0, 1, 0],
+        ] as [[UInt8]])
+    func unknownNumbers(_ numbers: [UInt8]) throws {
+        let plain = try decode(Fixtures.rgbPNG)
+        let profile = Pieces.iccp(Self.swapped, name: "swapped")
+        let swapped = try decode(Pieces.png(Fixtures.rgbPNG, adding: profile))
+        let chunk = Pieces.chunk("cICP", numbers)
+        #expect(try decode(Pieces.png(Fixtures.rgbPNG, adding: chunk)).psnr { plain[$0, $1] } == 100)
+        #expect(try decode(Pieces.png(Fixtures.rgbPNG, adding: chunk + profile)).psnr { swapped[$0, $1] } == 100)
+        let wide = Pieces.chunk("cICP", [12, 13, 0, 1])
+        let late = Array(Fixtures.rgbPNG.dropLast(12)) + wide + Fixtures.rgbPNG.suffix(12)
+        #expect(try decode(late).psnr { plain[$0, $1] } == 100)
+    }
+
+    @Test("PNG: Display P3 by number gives the colours of its mathematics, grey stays grey, alpha and frames too")
+    func numbers() throws {
+        let wide = Pieces.chunk("cICP", [12, 13, 0, 1])
+        for file in [Fixtures.rgbaPNG, Fixtures.palettePNG, Fixtures.interlacedPNG] {
+            let plain = try decode(file)
+            for size in [nil, Resize(width: 16, height: 12, fit: .exact, light: .linear)] {
+                let pixels = try decode(Pieces.png(file, adding: wide), DecodeOptions(resize: size))
+                for (x, y) in [(1, 1), (15, 0), (0, 11), (9, 5), (15, 11)] {
+                    let source = plain[x, y]
+                    let color = GoldenProfiles.displayP3.sRGB(
+                        SIMD3(Double(source[0]), Double(source[1]), Double(source[2])))
+                    #expect(pixels[x, y][3] == source[3])
+                    guard source[3] > 0 else { continue }
+                    for c in 0..<3 { #expect(abs(Double(pixels[x, y][c]) - color[c]) < 1.5, "\(x) \(y) \(c)") }
+                }
+            }
+        }
+        let gray = try decode(Pieces.png(Fixtures.oneBitPNG, adding: wide))
+        #expect(gray.psnr(Scene.checkered) == 100)
+    }
+
+    @Test("JPEG: CMYK without an Adobe marker is inverted too, as in Pillow, libvips and browsers")
+    func cmykWithoutMarker() throws {
+        let whole = Fixtures.cmykJPEG
+        // The marker is the first segment.
+        let length = Int(whole[4]) << 8 | Int(whole[5])
+        let bare = Array(whole[..<2] + whole[(4 + length)...])
+        #expect(try info(bare).colorModel == .cmyk)
+        for size in [nil, Resize(width: 8)] {
+            let expected = try decode(whole, DecodeOptions(resize: size))
+            let pixels = try decode(bare, DecodeOptions(resize: size))
+            #expect(pixels.psnr { expected[$0, $1] } == 100)
+        }
+        #expect(try decode(bare).psnr(Scene.color) > 40)
+    }
+
     @Test("PNG: A gamma other than that of sRGB changes the brightness, unless the file declares sRGB")
     func gamma() throws {
         let plain = try decode(Fixtures.rgbPNG)

@@ -42,6 +42,7 @@ struct DecodingTests {
         Case("grey JPEG", Fixtures.grayJPEG, 40, Scene.gray),
         Case("RGB JPEG", Fixtures.rgbJPEG, 40, Scene.color),
         Case("JPEG with restarts", Fixtures.restartsJPEG, 38, Scene.color),
+        Case("JPEG with a scan per component", Fixtures.planesJPEG, 32, Scene.color),
         Case("CMYK JPEG", Fixtures.cmykJPEG, 40, Scene.color),
         Case("RGB PNG", Fixtures.rgbPNG, 100, Scene.color),
         Case("RGBA PNG", Fixtures.rgbaPNG, 100, Scene.withAlpha),

@@ -11,6 +11,8 @@ struct OrientationTests {
             let files = [
                 Pieces.jpeg(Fixtures.baselineJPEG, adding: 0xE1, Array("Exif\0\0".utf8) + exif),
                 Pieces.png(Fixtures.rgbPNG, adding: Pieces.chunk("eXIf", exif)),
+                // After the pixels.
+                Array(Fixtures.rgbPNG.dropLast(12)) + Pieces.chunk("eXIf", exif) + Fixtures.rgbPNG.suffix(12),
                 Self.webp(exif: exif),
             ]
             for file in files {

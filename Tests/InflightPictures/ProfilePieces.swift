@@ -11,10 +11,13 @@ extension Pieces {
         Array("curv".utf8) + big32(0) + big32(1) + big16(Int((value * 256).rounded())) + [0, 0]
     }
 
-    /// The curve of IEC 61966-2-1 by its five parameters.
-    package static let parametricSRGB =
-        Array("para".utf8) + big32(0) + big16(3) + big16(0)
-        + [2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045].flatMap { fixed($0) }
+    /// A curve with a straight part, by its five parameters.
+    package static func parametric(_ values: [Double]) -> [UInt8] {
+        Array("para".utf8) + big32(0) + big16(3) + big16(0) + values.flatMap { fixed($0) }
+    }
+
+    /// The curve of IEC 61966-2-1.
+    package static let parametricSRGB = parametric([2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045])
 
     /// The first tags of each profile: its name and the D50 white point.
     package static func profileFront(_ name: String) -> [(String, [UInt8])] {

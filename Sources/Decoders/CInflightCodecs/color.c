@@ -32,19 +32,28 @@ static inflight_color_transform *allocate(int kind) {
 
 /// Completes `transform` and closes `source`. On failure, frees `transform` and returns NULL.
 static inflight_color_transform *finish(inflight_color_transform *transform, cmsHPROFILE source) {
-    static const cmsColorSpaceSignature spaces[] = {
-        cmsSigGrayData, cmsSigRgbData, cmsSigCmykData, cmsSigCmykData};
-    static const cmsUInt32Number layouts[] = {TYPE_GRAY_8, TYPE_RGBA_8, TYPE_CMYK_8, TYPE_CMYK_8_REV};
-    if (source && cmsGetColorSpace(source) == spaces[transform->kind]) {
+    // By INFLIGHT_COLOR_…; extra samples are skipped.
+    static const struct {
+        cmsColorSpaceSignature space;
+        cmsUInt32Number source, target;
+    } kinds[] = {
+        {cmsSigGrayData, TYPE_GRAY_8, TYPE_RGB_8},
+        {cmsSigRgbData, TYPE_RGBA_8, TYPE_RGBA_8},
+        {cmsSigCmykData, TYPE_CMYK_8_REV, TYPE_RGBA_8},
+        {cmsSigGrayData, COLORSPACE_SH(PT_GRAY) | EXTRA_SH(3) | CHANNELS_SH(1) | BYTES_SH(2), TYPE_RGBA_8},
+        {cmsSigRgbData, TYPE_RGBA_16, TYPE_RGBA_8},
+    };
+    int kind = transform->kind;
+    if (source && cmsGetColorSpace(source) == kinds[kind].space) {
         cmsHPROFILE target = cmsCreate_sRGBProfileTHR(transform->context);
-        int is_gray = transform->kind == INFLIGHT_COLOR_GRAY;
         // Disable the cache of the last pixel, which threads would share.
         cmsUInt32Number flags = cmsFLAGS_NOCACHE;
-        if (transform->kind == INFLIGHT_COLOR_RGB) flags |= cmsFLAGS_COPY_ALPHA;
+        if (kind == INFLIGHT_COLOR_RGB) flags |= cmsFLAGS_COPY_ALPHA;
+        // The table that replaces a transform of 16 bits is too coarse for the dark colours of linear light.
+        if (kind >= INFLIGHT_COLOR_DEEP_GRAY) flags |= cmsFLAGS_NOOPTIMIZE;
         if (target) {
             transform->transform = cmsCreateTransformTHR(
-                transform->context, source, layouts[transform->kind], target, is_gray ? TYPE_RGB_8 : TYPE_RGBA_8,
-                INTENT_PERCEPTUAL, flags);
+                transform->context, source, kinds[kind].source, target, kinds[kind].target, INTENT_PERCEPTUAL, flags);
             cmsCloseProfile(target);
         }
     }
@@ -53,7 +62,7 @@ static inflight_color_transform *finish(inflight_color_transform *transform, cms
         inflight_color_close(transform);
         return NULL;
     }
-    if (transform->kind == INFLIGHT_COLOR_GRAY) {
+    if (kind == INFLIGHT_COLOR_GRAY) {
         uint8_t ramp[256];
         for (int level = 0; level < 256; level++) ramp[level] = (uint8_t)level;
         cmsDoTransform(transform->transform, ramp, transform->grays, 256);
@@ -67,15 +76,16 @@ inflight_color_transform *inflight_color_open_profile(const uint8_t *profile, si
     return finish(transform, cmsOpenProfileFromMemTHR(transform->context, profile, (cmsUInt32Number)count));
 }
 
-inflight_color_transform *inflight_color_open_primaries(const double c[8], double gamma) {
-    inflight_color_transform *transform = allocate(INFLIGHT_COLOR_RGB);
+inflight_color_transform *inflight_color_open_primaries(const double c[8], const double curve[7], int kind) {
+    inflight_color_transform *transform = allocate(kind);
     if (!transform) return NULL;
     cmsCIExyY white = {c[0], c[1], 1};
     cmsCIExyYTRIPLE primaries = {{c[2], c[3], 1}, {c[4], c[5], 1}, {c[6], c[7], 1}};
-    cmsToneCurve *curve = cmsBuildGamma(transform->context, gamma);
-    cmsToneCurve *curves[] = {curve, curve, curve};
-    cmsHPROFILE source = curve ? cmsCreateRGBProfileTHR(transform->context, &white, &primaries, curves) : NULL;
-    if (curve) cmsFreeToneCurve(curve);
+    // Type 5 of the library has these seven parameters.
+    cmsToneCurve *decoding = cmsBuildParametricToneCurve(transform->context, 5, curve);
+    cmsToneCurve *curves[] = {decoding, decoding, decoding};
+    cmsHPROFILE source = decoding ? cmsCreateRGBProfileTHR(transform->context, &white, &primaries, curves) : NULL;
+    if (decoding) cmsFreeToneCurve(decoding);
     return finish(transform, source);
 }
 
@@ -92,4 +102,11 @@ void inflight_color_apply(const inflight_color_transform *transform, uint8_t *pi
         cmsDoTransform(transform->transform, pixels, pixels, (cmsUInt32Number)pixel_count);
         for (size_t index = 0; index < pixel_count; index++) pixels[index * 4 + 3] = 255;
     }
+}
+
+void inflight_color_apply_deep(
+    const inflight_color_transform *transform, const uint16_t *pixels, uint8_t *target, size_t pixel_count) {
+    cmsDoTransform(transform->transform, pixels, target, (cmsUInt32Number)pixel_count);
+    for (size_t index = 0; index < pixel_count; index++)
+        target[index * 4 + 3] = (uint8_t)((pixels[index * 4 + 3] * 255u + 32895) >> 16);
 }

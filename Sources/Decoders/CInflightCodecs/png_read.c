@@ -14,6 +14,7 @@ struct inflight_png_reader {
     const uint8_t *bytes;
     size_t count;
     size_t position;
+    int has_ended;
     char message[256];
 };
 
@@ -28,7 +29,10 @@ static void ignore(png_structp png, png_const_charp text) { (void)png, (void)tex
 
 static void read_bytes(png_structp png, png_bytep target, size_t count) {
     inflight_png_reader *reader = png_get_io_ptr(png);
-    if (count > reader->count - reader->position) png_error(png, "unexpected end of file");
+    if (count > reader->count - reader->position) {
+        reader->has_ended = 1;
+        png_error(png, "unexpected end of file");
+    }
     memcpy(target, reader->bytes + reader->position, count);
     reader->position += count;
 }
@@ -52,57 +56,48 @@ void inflight_png_close(inflight_png_reader *reader) {
     free(reader);
 }
 
+int inflight_png_lacks_data(const inflight_png_reader *reader) { return reader->has_ended; }
+
 const char *inflight_png_error(const inflight_png_reader *reader) { return reader->message; }
 
-static int read_header(inflight_png_reader *reader, size_t maximum_profile, inflight_png_header *header) {
+static int read_header(inflight_png_reader *reader, int keeps_depth, inflight_png_header *header) {
     png_structp png = reader->png;
     png_infop info = reader->info;
     png_set_read_fn(png, reader, read_bytes);
-    // A wrong checksum is an error in optional chunks, too.
-    png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
-    // The caller checks the image's size. The limits on chunks stop files with too many chunks, and chunks that
-    // decompress to too many bytes.
+    // As in browsers, an optional chunk with a wrong checksum is ignored.
+    png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
+    // The caller checks the image's size. The limit on chunks stops files with too many chunks.
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
     png_set_chunk_cache_max(png, 256);
-    png_set_chunk_malloc_max(png, maximum_profile);
-    // Skip chunks that are not needed. EXIF is also skipped: libpng would copy it whatever its size, and it can be read
-    // in place.
-    static const png_byte left_out[] = "tEXt\0zTXt\0iTXt\0tIME\0hIST\0sPLT\0pCAL\0sCAL\0oFFs\0pHYs\0bKGD\0eXIf";
+    // Skip chunks that are not needed, and those that the caller reads in place.
+    static const png_byte left_out[] =
+        "tEXt\0zTXt\0iTXt\0tIME\0hIST\0sPLT\0pCAL\0sCAL\0oFFs\0pHYs\0bKGD\0eXIf\0"
+        "iCCP\0sRGB\0gAMA\0cHRM\0cICP\0sBIT";
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, left_out, sizeof left_out / 5);
     png_read_info(png, info);
 
     header->width = (int)png_get_image_width(png, info);
     header->height = (int)png_get_image_height(png, info);
     header->is_interlaced = png_get_interlace_type(png, info) != PNG_INTERLACE_NONE;
-    int intent = 0;
-    header->is_srgb = png_get_sRGB(png, info, &intent) != 0;
-    png_charp name = NULL;
-    png_bytep profile = NULL;
-    png_uint_32 profile_count = 0;
-    int method = 0;
-    if (png_get_iCCP(png, info, &name, &method, &profile, &profile_count) && profile_count <= maximum_profile) {
-        header->profile = profile;
-        header->profile_count = profile_count;
-    }
-    double gamma = 0;
-    if (png_get_gAMA(png, info, &gamma)) header->gamma = gamma;
-    double *c = header->chromaticities;
-    if (!png_get_cHRM(png, info, c, c + 1, c + 2, c + 3, c + 4, c + 5, c + 6, c + 7)) memset(c, 0, 8 * sizeof *c);
-
+    header->is_deep = keeps_depth && png_get_bit_depth(png, info) == 16;
     png_set_expand(png);
-    png_set_scale_16(png);
+    if (!header->is_deep) png_set_scale_16(png);
     png_set_gray_to_rgb(png);
-    png_set_add_alpha(png, 0xFF, PNG_FILLER_AFTER);
+    png_set_add_alpha(png, 0xFFFF, PNG_FILLER_AFTER);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (header->is_deep) png_set_swap(png);
+#endif
     if (header->is_interlaced) png_set_interlace_handling(png);
     png_read_update_info(png, info);
-    if (png_get_rowbytes(png, info) != (size_t)header->width * 4) png_error(png, "invalid row length");
+    if (png_get_rowbytes(png, info) != (size_t)header->width * (header->is_deep ? 8 : 4))
+        png_error(png, "invalid row length");
     return INFLIGHT_OK;
 }
 
-int inflight_png_read_header(inflight_png_reader *reader, size_t maximum_profile, inflight_png_header *header) {
+int inflight_png_read_header(inflight_png_reader *reader, int keeps_depth, inflight_png_header *header) {
     memset(header, 0, sizeof *header);
     if (setjmp(png_jmpbuf(reader->png))) return INFLIGHT_DAMAGED;
-    return read_header(reader, maximum_profile, header);
+    return read_header(reader, keeps_depth, header);
 }
 
 int inflight_png_read_row(inflight_png_reader *reader, uint8_t *row) {

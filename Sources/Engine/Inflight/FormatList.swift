@@ -16,7 +16,7 @@ struct FormatList {
     var formats: [FormatSupport] { Self.own.map(own) + Self.isolated.map(isolated) }
 
     private static let own: [(format: ImageFormat, library: String)] = [
-        (.jpeg, "libjpeg-turbo"), (.png, "libpng"), (.webp, "libwebp"), (.gif, "giflib"), (.bmp, "Inflight"),
+        (.jpeg, "libjpeg-turbo"), (.png, "libpng"), (.webp, "libwebp"), (.gif, "Inflight"), (.bmp, "Inflight"),
         (.ico, "Inflight"),
     ]
     private static let isolated: [(format: ImageFormat, library: String)] = [

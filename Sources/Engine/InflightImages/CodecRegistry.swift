@@ -93,7 +93,8 @@ public struct CodecRegistry: Sendable {
 
     /// Walks the structure of a complete image to its end, without decoding, and returns its header's contents.
     ///
-    /// The time is linear in the bytes. No limit on pixels applies. Bytes after the image's end are ignored.
+    /// The time is linear in the bytes, and no limit on pixels applies, unless a JPEG has no end marker: decoding must
+    /// then tell whether it is complete. Bytes after the image's end are ignored.
     ///
     /// - Throws: ``LoadError/Code/notAnImage``, ``LoadError/Code/unsupportedFormat``; ``LoadError/Code/damaged`` if the
     ///   image is truncated or its structure is broken.
@@ -109,6 +110,13 @@ public struct CodecRegistry: Sendable {
         if let maximumPixels { try info.checkPixels(maximum: maximumPixels) }
         try codec.validate(bytes, format: format)
         return info
+    }
+
+    /// Throws ``LoadError/Code/damaged`` if an image lacks its end marker: see
+    /// ``ImageCodec/hasEndMarker(_:format:)``.
+    package func checkEndMarker(of bytes: Bytes) throws(LoadError) {
+        let (codec, format) = try decoder(for: bytes)
+        guard codec.hasEndMarker(bytes, format: format) else { throw CodecError.truncated(format) }
     }
 
     /// Decodes the first frame of a complete image, or the page that `options` select.

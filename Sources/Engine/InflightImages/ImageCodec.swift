@@ -46,10 +46,17 @@ public protocol ImageCodec: Sendable {
 
     /// Walks the structure of a complete image from its first byte to its end, without decoding pixels.
     ///
-    /// Bytes after the image's end are ignored, as every viewer does.
+    /// Bytes after the image's end are ignored, as every viewer does. A codec may decode an image whose structure does
+    /// not show its end.
     ///
     /// - Throws: ``LoadError/Code/damaged`` if the image is truncated or its structure is broken.
     func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError)
+
+    /// Returns whether an image that passes ``validate(_:format:)`` contains the marker that ends it, if its format has
+    /// one that may be missing. By default returns `true`.
+    ///
+    /// Called for a body that ended with its connection, without a length: such an image may lack more than its marker.
+    func hasEndMarker(_ bytes: Bytes, format: ImageFormat) -> Bool
 
     /// Decodes the first frame, or the page that `options` select, upright, in sRGB and at the size of `options`.
     ///
@@ -132,6 +139,8 @@ public protocol ImageCodec: Sendable {
 
 extension ImageCodec {
     public var signatures: [FormatSignature] { [] }
+
+    public func hasEndMarker(_ bytes: Bytes, format: ImageFormat) -> Bool { true }
 
     public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
         DecodeMemory.bytes(for: info, options, perPixel: 4)

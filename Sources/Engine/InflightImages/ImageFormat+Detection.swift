@@ -51,8 +51,8 @@ extension ImageFormat {
         }
         // Cursors differ from icons only in fields that browsers do not show.
         if bytes.holds([0, 0, 1, 0], at: 0) || bytes.holds([0, 0, 2, 0], at: 0), bytes.count >= 10 {
-            // Require at least one image, and zero in the reserved byte of its entry.
-            return bytes[4] | bytes[5] != 0 && bytes[9] == 0 ? .ico : nil
+            // Require at least one image, and zero in the reserved byte of its entry. .NET writes 255.
+            return bytes[4] | bytes[5] != 0 && (bytes[9] == 0 || bytes[9] == 255) ? .ico : nil
         }
         return nil
     }

@@ -38,9 +38,9 @@ public struct ImageInfo: Sendable, Hashable {
     public var hasAlpha: Bool
     /// The name of the embedded colour profile; `nil` if there is none, or if it has no name.
     public var profileName: String?
-    /// The colour primaries, if a file names them by number instead of a profile (`nclx` of AVIF and HEIC): the code
-    /// point of ITU-T H.273 table 2. Decoding honours 1 (sRGB) and 12 (Display P3). `nil` if unspecified, or if a
-    /// profile specifies them.
+    /// The colour primaries, if a file names them by number (`nclx` of AVIF and HEIC, `cICP` of PNG): the code point of
+    /// ITU-T H.273 table 2. Decoding honours 1 (sRGB) and 12 (Display P3), and in PNG, where numbers that decoding
+    /// ignores are `nil`, all others. `nil` if unspecified, or if a profile takes precedence.
     public var colorPrimaries: Int?
     /// Whether the file stores the image coarsely first: a progressive JPEG, or an interlaced PNG or GIF.
     public var isProgressive: Bool

@@ -39,7 +39,7 @@ struct FormatsTests {
         let lines = try lines(place.run("info", "--formats", "--svg", "--json"))
         #expect(lines.count == 11)
         #expect(lines["jpeg"]?.decode.library == "libjpeg-turbo" && lines["jpeg"]?.decode.where == "program")
-        #expect(lines["jpeg"]?.animate.state == "none" && lines["gif"]?.animate.library == "giflib")
+        #expect(lines["jpeg"]?.animate.state == "none" && lines["gif"]?.animate.library == "Inflight")
         #expect(lines["avif"]?.decode.where == "decoder" && lines["avif"]?.encode.where == "decoder")
         #expect(lines["svg"]?.decode.state == "present" && lines["svg"]?.encode.state == "none")
     }

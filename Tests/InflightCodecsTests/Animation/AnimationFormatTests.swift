@@ -168,29 +168,63 @@ struct AnimationFormatTests {
         return png(all)
     }
 
-    @Test("APNG: Frames that are out of order, outside the canvas or invalid are damaged")
-    func disorder() {
-        #expect(code(changed("fcTL", 0) { _ in }) == nil)
-        // Sequence numbers of controls and of data.
-        #expect(code(changed("fcTL", 1) { $0[3] = 7 }) == .damaged)
-        #expect(code(changed("fdAT", 0) { $0[3] = 1 }) == .damaged)
-        // Width, x, height, disposal, blending.
-        #expect(code(changed("fcTL", 1) { $0[7] = 25 }) == .damaged)
-        #expect(code(changed("fcTL", 1) { $0[15] = 15 }) == .damaged)
-        #expect(code(changed("fcTL", 1) { $0[11] = 0 }) == .damaged)
-        #expect(code(changed("fcTL", 1) { $0[24] = 3 }) == .damaged)
-        #expect(code(changed("fcTL", 1) { $0[25] = 2 }) == .damaged)
-        // The default image covers the whole canvas if it is a frame.
-        #expect(code(changed("fcTL", 0) { $0[7] = 23 }) == .damaged)
-        let shorter = changed("acTL", 0) { $0 = Array($0.dropLast()) }
-        #expect(code(shorter) == .damaged)
-        var file = AnimationFixture.keepPNG
-        let place = chunks(file).prefix { $0.name != "fcTL" }.reduce(8) { $0 + 12 + $1.content.count }
-        file[place + 8 + 21] ^= 1
-        #expect(code(file) == .damaged)
-        // A control without data.
-        let without = png(chunks(AnimationFixture.keepPNG).filter { $0.name != "fdAT" })
-        #expect(code(without) == .damaged)
+    @Test("APNG: An image whose animation has a fault shows its static image (PNG, third edition, section 13.1)")
+    func faultyAnimation() async throws {
+        for fixture in [AnimationFixture.keepPNG, AnimationFixture.defaultImagePNG] {
+            let whole = chunks(fixture)
+            let controls = whole.indices.filter { whole[$0].name == "fcTL" }
+            let data = whole.indices.filter { whole[$0].name == "fdAT" }
+            let second = try #require(data.first { $0 > controls[1] })
+            func changed(_ index: Int, _ place: Int, _ value: UInt8) -> [UInt8] {
+                var copy = whole
+                copy[index].content[place] = value
+                return png(copy)
+            }
+            func without(_ index: Int) -> [UInt8] {
+                var copy = whole
+                copy.remove(at: index)
+                return png(copy)
+            }
+            func twice(_ index: Int) -> [UInt8] {
+                var copy = whole
+                copy.insert(copy[index], at: index)
+                return png(copy)
+            }
+            var swapped = whole
+            swapped.swapAt(controls[1], second)
+            var short = whole
+            short[controls[1]].content.removeLast()
+            var sum = fixture
+            let place = try #require(fixture.indices.first { fixture[$0...].starts(with: "fcTL".utf8) && $0 > 90 })
+            sum[place + 30] ^= 1
+            let faults: [(String, [UInt8])] = [
+                ("no control", without(controls[1])), ("no data", without(second)),
+                ("two controls", twice(controls[1])), ("two declarations", twice(1)),
+                ("a gap in the sequence", changed(controls[1], 3, 9)), ("a repeated number", changed(second, 3, 0)),
+                ("swapped chunks", png(swapped)), ("a short control", png(short)),
+                ("outside the canvas", changed(controls[1], 13, 20)), ("no width", changed(controls[1], 7, 0)),
+                ("an unknown disposal", changed(controls[1], 24, 3)),
+                ("an unknown blending", changed(controls[1], 25, 2)),
+                ("a wrong checksum", sum), ("zero frames", changed(1, 3, 0)),
+            ]
+            for (name, file) in faults {
+                let still = try decode(file)
+                let image = try #require(try? open(file), "\(name)")
+                #expect(image.frameCount == 1 && image.info.duration == .zero, "\(name)")
+                #expect(try await image.frame(at: 0).pixels.bytes == still.bytes, "\(name)")
+                _ = try registry.validate(Bytes(file))
+            }
+        }
+    }
+
+    @Test("APNG: An image whose first frame control precedes the animation's header is animated, as in browsers")
+    func earlyControl() throws {
+        var whole = chunks(AnimationFixture.keepPNG)
+        let control = try #require(whole.firstIndex { $0.name == "fcTL" })
+        whole.swapAt(1, control)
+        #expect(whole[1].name == "fcTL")
+        let image = try open(png(whole))
+        #expect(image.frameCount == 4)
     }
 
     @Test("APNG: Missing frames mark the animation as truncated, and surplus frames are ignored")

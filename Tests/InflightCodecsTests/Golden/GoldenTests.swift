@@ -44,6 +44,37 @@ struct GoldenTests {
             similarity: 0.9995,
             reference: { x, y in Scene.opaque(adobe.sRGB(Scene.deepColor(x, y))) }),
         Case(
+            name: "PNG of 16 bits by FFmpeg, linear light", bytes: png(Fixtures.png16, GoldenProfiles.linear),
+            decibels: 59, similarity: 0.9995, reference: linear),
+        Case(
+            name: "grey PNG of 16 bits by FFmpeg, linear light",
+            bytes: png(Fixtures.pngGray16Alpha, GoldenProfiles.linearGray),
+            decibels: 63, similarity: 0.9995,
+            reference: { x, y in
+                let gray = Scene.deep(Scene.gray(x, y), x, y)
+                return SIMD4(GoldenProfiles.linearGray.sRGB(SIMD3(repeating: gray)), Scene.alpha(x, y))
+            }),
+        Case(
+            name: "PNG of 16 bits by FFmpeg, gamma 1",
+            bytes: Pieces.png(Fixtures.png16, adding: Pieces.chunk("gAMA", Pieces.big32(100_000))), decibels: 59,
+            similarity: 0.9995, reference: linear),
+        Case(
+            name: "PNG by FFmpeg, Display P3 by number", bytes: png(Fixtures.png, coded: 12, 13), decibels: 58,
+            similarity: 0.9995, reference: color(wide)),
+        Case(
+            name: "PNG by FFmpeg, BT.2020 by number", bytes: png(Fixtures.png, coded: 9, 14), decibels: 58,
+            similarity: 0.9995, reference: color(GoldenProfiles.bt2020)),
+        Case(
+            name: "PNG of 16 bits by FFmpeg, linear light by number", bytes: png(Fixtures.png16, coded: 1, 8),
+            decibels: 59, similarity: 0.9995, reference: linear),
+        Case(
+            name: "PNG by FFmpeg, Display P3 of limited range by number",
+            bytes: png(Fixtures.png, coded: 12, 13, isFullRange: false), decibels: 57, similarity: 0.9995,
+            reference: { x, y in
+                let light = (Scene.color(x, y) - 16) * (255.0 / 219)
+                return Scene.opaque(wide.sRGB(light.clamped(lowerBound: .zero, upperBound: SIMD3(repeating: 255))))
+            }),
+        Case(
             name: "grey PNG by FFmpeg, an exponent of 1.8", bytes: png(Fixtures.pngGray, GoldenProfiles.gray),
             decibels: 58, similarity: 0.9995, reference: gray),
         Case(
@@ -134,6 +165,13 @@ struct GoldenTests {
         Pieces.png(file, adding: Pieces.iccp(profile.bytes, name: "golden"))
     }
 
+    /// The PNG with colours by number (ITU-T H.273): primaries and transfer.
+    private static func png(
+        _ file: [UInt8], coded primaries: UInt8, _ transfer: UInt8, isFullRange: Bool = true
+    ) -> [UInt8] {
+        Pieces.png(file, adding: Pieces.chunk("cICP", [primaries, transfer, 0, isFullRange ? 1 : 0]))
+    }
+
     /// The file's only chunk behind a header and the profile (RFC 9649 section 2.7.1).
     private static func webP(_ file: [UInt8], _ profile: GoldenProfile, hasAlpha: Bool) -> [UInt8] {
         let canvas = Pieces.webPCanvas(width: Scene.width, height: Scene.height, flags: hasAlpha ? 0x30 : 0x20)
@@ -145,6 +183,10 @@ struct GoldenTests {
 
     private static func color(_ profile: GoldenProfile) -> @Sendable (Int, Int) -> SIMD4<Double> {
         { x, y in Scene.opaque(profile.sRGB(Scene.color(x, y))) }
+    }
+
+    private static let linear: @Sendable (Int, Int) -> SIMD4<Double> = { x, y in
+        Scene.opaque(GoldenProfiles.linear.sRGB(Scene.deepColor(x, y)))
     }
 
     private static let gray: @Sendable (Int, Int) -> SIMD4<Double> = { x, y in

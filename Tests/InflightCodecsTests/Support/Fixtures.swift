@@ -3,11 +3,11 @@ import InflightPictures
 /// Small images written by other programs: ``Scene`` at 16 × 12 pixels, as base64.
 ///
 /// Pillow 9.4 drew the scene, and these encoded it: `cjpeg -quality 92 -optimize` of libjpeg-turbo 2.1.5, with
-/// `-progressive`, `-arithmetic`, `-grayscale`, `-rgb` or `-sample 1x1 -restart 1`; Pillow itself for CMYK (inverted,
-/// as Adobe's programs do), most PNG files and the GIF, which `gifsicle --interlace` converted; ImageMagick 6.9 for 16
-/// bits and interlaced PNG; `cwebp -q 95`, `cwebp -lossless -exact` of libwebp 1.2.4; and, for the animations,
-/// `webpmux -frame part +100+4+2 -frame whole +100` and `gifsicle --position 4,2`: the first frame is the scene from 4,
-/// 2 to 14, 10, the second all of it.
+/// `-progressive`, `-arithmetic`, `-grayscale`, `-rgb` or `-sample 1x1 -restart 1`, and the library with a scan for
+/// each component (`planesJPEG`); Pillow itself for CMYK (inverted, as Adobe's programs do), most PNG files and the
+/// GIF, which `gifsicle --interlace` converted; ImageMagick 6.9 for 16 bits and interlaced PNG; `cwebp -q 95`, `cwebp
+/// -lossless -exact` of libwebp 1.2.4; and, for the animations, `webpmux -frame part +100+4+2 -frame whole +100` and
+/// `gifsicle --position 4,2`: the first frame is the scene from 4, 2 to 14, 10, the second all of it.
 enum Fixtures {
     static let baselineJPEG = Base64.bytes(
         """
@@ -60,6 +60,15 @@ enum Fixtures {
         CAAMABADAREAAhEBAxEB/8QAFQABAQAAAAAAAAAAAAAAAAAABwj/xAAfEAABAwMFAAAAAAAAAAAAAAAGAAUkB0JRIiMyM7H/xAAXAQADAQAA
         AAAAAAAAAAAAAAADBQgG/8QAHREAAQQCAwAAAAAAAAAAAAAAAAQFBiICAzJRYf/dAAQAAv/aAAwDAQACEQMRAD8AmgOoZ1w8Wo6Zw9F0Wm/G
         w5h1DOEPFqfpnD0pKLTfjY//0E0OEWPbirLpt2fZJkWdlVbDmHCLHoi+J+m3Z9lJRZ2VVsf/2Q==
+        """)
+
+    static let planesJPEG = Base64.bytes(
+        """
+        /9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAMCAgICAgMCAgIDAwMDBAYEBAQEBAgGBgUGCQgKCgkICQkKDA8MCgsOCwkJDRENDg8QEBEQCgwSExIQ
+        Ew8QEBD/2wBDAQMDAwQDBAgEBAgQCwkLEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBD/wAARCAAMABAD
+        ASIAAhEBAxEB/8QAFQABAQAAAAAAAAAAAAAAAAAABwj/xAAfEAABAwMFAAAAAAAAAAAAAAAGAAUkB0JRIiMyM7H/2gAIAQEAAD8AmgOoZ1w8WpzD
+        qGcIeLU4hwix7cVOYcIseiL4v//EABQBAQAAAAAAAAAAAAAAAAAAAAD/xAAXEQADAQAAAAAAAAAAAAAAAAAAAwUh/9oACAECEQA/AE2yzD//xAAU
+        AQEAAAAAAAAAAAAAAAAAAAAF/8QAGREAAQUAAAAAAAAAAAAAAAAABwAEIjFB/9oACAEDEQA/ACRYVn0Lxf/Z
         """)
 
     static let cmykJPEG = Base64.bytes(
@@ -211,6 +220,7 @@ enum Fixtures {
             ("grayJPEG", grayJPEG),
             ("rgbJPEG", rgbJPEG),
             ("restartsJPEG", restartsJPEG),
+            ("planesJPEG", planesJPEG),
             ("cmykJPEG", cmykJPEG),
             ("rgbPNG", rgbPNG),
             ("rgbaPNG", rgbaPNG),

@@ -42,6 +42,21 @@ package enum GoldenProfiles {
         curve: Pieces.gamma(2.19921875)
     ) { pow($0, 2.19921875) }
 
+    /// ITU-R BT.2020, primaries and curve, without its display's.
+    package static let bt2020 = rgb(
+        "BT.2020", Primaries(red: (0.708, 0.292), green: (0.170, 0.797), blue: (0.131, 0.046)),
+        curve: Pieces.parametric([1 / 0.45, 1 / 1.099, 0.099 / 1.099, 1 / 4.5, 0.081])
+    ) { $0 < 0.081 ? $0 / 4.5 : pow(($0 + 0.099) / 1.099, 1 / 0.45) }
+
+    /// The primaries of sRGB in linear light.
+    package static let linear = rgb("Linear", .sRGB, curve: Pieces.gamma(1)) { $0 }
+
+    /// Grey in linear light.
+    package static let linearGray = GoldenProfile(
+        bytes: Pieces.profile(
+            kind: "mntr", space: "GRAY", tags: Pieces.profileFront("Linear grey") + [("kTRC", Pieces.gamma(1))]),
+        light: { samples in SIMD3(repeating: samples[0] / 255) })
+
     /// Grey with an exponent of 1.8.
     package static let gray = GoldenProfile(
         bytes: Pieces.profile(

@@ -9,9 +9,6 @@
 #if !__has_include(<webp/decode.h>)
 #error "libwebp is missing: install the Debian package libwebp-dev"
 #endif
-#if !__has_include(<gif_lib.h>)
-#error "giflib 5 is missing: install the Debian package libgif-dev"
-#endif
 #if !__has_include(<lcms2.h>)
 #error "Little CMS 2 is missing: install the Debian package liblcms2-dev"
 #endif
@@ -39,6 +36,9 @@ typedef int (*inflight_is_cancelled)(const void *_Nullable context);
 
 typedef struct inflight_jpeg_reader inflight_jpeg_reader;
 
+/// An image that needs more passes over its coefficients is refused.
+enum { INFLIGHT_JPEG_MAXIMUM_SCANS = 500 };
+
 enum { INFLIGHT_JPEG_GRAY, INFLIGHT_JPEG_YCC, INFLIGHT_JPEG_RGB, INFLIGHT_JPEG_CMYK, INFLIGHT_JPEG_YCCK };
 
 typedef struct {
@@ -46,8 +46,6 @@ typedef struct {
     /// One of INFLIGHT_JPEG_…
     int color;
     int component_count;
-    /// Whether CMYK is inverted, as Adobe's programs write it.
-    int is_inverted;
 } inflight_jpeg_header;
 
 typedef struct {
@@ -62,7 +60,13 @@ inflight_jpeg_reader *_Nullable inflight_jpeg_open(
     const uint8_t *_Nonnull bytes, size_t count, inflight_is_cancelled _Nonnull is_cancelled,
     const void *_Nullable context);
 void inflight_jpeg_close(inflight_jpeg_reader *_Nonnull reader);
-/// Returns the library's text for the last error.
+/// Returns whether the bytes have ended before the end of the image, which explains a failure.
+int inflight_jpeg_lacks_data(const inflight_jpeg_reader *_Nonnull reader);
+enum { INFLIGHT_JPEG_SEGMENT, INFLIGHT_JPEG_DATA, INFLIGHT_JPEG_SCANS };
+
+/// Returns what is damaged: a segment, the data of a scan, or the number of scans.
+int inflight_jpeg_damage(const inflight_jpeg_reader *_Nonnull reader);
+/// Returns the library's text for the last error, or an empty one.
 const char *_Nonnull inflight_jpeg_error(const inflight_jpeg_reader *_Nonnull reader);
 int inflight_jpeg_read_header(inflight_jpeg_reader *_Nonnull reader, inflight_jpeg_header *_Nonnull header);
 
@@ -76,19 +80,22 @@ int inflight_jpeg_start_planes(
 int inflight_jpeg_read_planes(
     inflight_jpeg_reader *_Nonnull reader, uint8_t *_Nullable const planes[_Nonnull 4], int *_Nonnull has_more);
 
-/// Accepts input that ends early, between two scans. Must be called before the header is read.
+/// Accepts input that ends early. Of an image with several scans, missing coefficients are zero. Of any other, the rows
+/// up to the first that lacks data can be read. Must be called before the header is read.
+///
+/// Otherwise the input may lack only what follows the data of the last scan.
 void inflight_jpeg_accept_end(inflight_jpeg_reader *_Nonnull reader);
 /// Returns the number of the scan that was read last, from 1.
 int inflight_jpeg_scan_number(const inflight_jpeg_reader *_Nonnull reader);
 
-/// Starts decoding to rows of four bytes per pixel: red, green, blue, 255; or CMYK for CMYK and YCCK, inverted if the
-/// file's are. The scale is 1 / `denominator` (1, 2, 4 or 8). Stores the scaled size.
+/// Starts decoding to rows of four bytes per pixel: red, green, blue, 255; or inverted CMYK for CMYK and YCCK. The
+/// scale is 1 / `denominator` (1, 2, 4 or 8). Stores the scaled size.
 int inflight_jpeg_start_rows(
     inflight_jpeg_reader *_Nonnull reader, int denominator, int *_Nonnull width, int *_Nonnull height);
 int inflight_jpeg_read_rows(
     inflight_jpeg_reader *_Nonnull reader, uint8_t *_Nonnull rows, size_t bytes_per_row, int count);
 
-/// Reads up to the end of the image.
+/// Reads up to the end of the image, after all of its rows. Bytes behind its data are ignored if they are damaged.
 int inflight_jpeg_finish(inflight_jpeg_reader *_Nonnull reader);
 
 /// Encodes pixels of four bytes, and ignores the fourth. Free `*bytes` with `inflight_free`. On failure, `message` has
@@ -106,26 +113,23 @@ typedef struct inflight_png_reader inflight_png_reader;
 /// The bytes must outlive the reader. Returns `NULL` if there is no memory.
 inflight_png_reader *_Nullable inflight_png_open(const uint8_t *_Nonnull bytes, size_t count);
 void inflight_png_close(inflight_png_reader *_Nonnull reader);
+/// Returns whether the bytes have ended before the end of the image, which explains a failure.
+int inflight_png_lacks_data(const inflight_png_reader *_Nonnull reader);
+/// Returns the library's text for the last error.
 const char *_Nonnull inflight_png_error(const inflight_png_reader *_Nonnull reader);
 
 typedef struct {
     int width, height;
     int is_interlaced;
-    /// The decompressed colour profile, owned by the reader, or `NULL`.
-    const uint8_t *_Nullable profile;
-    size_t profile_count;
-    /// Whether the file declares sRGB.
-    int is_srgb;
-    /// The encoding exponent that the file declares (about 0.45), or 0.
-    double gamma;
-    /// The x and y of white, red, green and blue that the file declares, or all 0.
-    double chromaticities[8];
+    /// Whether rows have 16 bits per sample.
+    int is_deep;
 } inflight_png_header;
 
-/// Reads all chunks before the pixels, and sets up rows of red, green, blue and straight alpha (255 if there is none).
-/// Ignores a profile of more than `maximum_profile` bytes.
+/// Reads all chunks before the pixels, and sets up rows of red, green, blue and straight alpha (opaque if there is
+/// none). Samples have 8 bits, or those of 16 bits all of theirs, in this machine's byte order, if `keeps_depth`.
+/// Chunks that concern only colours are ignored.
 int inflight_png_read_header(
-    inflight_png_reader *_Nonnull reader, size_t maximum_profile, inflight_png_header *_Nonnull header);
+    inflight_png_reader *_Nonnull reader, int keeps_depth, inflight_png_header *_Nonnull header);
 /// Reads the next row. An interlaced image needs `height` × 7 calls, a row for each row of each pass, and rows must
 /// keep their contents between passes.
 int inflight_png_read_row(inflight_png_reader *_Nonnull reader, uint8_t *_Nonnull row);
@@ -139,15 +143,15 @@ int inflight_png_encode(
     uint8_t *_Nullable *_Nonnull bytes, size_t *_Nonnull count, char message[_Nonnull 256]);
 
 enum {
-    INFLIGHT_GUNZIP_WHOLE,
-    INFLIGHT_GUNZIP_CUT_SHORT,
+    INFLIGHT_INFLATE_WHOLE,
+    INFLIGHT_INFLATE_CUT_SHORT,
     /// The capacity is used up before the data ends.
-    INFLIGHT_GUNZIP_FULL,
-    INFLIGHT_GUNZIP_DAMAGED,
+    INFLIGHT_INFLATE_FULL,
+    INFLIGHT_INFLATE_DAMAGED,
 };
 
-/// Decompresses the first member of gzip data to at most `capacity` bytes.
-int inflight_gunzip(
+/// Decompresses zlib data, or the first member of gzip data, to at most `capacity` bytes.
+int inflight_inflate(
     const uint8_t *_Nonnull bytes, size_t count, uint8_t *_Nonnull target, size_t capacity, size_t *_Nonnull written);
 
 /// Returns the CRC-32 of PNG's chunks, continued from `crc`.
@@ -158,19 +162,30 @@ uint32_t inflight_crc32(uint32_t crc, const uint8_t *_Nonnull bytes, size_t coun
 /// A transform from a colour profile to sRGB. Immutable, so several threads may use it at once.
 typedef struct inflight_color_transform inflight_color_transform;
 
-/// The four bytes of a pixel: grey three times and alpha; red, green, blue, alpha; CMYK; inverted CMYK.
-enum { INFLIGHT_COLOR_GRAY, INFLIGHT_COLOR_RGB, INFLIGHT_COLOR_CMYK, INFLIGHT_COLOR_INVERTED_CMYK };
+/// The four samples of a pixel: grey three times and alpha; red, green, blue, alpha; inverted CMYK. `DEEP` means 16
+/// bits per sample in this machine's byte order, otherwise they have 8.
+enum {
+    INFLIGHT_COLOR_GRAY,
+    INFLIGHT_COLOR_RGB,
+    INFLIGHT_COLOR_INVERTED_CMYK,
+    INFLIGHT_COLOR_DEEP_GRAY,
+    INFLIGHT_COLOR_DEEP_RGB,
+};
 
 /// Returns `NULL` if the profile is malformed or is not for pixels of this kind.
 inflight_color_transform *_Nullable inflight_color_open_profile(
     const uint8_t *_Nonnull profile, size_t count, int kind);
-/// Creates a transform for INFLIGHT_COLOR_RGB from the x and y of white, red, green and blue, and the exponent that
-/// decodes samples to linear light.
+/// Creates a transform for red, green and blue from the x and y of white, red, green and blue, and the curve that
+/// decodes samples to linear light: (a x + b)^g + e from d on, below it c x + f, as g, a, b, c, d, e, f.
 inflight_color_transform *_Nullable inflight_color_open_primaries(
-    const double chromaticities[_Nonnull 8], double gamma);
-/// Converts pixels in place to red, green, blue and their alpha (255 for CMYK).
+    const double chromaticities[_Nonnull 8], const double curve[_Nonnull 7], int kind);
+/// Converts pixels of 8 bits in place to red, green, blue and their alpha (255 for CMYK).
 void inflight_color_apply(
     const inflight_color_transform *_Nonnull transform, uint8_t *_Nonnull pixels, size_t pixel_count);
+/// Converts pixels of 16 bits to red, green, blue and their alpha of 8 bits.
+void inflight_color_apply_deep(
+    const inflight_color_transform *_Nonnull transform, const uint16_t *_Nonnull pixels, uint8_t *_Nonnull target,
+    size_t pixel_count);
 void inflight_color_close(inflight_color_transform *_Nonnull transform);
 
 // MARK: WebP
@@ -205,29 +220,3 @@ void inflight_webp_close(inflight_webp_reader *_Nonnull reader);
 int inflight_webp_encode(
     const uint8_t *_Nonnull pixels, size_t bytes_per_row, int width, int height, int is_bgra, int has_alpha, int quality,
     int is_lossless, uint8_t *_Nullable *_Nonnull bytes, size_t *_Nonnull count, char message[_Nonnull 256]);
-
-// MARK: GIF
-
-typedef struct inflight_gif_reader inflight_gif_reader;
-
-typedef struct {
-    int canvas_width, canvas_height;
-    /// The frame's rectangle on the canvas.
-    int left, top, width, height;
-    int is_interlaced;
-    /// The index of the transparent colour, or -1.
-    int transparent;
-    /// Red, green and blue of each colour. Colours that the file does not define are black.
-    uint8_t palette[256][3];
-} inflight_gif_frame;
-
-/// The bytes must outlive the reader. Returns `NULL` if there is no memory or the header is malformed.
-inflight_gif_reader *_Nullable inflight_gif_open(const uint8_t *_Nonnull bytes, size_t count);
-/// Continues reading at `position`, which must be the start of a block after the header and the global colour table.
-void inflight_gif_seek(inflight_gif_reader *_Nonnull reader, size_t position);
-/// Reads the description of the next frame. Its rows follow.
-int inflight_gif_read_frame(inflight_gif_reader *_Nonnull reader, inflight_gif_frame *_Nonnull frame);
-/// Reads the next row, in the order of the file.
-int inflight_gif_read_row(inflight_gif_reader *_Nonnull reader, uint8_t *_Nonnull indices, int width);
-const char *_Nonnull inflight_gif_error(const inflight_gif_reader *_Nonnull reader);
-void inflight_gif_close(inflight_gif_reader *_Nonnull reader);

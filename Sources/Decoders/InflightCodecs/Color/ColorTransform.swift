@@ -2,11 +2,11 @@ internal import CInflightCodecs
 import InflightConcurrency
 import InflightImages
 
-/// Converts the colours of a profile to sRGB, in place, on pixels of four bytes.
+/// Converts the colours of a profile to sRGB, on pixels of four samples.
 // Safe: the handle is not passed on and lives as long as the object.
 @safe final class ColorTransform: Sendable {
     enum Kind: Int32, Sendable {
-        case gray, rgb, cmyk, invertedCMYK
+        case gray, rgb, invertedCMYK, deepGray, deepRGB
     }
 
     // The library's transforms are immutable after creation, and several threads may use them.
@@ -20,6 +20,7 @@ import InflightImages
         unsafe inflight_color_close(handle)
     }
 
+    /// Converts pixels of 8 bits per sample in place.
     func apply(_ pixels: UnsafeMutableRawBufferPointer, pixelCount: Int) {
         precondition(pixels.count >= pixelCount * 4)
         guard let base = pixels.baseAddress else { return }
@@ -31,6 +32,14 @@ import InflightImages
                 handle, (base + done * 4).assumingMemoryBound(to: UInt8.self), count)
             done += count
         }
+    }
+
+    /// Converts a row of pixels of 16 bits per sample to 8 bits.
+    func apply(_ row: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer, pixelCount: Int) {
+        precondition(row.count >= pixelCount * 8 && target.count >= pixelCount * 4 && pixelCount <= .init(UInt32.max))
+        guard let source = row.baseAddress, let base = target.baseAddress else { return }
+        unsafe inflight_color_apply_deep(
+            handle, source.assumingMemoryBound(to: UInt16.self), base.assumingMemoryBound(to: UInt8.self), pixelCount)
     }
 
     /// Returns the transform of an embedded profile, from the cache if it was used recently, or `nil` if none is needed
@@ -53,12 +62,11 @@ import InflightImages
         return transform
     }
 
-    /// Returns the transform of colours given by white point and primaries (x and y of each) and the decoding exponent.
-    static func forPrimaries(_ chromaticities: [Double], gamma: Double) -> ColorTransform? {
-        guard chromaticities.count == 8 else { return nil }
-        let handle = unsafe chromaticities.withUnsafeBufferPointer {
-            unsafe inflight_color_open_primaries($0.baseAddress!, gamma)
-        }
+    /// Returns the transform of colours given by white point and primaries (x and y of each) and the decoding curve:
+    /// see `inflight_color_open_primaries`.
+    static func forPrimaries(_ chromaticities: [Double], curve: [Double], kind: Kind) -> ColorTransform? {
+        guard chromaticities.count == 8, curve.count == 7 else { return nil }
+        let handle = unsafe inflight_color_open_primaries(chromaticities, curve, kind.rawValue)
         return unsafe handle.map { unsafe ColorTransform($0) }
     }
 

@@ -1,11 +1,9 @@
-internal import CInflightCodecs
 import InflightConcurrency
 import InflightImages
 
 /// All frames of a GIF file. Each frame has its own decoder, because frames depend only on the canvas.
 struct GIFAnimation: AnimationSource {
-    /// The start of each frame's blocks: its graphic control extension, or otherwise its descriptor.
-    private let places: [Int]
+    private let places: [GIFStructure.Place]
     private let bytes: Bytes
     let info: ImageInfo
     let loopCount: Int?
@@ -16,19 +14,16 @@ struct GIFAnimation: AnimationSource {
     init(_ bytes: Bytes, options: DecodeOptions) throws(LoadError) {
         var structure = GIFStructure()
         var frames: [AnimationFramePlan] = []
-        var places: [Int] = []
+        var places: [GIFStructure.Place] = []
         // Like browsers, play once by default, and otherwise repeat the given number of times after that.
         var loopCount: Int? = 1
-        var control: Int?
         let end = try structure.walk(bytes) { (block) throws(LoadError) in
             switch block {
-            case .control(let position): control = position
             case .loop(let repetitions): loopCount = repetitions == 0 ? nil : repetitions + 1
-            case .frame(let position):
+            case .frame(let place):
                 try options.checkFrames(frames.count + 1)
-                frames.append(try Self.plan(bytes, at: position, control: control))
-                places.append(control ?? position)
-                control = nil
+                frames.append(try Self.plan(bytes, at: place))
+                places.append(place)
             }
         }
         guard !frames.isEmpty else {
@@ -44,17 +39,19 @@ struct GIFAnimation: AnimationSource {
     }
 
     /// Returns the frame of a descriptor and its preceding graphic control extension (GIF89a, sections 20 and 23).
-    private static func plan(_ bytes: Bytes, at start: Int, control: Int?) throws(LoadError) -> AnimationFramePlan {
+    private static func plan(
+        _ bytes: Bytes, at place: GIFStructure.Place
+    ) throws(LoadError) -> AnimationFramePlan {
+        let start = place.descriptor
         guard let x = bytes.little16(at: start + 1), let y = bytes.little16(at: start + 3),
             let width = bytes.little16(at: start + 5), let height = bytes.little16(at: start + 7), width > 0, height > 0
         else { throw CodecError.damaged(.gif, "a frame without a size") }
         var plan = AnimationFramePlan(
             x: x, y: y, width: width, height: height, duration: .frame(milliseconds: 0), hasAlpha: false)
-        // The library also ignores an extension of another length.
-        guard let control, bytes.byte(at: control + 2) == 4, let flags = bytes.byte(at: control + 3),
+        guard let control = place.control, bytes.byte(at: control + 2) == 4, let flags = bytes.byte(at: control + 3),
             let hundredths = bytes.little16(at: control + 4)
         else { return plan }
-        plan.hasAlpha = flags & 1 != 0
+        plan.hasAlpha = GIFStructure.transparentIndex(bytes, control: control) != nil
         plan.duration = .frame(milliseconds: hundredths * 10)
         switch flags >> 2 & 7 {
         case 2: plan.disposal = .clear
@@ -68,25 +65,14 @@ struct GIFAnimation: AnimationSource {
     func pixels(ofFrame index: Int, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
         let plan = frames[index]
         let memory = try PixelMemory(width: plan.width, height: plan.height)
-        try GIFReader.with(bytes, at: places[index]) { (reader) throws(LoadError) in
-            guard Int(reader.frame.width) == plan.width, Int(reader.frame.height) == plan.height else {
-                throw CodecError.damaged(.gif, "inconsistent sizes")
-            }
-            let indices = UnsafeMutablePointer<UInt8>.allocate(capacity: plan.width)
-            defer { unsafe indices.deallocate() }
-            let target = unsafe memory.bytes.baseAddress!.assumingMemoryBound(to: SIMD4<UInt8>.self)
-            let band = CancellationFlag.band(width: plan.width)
-            let passes = reader.frame.is_interlaced != 0 ? GIFDecoding.passes : [(0, 1)]
-            var count = 0
-            for (first, step) in passes {
-                for y in stride(from: first, to: plan.height, by: step) {
-                    if count % band == 0 { try cancellation.check() }
-                    count += 1
-                    try unsafe reader.readRow(indices, width: plan.width)
-                    let row = unsafe target + y * plan.width
-                    for x in 0..<plan.width { unsafe row[x] = reader.colors[Int(indices[x])] }
-                }
-            }
+        let reader = try GIFReader(bytes, places[index])
+        let indices = UnsafeMutablePointer<UInt8>.allocate(capacity: plan.width)
+        defer { unsafe indices.deallocate() }
+        let target = unsafe memory.bytes.baseAddress!.assumingMemoryBound(to: SIMD4<UInt8>.self)
+        try reader.eachRow(cancellation) { (y) throws(LoadError) in
+            try unsafe reader.readRow(indices)
+            let row = unsafe target + y * plan.width
+            for x in 0..<plan.width { unsafe row[x] = reader.colors[Int(indices[x])] }
         }
         return PixelBuffer(
             width: plan.width, height: plan.height, bytesPerRow: plan.width * 4,

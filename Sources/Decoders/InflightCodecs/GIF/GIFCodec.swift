@@ -1,9 +1,10 @@
 public import InflightConcurrency
 public import InflightImages
 
-/// A codec that reads GIF with giflib: the first frame, or all frames of an animation.
+/// A codec that reads GIF: the first frame, or all frames of an animation.
 ///
-/// The canvas is extended to hold the first frame, and transparent outside it. Encoding is not supported.
+/// Behind a complete frame, a missing trailer is accepted, and other bytes in its place. The canvas is extended to hold
+/// the first frame, and transparent outside it. Encoding is not supported.
 public struct GIFCodec: ImageCodec {
     /// Creates a codec. It has no state, so all values are alike.
     public init() {}
@@ -20,17 +21,21 @@ public struct GIFCodec: ImageCodec {
         try GIFStructure.walk(bytes)
     }
 
+    public func hasEndMarker(_ bytes: Bytes, format: ImageFormat) -> Bool {
+        var structure = GIFStructure()
+        guard case .trailer? = try? structure.walk(bytes) else { return false }
+        return true
+    }
+
     public func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
         let structure = try GIFStructure.wholeHeader(bytes)
         return try unsafe structure.decode(bytes, options: options, cancellation: cancellation) {
             (_, plan, target) throws(LoadError) in
-            try GIFReader.with(bytes) { (reader) throws(LoadError) in
-                try unsafe GIFDecoding(
-                    reader: reader, structure: structure, plan: plan, target: target, cancellation: cancellation
-                ).run()
-            }
+            try unsafe GIFDecoding(
+                bytes, structure: structure, plan: plan, target: target, cancellation: cancellation
+            ).run()
         }
     }
 
@@ -38,7 +43,8 @@ public struct GIFCodec: ImageCodec {
         DecodeMemory.bytes(for: info, options, perPixel: info.isProgressive ? 1 : 0)
     }
 
-    /// Decodes the available rows of the first frame; an interlaced frame must be complete.
+    /// Decodes the available rows of the first frame. Those of an interlaced frame also fill the missing rows below
+    /// them.
     public func decodePart(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
@@ -48,11 +54,9 @@ public struct GIFCodec: ImageCodec {
             (plan, target) throws(LoadError) in
             var filled: PartialImage.Filled?
             _ = try LoadError.upToDamage { () throws(LoadError) in
-                try GIFReader.with(bytes) { (reader) throws(LoadError) in
-                    filled = try unsafe GIFDecoding(
-                        reader: reader, structure: structure, plan: plan, target: target, cancellation: cancellation
-                    ).runPartial()
-                }
+                filled = try unsafe GIFDecoding(
+                    bytes, structure: structure, plan: plan, target: target, cancellation: cancellation
+                ).runPartial()
             }
             return filled
         }

@@ -12,17 +12,26 @@ struct GIFStructure: FileStructure {
     var frameCount = 0
     /// Whether the available bytes end before the trailer.
     var mayHaveMoreFrames = false
-    var frameWidth = 0
-    var frameHeight = 0
+    /// The blocks of the first frame.
+    var first = Place(descriptor: 0, control: nil)
+    /// Whether all blocks and frames that were begun are complete, so that the file may end here without its trailer.
+    private var isBetweenFrames = false
+
+    /// The position of the flags that announce the global colour table.
+    static let globalFlags = 10
+
+    /// The position of a frame's descriptor, and that of the graphic control extension before it, if there is one.
+    struct Place {
+        var descriptor: Int
+        var control: Int?
+    }
 
     /// A block that concerns animations.
     enum Block {
-        /// A graphic control extension for the frame after it.
-        case control(at: Int)
         /// The number of repetitions after the first play; 0 means forever.
         case loop(Int)
-        /// A frame's descriptor, whose data is complete.
-        case frame(at: Int)
+        /// A frame whose data is complete.
+        case frame(Place)
     }
 
     /// The reason why parsing the blocks ended.
@@ -50,10 +59,12 @@ struct GIFStructure: FileStructure {
         }
     }
 
-    /// Parses to the trailer.
+    /// Parses to the trailer, or to anything or nothing in its place behind a complete frame.
     static func walk(_ bytes: Bytes) throws(LoadError) {
         var structure = GIFStructure()
-        switch try structure.walk(bytes) {
+        let end = try structure.walk(bytes)
+        if structure.isBetweenFrames { return }
+        switch end {
         case .needs: throw CodecError.truncated(.gif)
         case .unknown: throw unknownBlock
         case .trailer: break
@@ -74,25 +85,25 @@ struct GIFStructure: FileStructure {
         }
         width = wide
         height = high
-        var position = 13 + Self.tableSize(bytes[10])
-        var isTransparent = false
+        var position = 13 + Self.tableSize(bytes[Self.globalFlags])
+        var control: Int?
         while true {
             guard let kind = bytes.byte(at: position) else { return .needs(position + 64) }
             let start = position
             switch kind {
             case 0x3B: return .trailer
             case 0x21:
-                // A graphic control extension has four bytes. The first has the flag for a transparent colour.
-                if bytes.byte(at: position + 1) == 0xF9, let flags = bytes.byte(at: position + 3) {
-                    isTransparent = flags & 1 != 0
-                    try take(.control(at: position))
+                isBetweenFrames = false
+                if bytes.byte(at: position + 1) == 0xF9 {
+                    control = position
                 } else if let count = Self.loopCount(bytes, position) {
                     try take(.loop(count))
                 }
                 position += 2
             case 0x2C:
                 guard bytes.count >= position + 10 else { return .needs(position + 64) }
-                if frameCount == 0 { try readFrame(bytes, position, isTransparent) }
+                isBetweenFrames = false
+                if frameCount == 0 { try readFrame(bytes, Place(descriptor: position, control: control)) }
                 frameCount += 1
                 position += 10 + Self.tableSize(bytes[position + 9]) + 1
             default: return .unknown
@@ -103,8 +114,20 @@ struct GIFStructure: FileStructure {
                 position += 1 + length
                 if length == 0 { break }
             }
-            if kind == 0x2C { try take(.frame(at: start)) }
+            if kind == 0x2C {
+                try take(.frame(Place(descriptor: start, control: control)))
+                control = nil
+            }
+            isBetweenFrames = frameCount > 0 && control == nil
         }
+    }
+
+    /// Returns the index of the transparent colour, if a graphic control extension has one (GIF89a, section 23).
+    static func transparentIndex(_ bytes: Bytes, control: Int?) -> Int? {
+        // An extension of another length is ignored, as in other decoders.
+        guard let control, bytes.byte(at: control + 2) == 4, let flags = bytes.byte(at: control + 3), flags & 1 != 0
+        else { return nil }
+        return bytes.byte(at: control + 6)
     }
 
     /// Returns the loop count of the Netscape application extension at `position`, or `nil` if it is another extension.
@@ -116,21 +139,23 @@ struct GIFStructure: FileStructure {
         return bytes.little16(at: position + 16)
     }
 
-    private mutating func readFrame(_ bytes: Bytes, _ position: Int, _ isTransparent: Bool) throws(LoadError) {
+    private mutating func readFrame(_ bytes: Bytes, _ place: Place) throws(LoadError) {
+        let position = place.descriptor
         guard let left = bytes.little16(at: position + 1), let top = bytes.little16(at: position + 3),
             let wide = bytes.little16(at: position + 5), let high = bytes.little16(at: position + 7), wide > 0, high > 0
         else { throw CodecError.damaged(.gif, "missing size of the first frame") }
-        frameWidth = wide
-        frameHeight = high
+        first = place
         isInterlaced = bytes[position + 9] & 0x40 != 0
         // The canvas is enlarged to hold its first frame, as in browsers and Pillow. Later frames are clipped.
         width = max(width, left + wide)
         height = max(height, top + high)
-        hasAlpha = isTransparent || left > 0 || top > 0 || left + wide < width || top + high < height
+        hasAlpha =
+            Self.transparentIndex(bytes, control: place.control) != nil || left > 0 || top > 0 || left + wide < width
+            || top + high < height
     }
 
     /// Returns the size of a colour table in bytes, from the flags that announce it.
-    private static func tableSize(_ flags: UInt8) -> Int {
+    static func tableSize(_ flags: UInt8) -> Int {
         flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1)
     }
 }

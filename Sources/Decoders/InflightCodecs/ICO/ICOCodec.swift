@@ -1,7 +1,8 @@
 public import InflightConcurrency
 public import InflightImages
 
-/// A codec that reads Windows icons and cursors: the largest image, which is a bitmap with its mask or a PNG.
+/// A codec that reads Windows icons and cursors: the largest image, among equals the one with most
+/// colours, which is a bitmap with its mask or a PNG.
 ///
 /// Encoding is not supported.
 public struct ICOCodec: ImageCodec {

@@ -25,7 +25,8 @@ struct ICOStructure: FileStructure {
         guard let count = bytes.little16(at: 4), bytes.count >= 6 + 16 * count else {
             return .needsMoreBytes(6 + 16 * (bytes.little16(at: 4) ?? 1))
         }
-        let entries = (0..<count).compactMap { entry(bytes, at: 6 + 16 * $0) }
+        let isCursor = bytes.byte(at: 2) == 2
+        let entries = (0..<count).compactMap { entry(bytes, at: 6 + 16 * $0, isCursor: isCursor) }
         guard let best = entries.max(by: { ($0.area, $0.bits) < ($1.area, $1.bits) }) else {
             throw CodecError.damaged(.ico, "no image")
         }
@@ -57,11 +58,14 @@ struct ICOStructure: FileStructure {
         }
     }
 
-    private static func entry(_ bytes: Bytes, at start: Int) -> Entry? {
+    private static func entry(_ bytes: Bytes, at start: Int, isCursor: Bool) -> Entry? {
         guard let wide = bytes.byte(at: start), let high = bytes.byte(at: start + 1),
-            let bits = bytes.little16(at: start + 6), let count = bytes.little32(at: start + 8),
-            let offset = bytes.little32(at: start + 12)
+            let colors = bytes.byte(at: start + 2), let depth = bytes.little16(at: start + 6),
+            let count = bytes.little32(at: start + 8), let offset = bytes.little32(at: start + 12)
         else { return nil }
+        // Many entries have only the number of colours, where zero means at least 256. That of a cursor has its hot
+        // spot instead of a depth.
+        let bits = depth == 0 || isCursor ? (colors == 0 ? 8 : Int.bitWidth - (colors - 1).leadingZeroBitCount) : depth
         // Zero means 256.
         return Entry(
             area: (wide == 0 ? 256 : wide) * (high == 0 ? 256 : high), bits: bits, offset: offset, count: count)

@@ -8,9 +8,11 @@ public import InflightImages
 /// twice the requested size is left. Each plane is then resized from its own resolution, and colours are converted at
 /// the requested size. For resizing in linear light, the whole image is decoded to colours instead.
 ///
-/// A truncated or corrupt image is an error, although the library would continue with a warning. Bytes between two
-/// segments and invalid values in JFIF, Adobe and ICC headers are accepted, because they change no pixel. Lossless,
-/// hierarchical and 12-bit files are not supported.
+/// A truncated or corrupt image is an error, although the library would continue with a warning. What changes no pixel
+/// is accepted: bytes between two segments, invalid values in JFIF, Adobe and ICC headers, a progressive scan's
+/// parameters in other scans, and anything or nothing instead of the end marker behind the data of the last scan. That
+/// data is whole if the code of every block, and every bit of a progressive image's coefficients, is there. Arithmetic
+/// coding does not show its end, so it needs the marker. Lossless, hierarchical and 12-bit files are not supported.
 public struct JPEGCodec: ImageCodec {
     /// Creates a codec. It has no state, so all values are alike.
     public init() {}
@@ -22,8 +24,25 @@ public struct JPEGCodec: ImageCodec {
         try JPEGStructure.probe(bytes, isComplete: isComplete)
     }
 
+    /// Walks the segments. Decodes an image without an end marker, one at a time in the program, within the default
+    /// limits of ``DecodeOptions``.
     public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
-        try JPEGStructure.walk(bytes)
+        if try JPEGStructure.walk(bytes) { return }
+        let options = DecodeOptions()
+        let structure = try JPEGStructure.wholeHeader(bytes)
+        guard !structure.isArithmetic, structure.coefficientBytes <= options.maximumMemory else {
+            throw CodecError.truncated(.jpeg)
+        }
+        try Self.checkOfEnds.withLock { (_) throws(LoadError) in
+            try verify(bytes, format: format, options: options, cancellation: CancellationFlag())
+        }
+    }
+
+    /// Bounds the memory of all decodes by ``validate(_:format:)``, which no budget counts.
+    private static let checkOfEnds = Guarded(())
+
+    public func hasEndMarker(_ bytes: Bytes, format: ImageFormat) -> Bool {
+        (try? JPEGStructure.walk(bytes)) ?? false
     }
 
     public func metadata(_ bytes: Bytes, format: ImageFormat) throws(LoadError) -> ImageMetadata {

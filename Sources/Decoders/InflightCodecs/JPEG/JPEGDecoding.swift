@@ -37,8 +37,7 @@ import InflightImages
         if let transform {
             unsafe transform.apply(target, pixelCount: plan.width * plan.height)
         } else if isCMYK {
-            unsafe CMYKConversion.convert(
-                target, pixelCount: plan.width * plan.height, isInverted: reader.header.is_inverted != 0)
+            unsafe CMYKConversion.convert(target, pixelCount: plan.width * plan.height)
         }
     }
 
@@ -76,7 +75,7 @@ import InflightImages
         for _ in 0..<height {
             try unsafe reader.readRows(pixels, bytesPerRow: width * 4, count: 1)
             if isCMYK, transform == nil {
-                unsafe CMYKConversion.convert(row, pixelCount: width, isInverted: reader.header.is_inverted != 0)
+                unsafe CMYKConversion.convert(row, pixelCount: width)
             }
             unsafe resizer.push(pixels)
         }
@@ -139,19 +138,20 @@ import InflightImages
             switch structure.componentCount {
             case 1: .gray
             case 3: .rgb
-            default: structure.isAdobe ? .invertedCMYK : .cmyk
+            default: .invertedCMYK
             }
         return structure.profile(in: bytes).flatMap { ColorTransform.forProfile($0, kind: kind) }
     }
 }
 
-/// Converts CMYK to RGB without a profile: each ink absorbs its share of the light.
+/// Converts inverted CMYK to RGB without a profile: each ink absorbs its share of the light.
+///
+/// Adobe's programs write inverted samples. So do others, with and without Adobe's marker, and viewers expect them.
 enum CMYKConversion {
-    static func convert(_ pixels: UnsafeMutableRawBufferPointer, pixelCount: Int, isInverted: Bool) {
+    static func convert(_ pixels: UnsafeMutableRawBufferPointer, pixelCount: Int) {
         guard let base = pixels.baseAddress else { return }
         for index in 0..<pixelCount {
-            var inks = unsafe base.loadUnaligned(fromByteOffset: 4 &* index, as: SIMD4<UInt8>.self)
-            if !isInverted { inks = 255 &- inks }
+            let inks = unsafe base.loadUnaligned(fromByteOffset: 4 &* index, as: SIMD4<UInt8>.self)
             let light = SIMD4<UInt32>(truncatingIfNeeded: inks) &* UInt32(inks[3]) &+ 127
             var pixel = SIMD4<UInt8>(truncatingIfNeeded: (light &* 257 &+ 257) &>> 16)
             pixel[3] = 255

@@ -17,7 +17,7 @@ struct JPEGPartialDecoding {
     }
 
     func decode(beyond detail: Int) throws(LoadError) -> PartialImage? {
-        structure.isProgressive ? try decodeScans(beyond: detail) : try decodeRows()
+        structure.isProgressive || structure.hasManyScans ? try decodeScans(beyond: detail) : try decodeRows()
     }
 
     // MARK: Scans
@@ -25,13 +25,15 @@ struct JPEGPartialDecoding {
     private func decodeScans(beyond detail: Int) throws(LoadError) -> PartialImage? {
         let ends = JPEGStructure.wholeScans(bytes)
         var count = ends.count
+        // What there is of the next scan improves the image, unless nothing tells where arithmetic data ends.
+        var end = structure.isArithmetic ? ends.last ?? 0 : bytes.count
         while count > detail {
             var damagedScan = count
             let part = try unsafe structure.info(bytes).makePart(
                 options, coversAll: true, cancellation: cancellation
             ) { (plan, target) throws(LoadError) in
                 let isWhole = try LoadError.upToDamage { () throws(LoadError) in
-                    try JPEGReader.with(bytes.part(0..<ends[count - 1]), cancellation, acceptsEnd: true) {
+                    try JPEGReader.with(bytes.part(0..<end), cancellation, acceptsEnd: true) {
                         (reader) throws(LoadError) in
                         defer { damagedScan = reader.scanNumber }
                         try unsafe JPEGDecoding(reader: reader, plan: plan, target: target, transform: transform).run()
@@ -41,7 +43,8 @@ struct JPEGPartialDecoding {
             }
             if let part { return part }
             // The scans before the damaged one form an image.
-            count = min(count, damagedScan) - 1
+            count = min(end > ends[count - 1] ? count : count - 1, damagedScan - 1)
+            if count > 0 { end = ends[count - 1] }
         }
         return nil
     }
@@ -54,7 +57,8 @@ struct JPEGPartialDecoding {
             var count = 0
             var height = 0
             let isWhole = try LoadError.upToDamage { () throws(LoadError) in
-                try JPEGReader.with(bytes, cancellation) { (reader) throws(LoadError) in
+                try JPEGReader.with(bytes, cancellation, acceptsEnd: !structure.isArithmetic) {
+                    (reader) throws(LoadError) in
                     let size = try reader.startRows(
                         denominator: JPEGDecoding.denominator(
                             width: Int(reader.header.width), height: Int(reader.header.height), plan))
@@ -62,7 +66,7 @@ struct JPEGPartialDecoding {
                     let rows = unsafe PartialRows(
                         width: size.width, height: height, plan: plan, target: target, transform: nil)
                     defer { rows.finish() }
-                    let toColors = unsafe toColors(reader)
+                    let toColors = unsafe toColors
                     _ = try LoadError.upToDamage { () throws(LoadError) in
                         try unsafe rows.push(cancellation) { (row) throws(LoadError) in
                             try unsafe reader.readRows(row, bytesPerRow: size.width * 4, count: 1)
@@ -78,15 +82,14 @@ struct JPEGPartialDecoding {
     }
 
     /// Returns the conversion of a row from the library to sRGB with alpha.
-    private func toColors(_ reader: JPEGReader) -> (UnsafeMutableRawBufferPointer) -> Void {
+    private var toColors: (UnsafeMutableRawBufferPointer) -> Void {
         let transform = transform
         let isCMYK = structure.componentCount == 4
-        let isInverted = reader.header.is_inverted != 0
         return { row in
             if let transform {
                 unsafe transform.apply(row, pixelCount: row.count / 4)
             } else if isCMYK {
-                unsafe CMYKConversion.convert(row, pixelCount: row.count / 4, isInverted: isInverted)
+                unsafe CMYKConversion.convert(row, pixelCount: row.count / 4)
             }
             guard isCMYK else { return }
             for alpha in stride(from: 3, to: row.count, by: 4) { unsafe row[alpha] = 255 }

@@ -10,7 +10,7 @@ import InflightImages
 
     /// Opens a decoder on `bytes`, reads the header, and closes it after `body`.
     ///
-    /// - Parameter acceptsEnd: whether bytes may end between two scans.
+    /// - Parameter acceptsEnd: whether data may be missing at the end.
     static func with(
         _ bytes: Bytes, _ cancellation: CancellationFlag, acceptsEnd: Bool = false,
         _ body: (JPEGReader) throws(LoadError) -> Void
@@ -90,7 +90,13 @@ import InflightImages
         case 2: throw CodecError.cancelled
         case 3: throw CodecError.outOfMemory
         default:
-            throw CodecError.damaged(.jpeg, unsafe String(cString: inflight_jpeg_error(handle)))
+            if unsafe inflight_jpeg_lacks_data(handle) != 0 { throw CodecError.truncated(.jpeg) }
+            let text = unsafe String(cString: inflight_jpeg_error(handle))
+            switch unsafe Int(inflight_jpeg_damage(handle)) {
+            case INFLIGHT_JPEG_DATA: throw CodecError.damaged(.jpeg, "invalid compressed data", libraryText: text)
+            case INFLIGHT_JPEG_SCANS: throw CodecError.damaged(.jpeg, "more than \(JPEGStructure.maximumScans) scans")
+            default: throw CodecError.damaged(.jpeg, "invalid segment", libraryText: text)
+            }
         }
     }
 }

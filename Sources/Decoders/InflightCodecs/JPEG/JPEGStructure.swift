@@ -1,3 +1,4 @@
+internal import CInflightCodecs
 import InflightImages
 
 #if canImport(Darwin)
@@ -16,6 +17,7 @@ struct JPEGStructure: FileStructure {
     var height = 0
     var componentCount = 0
     var isProgressive = false
+    var isArithmetic = false
     /// Whether the first scan lacks components. The decoder then holds all coefficients, as for progressive images.
     var hasManyScans = false
     /// The horizontal and vertical sampling factor of each component.
@@ -27,9 +29,8 @@ struct JPEGStructure: FileStructure {
     var exif: Range<Int>?
     var xmp: Range<Int>?
     private var adobeTransform: Int?
-
-    /// Whether the file has an Adobe segment. CMYK samples are then inverted.
-    var isAdobe: Bool { adobeTransform != nil }
+    /// The position of the first scan.
+    private var scanStart = 0
 
     var colorModel: ImageInfo.ColorModel {
         switch componentCount {
@@ -52,7 +53,9 @@ struct JPEGStructure: FileStructure {
         var position = 2
         while true {
             switch try structure.segment(bytes, &position) {
-            case .ended: return .header(structure)
+            case .ended:
+                structure.scanStart = position
+                return .header(structure)
             case .next: continue
             case .needs(let count): return .needsMoreBytes(count)
             }
@@ -60,24 +63,25 @@ struct JPEGStructure: FileStructure {
     }
 
     /// Parses to the end of the image.
-    static func walk(_ bytes: Bytes) throws(LoadError) {
-        var structure = JPEGStructure()
-        var position = 2
-        var hasScan = false
-        while true {
-            switch try structure.segment(bytes, &position, hasScan: hasScan) {
-            case .next: continue
-            case .needs: throw CodecError.truncated(.jpeg)
-            case .ended:
-                // The position is at a scan or at the end of the image.
-                guard bytes.byte(at: position + 1) == 0xDA else { return }
-                hasScan = true
-                guard let length = bytes.big16(at: position + 2), position + 2 + length <= bytes.count,
-                    let end = endOfScan(bytes, from: position + 2 + length)
-                else { throw CodecError.truncated(.jpeg) }
-                position = end
+    ///
+    /// - Returns: whether its end marker was found. If not, only decoding can tell whether it has all of its data.
+    /// - Throws: ``LoadError/Code/damaged`` if the bytes before the first scan are malformed or truncated.
+    static func walk(_ bytes: Bytes) throws(LoadError) -> Bool {
+        var structure = try wholeHeader(bytes)
+        var position = structure.scanStart
+        while bytes.byte(at: position + 1) == 0xDA {
+            guard let length = bytes.big16(at: position + 2), position + 2 + length <= bytes.count,
+                let end = endOfScan(bytes, from: position + 2 + length)
+            else { return false }
+            position = end
+            var step = Step.next
+            while case .next = step {
+                guard let next = try? structure.segment(bytes, &position, hasScan: true) else { return false }
+                step = next
             }
+            guard case .ended = step else { return false }
         }
+        return true
     }
 
     /// The memory of all coefficients in bytes, two each, in whole blocks of 64; 0 if they are not all held.
@@ -111,8 +115,8 @@ struct JPEGStructure: FileStructure {
         return ends
     }
 
-    /// The decoder's maximum number of scans.
-    private static let maximumScans = 500
+    /// The decoder's maximum number of scans. Files with more were made to waste processor time.
+    static let maximumScans = INFLIGHT_JPEG_MAXIMUM_SCANS
 
     private enum Step {
         case next, ended, needs(Int)
@@ -174,6 +178,7 @@ struct JPEGStructure: FileStructure {
         width = bytes.big16(at: start + 3) ?? 0
         componentCount = Int(bytes[start + 5])
         isProgressive = marker == 0xC2 || marker == 0xCA
+        isArithmetic = marker >= 0xC9
         guard width > 0, height > 0, content.count == 6 + 3 * componentCount else {
             throw CodecError.damaged(.jpeg, "malformed frame header")
         }

@@ -15,14 +15,18 @@ struct PNGAnimation: AnimationSource {
     let isCutShort: Bool
 
     /// Returns `nil` for a still image: one without an animation declared before its pixels, or without a frame
-    /// control.
+    /// control; and if the animation's chunks are out of order or contradict the header (section 13.1).
     ///
-    /// Throws ``LoadError/Code/damaged`` if the animation's chunks are out of order or contradict the header, or no
-    /// frame is complete.
+    /// Throws ``LoadError/Code/damaged`` if no frame is complete.
     init?(_ bytes: Bytes, options: DecodeOptions) throws(LoadError) {
         let structure = try PNGStructure.wholeHeader(bytes)
         var walk = PNGAnimationWalk(structure, bytes)
-        guard try walk.run(options) else { return nil }
+        do throws(LoadError) {
+            guard try walk.run(options) else { return nil }
+        } catch {
+            guard error.code == .damaged else { throw error }
+            return nil
+        }
         guard !walk.frames.isEmpty else { throw CodecError.truncated(.png) }
         self.bytes = bytes
         info = structure.info(bytes)
@@ -72,14 +76,14 @@ struct PNGAnimationWalk {
             let content = position + 8..<position + 8 + length
             let next = content.upperBound + 4
             if bytes.has("IDAT", at: position + 4) {
-                // An animation must be declared before the pixels.
+                // An animation must be declared before the pixels, perhaps after their frame control.
                 if declaredCount == 0 { return false }
                 // The still image is the first frame if a frame control precedes it.
                 if !hasPixels, current != nil { begin(at: position) }
                 hasPixels = true
             } else if bytes.has("acTL", at: position + 4), !hasPixels {
                 try readAnimation(content)
-            } else if bytes.has("fcTL", at: position + 4), declaredCount > 0 {
+            } else if bytes.has("fcTL", at: position + 4), declaredCount > 0 || !hasPixels {
                 try finish(before: position, options)
                 try readControl(content)
             } else if bytes.has("fdAT", at: position + 4), declaredCount > 0 {
@@ -100,7 +104,8 @@ struct PNGAnimationWalk {
 
     private mutating func readAnimation(_ content: Range<Int>) throws(LoadError) {
         guard content.count == 8, let count = bytes.big32(at: content.lowerBound),
-            let loops = bytes.big32(at: content.lowerBound + 4), declaredCount == 0, isUnharmed(content)
+            let loops = bytes.big32(at: content.lowerBound + 4), declaredCount == 0, count > 0,
+            PNGStructure.isIntact(bytes, content)
         else { throw CodecError.damaged(.png, "malformed animation header") }
         declaredCount = count
         loopCount = loops
@@ -111,7 +116,7 @@ struct PNGAnimationWalk {
         guard content.count == 26, let sequence = bytes.big32(at: start), let width = bytes.big32(at: start + 4),
             let height = bytes.big32(at: start + 8), let x = bytes.big32(at: start + 12),
             let y = bytes.big32(at: start + 16), let numerator = bytes.big16(at: start + 20),
-            let denominator = bytes.big16(at: start + 22), isUnharmed(content)
+            let denominator = bytes.big16(at: start + 22), PNGStructure.isIntact(bytes, content)
         else { throw CodecError.damaged(.png, "malformed frame header") }
         guard sequence == nextSequence else { throw Self.disorder }
         nextSequence += 1
@@ -150,11 +155,6 @@ struct PNGAnimationWalk {
         frames.append(plan)
         places.append(start..<position)
         current = nil
-    }
-
-    private func isUnharmed(_ content: Range<Int>) -> Bool {
-        bytes.big32(at: content.upperBound)
-            == PNGFrameRewriter.checksum(bytes, content.lowerBound - 4..<content.upperBound)
     }
 
     private static var disorder: LoadError { CodecError.damaged(.png, "frames out of order") }

@@ -1,15 +1,17 @@
 public import InflightConcurrency
 public import InflightImages
 
-/// A codec that reads and writes PNG with libpng: all colour types, with 16 bits reduced to 8; animations as a still or
-/// all frames.
+/// A codec that reads and writes PNG with libpng: all colour types, with 16 bits reduced to 8 after their colours are
+/// converted; animations as a still or all frames.
 ///
-/// A non-interlaced image is resized while its rows are read. Of an interlaced image, all pixels are held. Any
-/// incorrect checksum is an error. The orientation is read from an `eXIf` chunk before the pixels.
+/// A non-interlaced image is resized while its rows are read. Of an interlaced image, all pixels are held. An incorrect
+/// checksum is an error in a critical chunk; an optional chunk is then ignored. The orientation is read from an `eXIf`
+/// chunk, which may follow the pixels; a probe of the first part of a file finds it only before them.
 ///
-/// Colours follow an embedded profile, else an `sRGB` chunk, else a `gAMA` chunk with the primaries of `cHRM`. Without
-/// `cHRM`, the primaries are those of sRGB, and a `gAMA` of about 1 / 2.2 is ignored, because programs that mean sRGB
-/// write it. `cICP` is ignored.
+/// Colours follow a `cICP` chunk, else an embedded profile, else an `sRGB` chunk, else a `gAMA` chunk with the
+/// primaries of `cHRM` (PNG specification, third edition, section 4.3). Without `cHRM`, the primaries are those of
+/// sRGB, and a `gAMA` of about 1 / 2.2 is ignored, because programs that mean sRGB write it. A `cICP` chunk is ignored
+/// if a number in it is unknown, or names an HDR curve (PQ, HLG). A faulty animation is a still.
 public struct PNGCodec: ImageCodec {
     /// Creates a codec. It has no state, so all values are alike.
     public init() {}
@@ -35,9 +37,11 @@ public struct PNGCodec: ImageCodec {
         let structure = try PNGStructure.wholeHeader(bytes)
         return try unsafe structure.decode(bytes, options: options, cancellation: cancellation) {
             (info, plan, target) throws(LoadError) in
-            try PNGReader.with(bytes) { (reader) throws(LoadError) in
+            let transform = structure.colorTransform(in: bytes)
+            try PNGReader.with(bytes, keepsDepth: transform != nil) { (reader) throws(LoadError) in
                 try unsafe PNGDecoding(
-                    reader: reader, info: info, plan: plan, target: target, cancellation: cancellation
+                    reader: reader, info: info, transform: transform, plan: plan, target: target,
+                    cancellation: cancellation
                 ).run()
             }
         }
@@ -66,7 +70,8 @@ public struct PNGCodec: ImageCodec {
     }
 
     public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
-        DecodeMemory.bytes(for: info, options, perPixel: info.isProgressive ? 4 : 0)
+        DecodeMemory.bytes(
+            for: info, options, perPixel: !info.isProgressive ? 0 : info.bitsPerComponent == 16 ? 8 : 4)
     }
 
     /// Decodes the available passes of an interlaced image, at least the first, or the available rows of another image.
@@ -74,15 +79,18 @@ public struct PNGCodec: ImageCodec {
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
     ) throws(LoadError) -> PartialImage? {
-        let info = try PNGStructure.wholeHeader(bytes).info(bytes)
+        let structure = try PNGStructure.wholeHeader(bytes)
+        let info = structure.info(bytes)
         return try unsafe info.makePart(options, coversAll: info.isProgressive, cancellation: cancellation) {
             (plan, target) throws(LoadError) in
             var filled: PartialImage.Filled?
+            let transform = structure.colorTransform(in: bytes)
             // The header may be truncated.
             _ = try LoadError.upToDamage { () throws(LoadError) in
-                try PNGReader.with(bytes) { (reader) throws(LoadError) in
+                try PNGReader.with(bytes, keepsDepth: transform != nil) { (reader) throws(LoadError) in
                     filled = try unsafe PNGDecoding(
-                        reader: reader, info: info, plan: plan, target: target, cancellation: cancellation
+                        reader: reader, info: info, transform: transform, plan: plan, target: target,
+                        cancellation: cancellation
                     ).runPartial()
                 }
             }

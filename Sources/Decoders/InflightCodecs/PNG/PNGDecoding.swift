@@ -6,16 +6,19 @@ import InflightImages
 @safe struct PNGDecoding {
     let reader: PNGReader
     let info: ImageInfo
+    /// The transform of the rows' colours to sRGB, which rows of 16 bits need.
+    let transform: ColorTransform?
     let plan: Resize.Plan
     let target: UnsafeMutableRawBufferPointer
     let cancellation: CancellationFlag
 
     init(
-        reader: PNGReader, info: ImageInfo, plan: Resize.Plan, target: UnsafeMutableRawBufferPointer,
-        cancellation: CancellationFlag
+        reader: PNGReader, info: ImageInfo, transform: ColorTransform?, plan: Resize.Plan,
+        target: UnsafeMutableRawBufferPointer, cancellation: CancellationFlag
     ) {
         self.reader = reader
         self.info = info
+        self.transform = transform
         self.plan = plan
         unsafe self.target = unsafe target
         self.cancellation = cancellation
@@ -24,8 +27,8 @@ import InflightImages
     func run() throws(LoadError) {
         let resizer = unsafe ProfiledRowResizer(
             sourceWidth: info.storedWidth, sourceHeight: info.storedHeight,
-            alpha: info.hasAlpha ? .straight : .opaque, plan: plan, target: target,
-            transform: reader.colorTransform(isGray: info.colorModel == .gray))
+            alpha: info.hasAlpha ? .straight : .opaque, plan: plan, target: target, transform: transform,
+            isDeep: reader.isDeep)
         if reader.isInterlaced {
             try readPasses(resizer)
         } else {
@@ -36,7 +39,7 @@ import InflightImages
     }
 
     private func readRows(_ resizer: ProfiledRowResizer) throws(LoadError) {
-        let row = UnsafeMutablePointer<UInt8>.allocate(capacity: info.storedWidth * 4)
+        let row = UnsafeMutablePointer<UInt8>.allocate(capacity: info.storedWidth * reader.bytesPerPixel)
         defer { unsafe row.deallocate() }
         let band = CancellationFlag.band(width: info.storedWidth)
         for y in 0..<info.storedHeight {
@@ -47,8 +50,9 @@ import InflightImages
     }
 
     private func readPasses(_ resizer: ProfiledRowResizer) throws(LoadError) {
-        let stride = info.storedWidth * 4
-        let memory = try PixelMemory(width: info.storedWidth, height: info.storedHeight)
+        let stride = info.storedWidth * reader.bytesPerPixel
+        let memory = try PixelMemory(
+            width: info.storedWidth, height: info.storedHeight, bytesPerPixel: reader.bytesPerPixel)
         defer { extendLifetime(memory) }
         let pixels = unsafe memory.bytes.assumingMemoryBound(to: UInt8.self).baseAddress!
         unsafe pixels.initialize(repeating: 0, count: memory.bytes.count)

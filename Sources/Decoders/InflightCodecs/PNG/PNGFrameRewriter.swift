@@ -1,4 +1,3 @@
-internal import CInflightCodecs
 import InflightImages
 
 /// Writes a frame of an animated PNG as a separate PNG: the header with the frame's size, the chunks that determine the
@@ -14,19 +13,8 @@ struct PNGFrameRewriter {
     }
 
     static func isCopied(_ bytes: Bytes, at position: Int) -> Bool {
-        let names: [StaticString] = ["PLTE", "tRNS", "gAMA", "cHRM", "iCCP", "sRGB", "sBIT"]
+        let names: [StaticString] = ["PLTE", "tRNS", "gAMA", "cHRM", "iCCP", "sRGB", "cICP"]
         return names.contains { bytes.has($0, at: position + 4) }
-    }
-
-    static func checksum(_ bytes: Bytes, _ range: Range<Int>) -> Int {
-        unsafe bytes.withUnsafeBytes { memory in
-            unsafe checksum(UnsafeRawBufferPointer(rebasing: memory[range]))
-        }
-    }
-
-    private static func checksum(_ memory: UnsafeRawBufferPointer) -> Int {
-        guard let base = memory.baseAddress else { return 0 }
-        return unsafe Int(inflight_crc32(0, base.assumingMemoryBound(to: UInt8.self), memory.count))
     }
 
     /// - Parameter data: complete chunks, including the frame's.
@@ -48,7 +36,7 @@ struct PNGFrameRewriter {
             if bytes.has("IDAT", at: position + 4) {
                 append(position..<end, to: &file)
             } else if bytes.has("fdAT", at: position + 4) {
-                guard length >= 4, bytes.big32(at: end - 4) == Self.checksum(bytes, position + 4..<end - 4) else {
+                guard length >= 4, PNGStructure.isIntact(bytes, position + 8..<end - 4) else {
                     throw CodecError.damaged(.png, "checksum mismatch")
                 }
                 Self.chunk(in: &file) { file in
@@ -73,7 +61,7 @@ struct PNGFrameRewriter {
         fill(&file)
         file.replaceSubrange(start..<start + 4, with: big32(file.count - start - 8))
         let sum = unsafe file.withUnsafeBytes { memory in
-            unsafe checksum(UnsafeRawBufferPointer(rebasing: memory[(start + 4)...]))
+            unsafe PNGStructure.checksum(UnsafeRawBufferPointer(rebasing: memory[(start + 4)...]))
         }
         file += big32(sum)
     }

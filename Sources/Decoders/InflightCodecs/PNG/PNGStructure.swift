@@ -12,8 +12,9 @@ struct PNGStructure: FileStructure {
     var isInterlaced = false
     var hasTransparency = false
     var frameCount = 1
-    var profileName: String?
+    var color = PNGColor()
     var orientation: ImageInfo.Orientation?
+    private var hasPalette = false
 
     var hasAlpha: Bool { colorType & 4 != 0 || hasTransparency }
 
@@ -26,13 +27,20 @@ struct PNGStructure: FileStructure {
     }
 
     func info(_ bytes: Bytes) -> ImageInfo {
-        ImageInfo(
+        var info = ImageInfo(
             format: .png, storedWidth: width, storedHeight: height, orientation: orientation ?? .up,
             frameCount: frameCount, colorModel: colorModel, bitsPerComponent: bitDepth, hasAlpha: hasAlpha,
-            profileName: profileName, isProgressive: isInterlaced)
+            profileName: color.profileName(in: bytes), isProgressive: isInterlaced)
+        info.colorPrimaries = color.primaries
+        return info
     }
 
-    /// Parses up to the first pixels.
+    /// Returns the transform of the image's colours to sRGB, or nil if none is needed.
+    func colorTransform(in bytes: Bytes) -> ColorTransform? {
+        color.transform(in: bytes, isGray: colorModel == .gray, bitDepth: bitDepth)
+    }
+
+    /// Parses up to the first pixels. If the bytes contain the chunks after them, too, the orientation may be there.
     static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderResult<PNGStructure> {
         var structure = PNGStructure()
         var position = 8
@@ -44,7 +52,10 @@ struct PNGStructure: FileStructure {
             if position == 8, !bytes.has("IHDR", at: 12) || length != 13 {
                 throw CodecError.damaged(.png, "missing header chunk")
             }
-            if bytes.has("IDAT", at: position + 4) { return .header(structure) }
+            if bytes.has("IDAT", at: position + 4) {
+                structure.readOrientation(bytes, after: position)
+                return .header(structure)
+            }
             if bytes.has("IEND", at: position + 4) { throw CodecError.damaged(.png, "no image data") }
             let content = position + 8..<position + 8 + length
             // Includes the checksum and the next chunk's length and name, which are needed anyway.
@@ -57,20 +68,47 @@ struct PNGStructure: FileStructure {
 
     private mutating func read(_ bytes: Bytes, _ content: Range<Int>) throws(LoadError) {
         let start = content.lowerBound
-        if bytes.has("IHDR", at: start - 4) {
-            try readSize(bytes, start)
-        } else if bytes.has("tRNS", at: start - 4) {
+        if bytes.has("IHDR", at: start - 4) { return try readSize(bytes, start) }
+        if bytes.has("PLTE", at: start - 4) { hasPalette = true }
+        let names: [StaticString] = ["tRNS", "acTL", "eXIf", "cICP", "iCCP", "sRGB", "gAMA", "cHRM"]
+        guard names.contains(where: { bytes.has($0, at: start - 4) }), Self.isIntact(bytes, content) else { return }
+        if bytes.has("tRNS", at: start - 4) {
             hasTransparency = true
-        } else if bytes.has("acTL", at: start - 4), let count = bytes.big32(at: start), content.count >= 8 {
-            frameCount = max(1, count)
+        } else if bytes.has("acTL", at: start - 4) {
+            if content.count >= 8, let count = bytes.big32(at: start) { frameCount = max(1, count) }
         } else if bytes.has("eXIf", at: start - 4) {
-            orientation = EXIFOrientation.find(in: bytes, content)
-        } else if bytes.has("iCCP", at: start - 4) {
-            // Latin-1, up to a zero byte, without control characters.
-            let name = content.prefix(80).prefix { bytes[$0] != 0 }.map { bytes[$0] }
-            let scalars = name.filter { $0 >= 0x20 && !(0x7F...0x9F).contains($0) }.map { Unicode.Scalar($0) }
-            if !scalars.isEmpty { profileName = String(String.UnicodeScalarView(scalars)) }
+            orientation = orientation ?? EXIFOrientation.find(in: bytes, content)
+        } else if !hasPalette {
+            color.read(bytes, content)
         }
+    }
+
+    /// Reads the orientation from a chunk after the pixels, if there is none before.
+    private mutating func readOrientation(_ bytes: Bytes, after position: Int) {
+        var position = position
+        while orientation == nil, let length = bytes.big32(at: position), length <= bytes.count - position - 12 {
+            let content = position + 8..<position + 8 + length
+            if bytes.has("eXIf", at: position + 4), Self.isIntact(bytes, content) {
+                orientation = EXIFOrientation.find(in: bytes, content)
+            }
+            position = content.upperBound + 4
+        }
+    }
+
+    /// Whether the checksum of a chunk is correct.
+    static func isIntact(_ bytes: Bytes, _ content: Range<Int>) -> Bool {
+        bytes.big32(at: content.upperBound) == checksum(bytes, content.lowerBound - 4..<content.upperBound)
+    }
+
+    static func checksum(_ bytes: Bytes, _ range: Range<Int>) -> Int {
+        unsafe bytes.withUnsafeBytes { memory in
+            unsafe checksum(UnsafeRawBufferPointer(rebasing: memory[range]))
+        }
+    }
+
+    static func checksum(_ memory: UnsafeRawBufferPointer) -> Int {
+        guard let base = memory.baseAddress else { return 0 }
+        return unsafe Int(inflight_crc32(0, base.assumingMemoryBound(to: UInt8.self), memory.count))
     }
 
     private mutating func readSize(_ bytes: Bytes, _ start: Int) throws(LoadError) {
@@ -88,21 +126,20 @@ struct PNGStructure: FileStructure {
         }
     }
 
-    /// Parses to the last chunk and verifies the checksum of each.
+    /// Parses to the last chunk and verifies the checksum of each critical one. Optional chunks with a wrong checksum
+    /// are ignored when the image is decoded.
     static func walk(_ bytes: Bytes) throws(LoadError) {
         guard case .header = try readHeader(bytes) else { throw CodecError.truncated(.png) }
         var position = 8
         while true {
-            guard let length = bytes.big32(at: position), length <= bytes.count - position - 12,
-                let expected = bytes.big32(at: position + 8 + length)
-            else { throw CodecError.truncated(.png) }
-            let actual = unsafe bytes.withUnsafeBytes { memory in
-                unsafe inflight_crc32(
-                    0, memory.baseAddress!.assumingMemoryBound(to: UInt8.self) + position + 4, length + 4)
+            guard let length = bytes.big32(at: position), length <= bytes.count - position - 12 else {
+                throw CodecError.truncated(.png)
             }
-            guard Int(actual) == expected else { throw CodecError.damaged(.png, "checksum mismatch") }
+            let content = position + 8..<position + 8 + length
+            let isCritical = bytes[position + 4] & 0x20 == 0
+            guard !isCritical || isIntact(bytes, content) else { throw CodecError.damaged(.png, "checksum mismatch") }
             if bytes.has("IEND", at: position + 4) { return }
-            position += length + 12
+            position = content.upperBound + 4
         }
     }
 }

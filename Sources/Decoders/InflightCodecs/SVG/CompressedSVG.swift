@@ -69,15 +69,15 @@ public enum CompressedSVG {
             let memory = unsafe [UInt8](unsafeUninitializedCapacity: capacity) { target, count in
                 unsafe bytes.withUnsafeBytes { source in
                     guard let base = source.baseAddress, let start = target.baseAddress else { return }
-                    unsafe status = inflight_gunzip(
+                    unsafe status = inflight_inflate(
                         base.assumingMemoryBound(to: UInt8.self), source.count, start, capacity, &count)
                 }
             }
             switch status {
-            case Int32(INFLIGHT_GUNZIP_WHOLE): return (Bytes(memory), .whole)
-            case Int32(INFLIGHT_GUNZIP_CUT_SHORT): return (Bytes(memory), .truncated)
-            case Int32(INFLIGHT_GUNZIP_FULL) where capacity == limit: return (Bytes(memory), .full)
-            case Int32(INFLIGHT_GUNZIP_FULL): capacity = min(limit, capacity * 4)
+            case Int32(INFLIGHT_INFLATE_WHOLE): return (Bytes(memory), .whole)
+            case Int32(INFLIGHT_INFLATE_CUT_SHORT): return (Bytes(memory), .truncated)
+            case Int32(INFLIGHT_INFLATE_FULL) where capacity == limit: return (Bytes(memory), .full)
+            case Int32(INFLIGHT_INFLATE_FULL): capacity = min(limit, capacity * 4)
             default: throw CodecError.damaged(.svg, "invalid compressed data")
             }
         }

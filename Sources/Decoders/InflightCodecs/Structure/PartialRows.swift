@@ -11,16 +11,19 @@ import InflightImages
     /// The number of rows pushed, before ``finish()``.
     private(set) var count = 0
 
-    /// - Parameter transform: the transform of the pushed colours to sRGB.
+    /// - Parameters:
+    ///   - transform: the transform of the pushed colours to sRGB.
+    ///   - isDeep: whether rows have 16 bits per sample.
     init(
-        width: Int, height: Int, plan: Resize.Plan, target: UnsafeMutableRawBufferPointer, transform: ColorTransform?
+        width: Int, height: Int, plan: Resize.Plan, target: UnsafeMutableRawBufferPointer, transform: ColorTransform?,
+        isDeep: Bool = false
     ) {
         self.width = width
         self.height = height
         resizer = unsafe ProfiledRowResizer(
             sourceWidth: width, sourceHeight: height, alpha: .straight, plan: plan, target: target,
-            transform: transform)
-        unsafe row = .allocate(capacity: width * 4)
+            transform: transform, isDeep: isDeep)
+        unsafe row = .allocate(capacity: width * (isDeep ? 8 : 4))
     }
 
     deinit {

@@ -35,6 +35,10 @@ public struct WorkerCodec: ImageCodec {
         try codec.validate(bytes, format: format)
     }
 
+    public func hasEndMarker(_ bytes: Bytes, format: ImageFormat) -> Bool {
+        codec.hasEndMarker(bytes, format: format)
+    }
+
     public func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
         codec.memoryNeeded(bytes, format: format, info: info, options: options)
     }

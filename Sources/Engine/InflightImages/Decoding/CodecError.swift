@@ -6,6 +6,12 @@ package enum CodecError {
         LoadError(.damaged, stage: .decode, message: "The \(format) image is corrupt: \(what). Fetch it again.")
     }
 
+    /// - Parameter text: the text of the library that found the damage, which becomes the underlying error.
+    package static func damaged(_ format: ImageFormat, _ what: String, libraryText text: String) -> LoadError {
+        let error = damaged(format, what)
+        return LoadError(error.code, stage: error.stage, message: error.message, underlying: LibraryError(text: text))
+    }
+
     package static func truncated(_ format: ImageFormat) -> LoadError {
         LoadError(.damaged, stage: .decode, message: "The \(format) image is truncated. Fetch it again.")
     }
@@ -65,6 +71,13 @@ package enum CodecError {
     package static func cannotEncode(_ format: ImageFormat, _ what: String) -> LoadError {
         LoadError(.cannotEncode, stage: .encode, message: "Cannot encode the image as \(format): \(what).")
     }
+}
+
+/// The error of a library, in its own words.
+package struct LibraryError: Error, CustomStringConvertible {
+    let text: String
+
+    package var description: String { text }
 }
 
 extension CancellationFlag {
