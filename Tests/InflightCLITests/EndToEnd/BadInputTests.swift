@@ -158,6 +158,28 @@ final class BadInputTests: EndToEndSuite {
         #expect(try failure(server.url("/cut"), "--size", "9x").error?.code == "damaged")
     }
 
+    @Test("An image without its end marker is whole if its transfer had a length, and otherwise truncated")
+    func endMarkers() throws {
+        for (name, image, missing) in [
+            ("a.jpg", try TestImages.make(.jpeg, 60, 40), 2), ("a.gif", TestImages.gif, 1),
+        ] {
+            let cut = Bytes(Array(image.array.dropLast(missing)))
+            server.serve("/length/\(name)", .ok(cut))
+            server.serve("/chunks/\(name)", .ok(cut).chunked([7]))
+            server.serve("/marker/\(name)", .ok(image).untilClose())
+            server.serve("/end/\(name)", .ok(cut).untilClose())
+            for options in [[], ["--verify"], ["--size", "9x"]] {
+                for kind in ["length", "chunks", "marker"] {
+                    let result = place.run(["get", server.url("/\(kind)/\(name)"), "--discard", "--json"] + options)
+                    #expect(result.status == 0, "\(kind) \(name) \(options): \(result.errors)")
+                }
+                let line = try failure(server.url("/end/\(name)"), options: options)
+                #expect(line.error?.code == "damaged")
+                #expect(line.error?.message.contains("is truncated") == true)
+            }
+        }
+    }
+
     @Test("--verify and --size find corrupt pixel data behind a valid structure")
     func verify() throws {
         // The compressed data is replaced, and all checksums of the chunks are valid.

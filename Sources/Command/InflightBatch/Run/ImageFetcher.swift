@@ -80,7 +80,7 @@ final class ImageFetcher: @unchecked Sendable {
                 waitingBytes += response.body.count
                 pendingImages += 1
                 threads.run { [self] in
-                    let result = made(response.body, store)
+                    let result = made(response, store)
                     queue.async { [self] in
                         waitingBytes -= response.body.count
                         pendingImages -= 1
@@ -138,13 +138,13 @@ final class ImageFetcher: @unchecked Sendable {
     // MARK: Images
 
     private func made<Value>(
-        _ body: Bytes, _ store: (Bytes) throws(OutputError) -> Value
+        _ response: LoadedResponse, _ store: (Bytes) throws(OutputError) -> Value
     ) -> End<Value>.Result {
         if cancellation.isCancelled { return Self.failure(.cancelled(url: nil, stage: .decode)) }
         let image: Bytes
         let record: ImageRecord
         do throws(LoadError) {
-            (image, record) = try encoded(body)
+            (image, record) = try encoded(response)
         } catch {
             return Self.failure(error)
         }
@@ -155,8 +155,9 @@ final class ImageFetcher: @unchecked Sendable {
         }
     }
 
-    private func encoded(_ body: Bytes) throws(LoadError) -> (Bytes, ImageRecord) {
-        let codecs = pipeline.codecs
+    private func encoded(_ response: LoadedResponse) throws(LoadError) -> (Bytes, ImageRecord) {
+        let (codecs, body) = (pipeline.codecs, response.body)
+        if !response.isDelimited { try codecs.checkEndMarker(of: body) }
         _ = try codecs.validate(body, maximumPixels: treatment.decoding.maximumPixels)
         var (pixels, info) = try codecs.decode(body, options: treatment.decoding, cancellation: cancellation)
         pixels = try pixels.processed(by: treatment.processors, cancellation: cancellation)

@@ -89,7 +89,8 @@ final class BodyProcessor: Sendable {
         do throws(LoadError) {
             var work: [ProcessingStep] = []
             let (info, pixels) = try timed(verified ? .decode : .process, &work) { () throws(LoadError) in
-                try check(response.body, verified: verified && !response.isVerified)
+                if !response.isDelimited { try codecs.checkEndMarker(of: response.body) }
+                return try check(response.body, verified: verified && !response.isVerified)
             }
             let picture = Report.Picture(format: info.format, width: info.width, height: info.height)
             report.source = picture

@@ -80,6 +80,7 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
     ) throws(LoadError) -> LoadedImage {
         let options = plan.decodeOptions()
         do throws(LoadError) {
+            if !response.isDelimited { try stage.codecs.checkEndMarker(of: response.body) }
             let (pixels, info) = try stage.codecs.decode(response.body, options: options, cancellation: cancellation)
             return image(pixels, info, response)
         } catch {

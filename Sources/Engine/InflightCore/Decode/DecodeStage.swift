@@ -68,8 +68,12 @@ final class DecodeStage: Sendable {
 
     /// Returns whether ``check(_:of:decodes:)`` takes no longer than to pass the body to another thread.
     func checksQuickly(_ body: Bytes, of request: ImageRequest) -> Bool {
-        body.count <= 64 << 10 && !request.verifiesStoredImage
-            && codecs.detect(body).map(Self.quickFormats.contains) ?? false
+        guard body.count <= 64 << 10, !request.verifiesStoredImage, let format = codecs.detect(body) else {
+            return false
+        }
+        // A JPEG without its end marker is decoded.
+        if format == .jpeg, body[body.count - 2] != 0xFF || body[body.count - 1] != 0xD9 { return false }
+        return Self.quickFormats.contains(format)
     }
 
     /// Checks that a body is an image, by its structure and optionally its pixels. Throws if it is not.

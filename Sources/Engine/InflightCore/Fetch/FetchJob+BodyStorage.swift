@@ -154,7 +154,10 @@ extension FetchJob {
         let ended = EndedBody(
             count: body.count, receivedBytes: work.exchange.receivedBytes,
             bytesBeforeRest: work.resumption == nil ? nil : work.response.rawBytes, isWhole: isWhole)
-        let writes = changes.writes(of: ended, part: part) { isWorthStoring($0, body, isWhole: isWhole) }
+        let isDelimited = work.response.head?.delimitsBody ?? true
+        let writes = changes.writes(of: ended, part: part) {
+            isWorthStoring($0, body, isWhole: isWhole, isDelimited: isDelimited)
+        }
         for write in writes { perform(write, body, cache, store, group) }
     }
 
@@ -208,13 +211,21 @@ extension FetchJob {
 
     /// Returns whether to store the body. A captive portal's page has status 200 too, so if an image is requested, only
     /// an image is stored.
-    private func isWorthStoring(_ response: StoredResponse, _ body: Bytes, isWhole: Bool) -> Bool {
+    private func isWorthStoring(
+        _ response: StoredResponse, _ body: Bytes, isWhole: Bool, isDelimited: Bool
+    ) -> Bool {
         guard plan.goal != .info, Int64(body.count) == Int64(response.bodyRange.count) else { return false }
         // A requested range is stored like a complete body, however short it is.
         guard response.isComplete else { return isWhole || Int64(body.count) >= Self.minimumPartBytes }
         guard plan.requiresImage, response.head.status == 200, !response.head.fields.contains("content-encoding") else {
             return true
         }
-        return (try? stage.codecs.info(of: body)) != nil
+        do throws(LoadError) {
+            if !isDelimited { try stage.codecs.checkEndMarker(of: body) }
+            _ = try stage.codecs.info(of: body)
+            return true
+        } catch {
+            return false
+        }
     }
 }

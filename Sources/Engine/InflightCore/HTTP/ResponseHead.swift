@@ -51,3 +51,11 @@ extension ResponseHead {
         !names.isEmpty && !namesVaried(among: names).isEmpty
     }
 }
+
+extension ResponseHead {
+    /// Whether the body has a length, chunks, a stream or a coding with an end of its own, so that its end is known.
+    var delimitsBody: Bool {
+        guard version == .http1_0 || version == .http1_1 else { return true }
+        return ["content-length", "transfer-encoding", "content-encoding"].contains { fields.contains($0) }
+    }
+}

@@ -81,6 +81,12 @@ extension LoadedResponse {
         set { updateExtras { $0.isVerified = newValue } }
     }
 
+    /// Whether something other than the end of the connection ended the body, so that it cannot be truncated without an
+    /// error (RFC 9112 section 6.3). Bodies that may be truncated are not stored.
+    package var isDelimited: Bool {
+        source == .disk || source == .revalidated || head.delimitsBody
+    }
+
     private mutating func updateExtras(_ change: (inout Extras.Values) -> Void) {
         var values = extras?.values ?? Extras.Values()
         change(&values)
