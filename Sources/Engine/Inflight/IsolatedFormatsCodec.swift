@@ -11,7 +11,8 @@ struct IsolatedFormatsCodec: ImageCodec {
     let drawsSVG: Bool
 
     var decodableFormats: Set<ImageFormat> { IsolatedFormats.formats }
-    var encodableFormats: Set<ImageFormat> { pool == nil ? [] : [.avif] }
+    /// AVIF, if a decoder program is installed. Only a running one knows whether its libraries encode.
+    var encodableFormats: Set<ImageFormat> { pool?.isInstalled == true ? [.avif] : [] }
 
     /// A gzip file may contain an SVG image (RFC 1952 section 2.3.1).
     var signatures: [FormatSignature] { [FormatSignature(.svg, [0x1F, 0x8B, 8])] }

@@ -129,6 +129,18 @@ struct IsolatedFormatsTests {
         #expect(!registry.encodableFormats.contains(.avif))
     }
 
+    @Test("Without a decoder program, AVIF is not among the formats that are encoded")
+    func noProgram() throws {
+        var configuration = DecoderConfiguration()
+        configuration.path = "/nowhere/inflight-decoder"
+        for decoding in [DecodeIsolation.auto, .worker] {
+            let registry = CodecRegistry.standard(decoding, configuration)
+            #expect(!registry.encodableFormats.contains(.avif))
+            #expect(registry.decodableFormats.contains(.avif))
+        }
+        #expect(CodecRegistry.standard().encodableFormats.contains(.avif))
+    }
+
     @Test("An encoded AVIF file decodes again through the decoder process")
     func encoded() throws {
         let registry = CodecRegistry.standard()

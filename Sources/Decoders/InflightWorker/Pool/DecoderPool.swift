@@ -30,6 +30,9 @@ public final class DecoderPool: Sendable {
         self.protections = protections
     }
 
+    /// Whether there is a decoder program now. Looks for its file, and starts no process.
+    package var isInstalled: Bool { (try? DecoderLocation.find(configuration.path, suffix: suffix)) != nil }
+
     /// Decodes an image in a sandboxed process.
     ///
     /// Blocks the calling thread. Uses an idle process, or starts one. A cancel ends the call within 50 ms.
