@@ -11,7 +11,7 @@ struct Target: Sendable {
         .head, .cacheControl, .date, .ranges, .retryAfter, .vary, .decision, .record, .dataURL,
         .coding("gzip"), .coding("deflate"), .coding("br"), .coding("zstd"),
         .picture(.jpeg), .picture(.png), .picture(.webp), .picture(.gif), .picture(.bmp), .picture(.ico), .placeholder,
-        .header("avif"), .header("heic"), .header("jxl"), .header("tiff"), .header("svg"), .jsonArray,
+        .header("avif"), .header("heic"), .header("jxl"), .header("tiff"), .header("svg"), .jsonArray, .codedColor,
     ]
 
     static let chosen: Target? = {
