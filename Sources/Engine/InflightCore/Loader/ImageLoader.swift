@@ -47,7 +47,7 @@ public final class ImageLoader: Confined {
         case failed(LoadError)
     }
 
-    typealias Machine = LoaderMachine<ImageRequest, ImageTask.Progress, ImagePreview, LoadedImage, LoadError>
+    typealias Machine = LoaderMachine<ImageTask.Subject, ImageTask.Progress, ImagePreview, LoadedImage, LoadError>
 
     /// The callback queue, the only one on which the loader may be used. May be read on any thread.
     public let confinement: CallbackQueue
@@ -58,6 +58,10 @@ public final class ImageLoader: Confined {
     private var pictures: (placeholder: PixelBuffer?, failure: PixelBuffer?) = (nil, nil)
     private var handler: ((ImageLoader) -> Void)?
     private var task: ImageTask?
+    /// The number of fallbacks that the last load tried; 0 if it found its image in memory.
+    private var triedFallbacks = 0
+    /// The number of calls that have set the request or the processors.
+    private var changes = 0
     /// Retained by the completion closure. If it becomes nil before the load has ended, the queue has dropped that
     /// closure.
     private weak var answer: Answer?
@@ -98,8 +102,12 @@ public final class ImageLoader: Confined {
 
     /// The request to show. Setting it starts its load and replaces the one before.
     ///
-    /// An image in memory is there when this returns. An equivalent request starts no new load while the one before is
-    /// loading, loaded or failed; only its priority is applied. Setting nil is ``reset()``.
+    /// An image in memory is there when this returns. A request with the same key as the one before, by which the
+    /// pipeline would coalesce the two, starts no new load while that one is loading, loaded or failed. What is in no
+    /// key applies to the load in progress: ``ImageRequest/priority``, ``ImageRequest/fallbacks`` and
+    /// ``ImageRequest/storedRepresentation``. ``ImageRequest/previews`` applies from the next load on. Other limits are
+    /// another key. If a fallback that was tried is not in the new request, or a failed request gets other fallbacks,
+    /// a new load starts. Setting nil is ``reset()``.
     public var request: ImageRequest? {
         get {
             checkConfinement()
@@ -108,11 +116,10 @@ public final class ImageLoader: Confined {
         set {
             checkConfinement()
             noticeDroppedAnswer()
-            let altered = newValue?.processed(by: addedProcessors)
-            let isSame = isSame(altered)
+            guard let newValue else { return reset() }
+            guard let subject = subject(of: newValue, processors: addedProcessors) else { return }
             wanted = newValue
-            perform(machine.requestSet(altered, isSame: isSame))
-            if isSame, let priority = altered?.priority { task?.priority = priority }
+            perform(machine.requestSet(subject, isSame: isSame(subject)))
         }
     }
 
@@ -126,10 +133,9 @@ public final class ImageLoader: Confined {
         set {
             checkConfinement()
             noticeDroppedAnswer()
-            let altered = wanted?.processed(by: newValue)
-            let isSame = isSame(altered)
             addedProcessors = newValue
-            if let altered { perform(machine.requestAltered(altered, isSame: isSame)) }
+            guard let wanted, let subject = subject(of: wanted, processors: newValue) else { return }
+            perform(machine.requestAltered(subject, isSame: isSame(subject)))
         }
     }
 
@@ -151,6 +157,7 @@ public final class ImageLoader: Confined {
     /// processors and placeholders stay.
     public func reset() {
         checkConfinement()
+        changes += 1
         wanted = nil
         perform(machine.resetCalled())
     }
@@ -233,9 +240,31 @@ public final class ImageLoader: Confined {
 
     // MARK: Loading
 
-    private func isSame(_ request: ImageRequest?) -> Bool {
-        guard let request, let current = machine.request else { return false }
-        return request.isSameRequest(as: current)
+    /// Returns the request as it is loaded, with the loader's processors after its own, or nil if the caller's code,
+    /// which reads the identity of a processor, has meanwhile changed what this loader is to show.
+    private func subject(of request: ImageRequest, processors: [ImageProcessor]) -> ImageTask.Subject? {
+        changes += 1
+        let number = changes
+        var request = request
+        // Without processors, keep the request's compact default form.
+        if !processors.isEmpty { request.processors += processors }
+        let subject = pipeline.driver.subject(of: request, goal: .image)
+        return number == changes ? subject : nil
+    }
+
+    /// Returns whether the current load, or its result, serves the subject too. If so, it is applied to the load in
+    /// progress.
+    private func isSame(_ subject: ImageTask.Subject) -> Bool {
+        guard let current = machine.request,
+            subject.isSame(as: current, agreeingIn: pipeline.images.fieldsExcludedFromKey)
+        else { return false }
+        let (old, new) = (current.request.fallbacks, subject.request.fallbacks)
+        return switch machine.state {
+        case .idle: true
+        case .loading: task?.amend(to: subject) ?? (old == new)
+        case .loaded: new.starts(with: old.prefix(triedFallbacks))
+        case .failed: old == new
+        }
     }
 
     private func perform(_ actions: Machine.Actions) {
@@ -246,8 +275,9 @@ public final class ImageLoader: Confined {
     }
 
     private func begin(_ number: Int) {
-        guard let request = machine.request else { return }
-        let image = pipeline.cachedForLoad(request)
+        guard let subject = machine.request else { return }
+        triedFallbacks = 0
+        let image = pipeline.cachedForLoad(subject)
         // Reading a processor's identity runs the caller's code, which may have set another request.
         guard machine.awaits(number) else { return }
         if let image { return machine.foundInMemory(image, for: number) }
@@ -261,7 +291,7 @@ public final class ImageLoader: Confined {
         let ended = callback { (loader, result: Result<LoadedImage, LoadError>) in
             loader.didEnd(number, with: result)
         }
-        let task = pipeline.load(request, on: confinement) { _, progress in
+        let task = pipeline.load(subject, on: confinement) { _, progress in
             progressed(progress)
         } preview: { _, preview in
             previewed(preview)
@@ -285,6 +315,7 @@ public final class ImageLoader: Confined {
             case .failure(let error): .failed(error)
             }
         guard machine.loadEnded(number, with: outcome) else { return }
+        triedFallbacks = Int(task?.takenFallbacks ?? 0)
         task = nil
         handler?(self)
     }

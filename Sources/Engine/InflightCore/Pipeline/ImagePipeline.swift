@@ -127,9 +127,9 @@ public final class ImagePipeline: Sendable {
         preview: (@Sendable (ImageTask, ImagePreview) -> Void)? = nil,
         completion: @escaping @Sendable (ImageTask, Result<LoadedImage, LoadError>) -> Void
     ) -> ImageTask {
-        driver.load(
-            request, goal: .image,
-            sink: CallbackSink(queue: queue, progress: progress, preview: preview, completion: .image(completion)))
+        load(
+            driver.subject(of: request, goal: .image), on: queue, progress: progress, preview: preview,
+            completion: completion)
     }
 
     /// Loads bytes without decoding them, with callbacks on the main queue. Otherwise like
@@ -159,7 +159,7 @@ public final class ImagePipeline: Sendable {
         completion: @escaping @Sendable (ImageTask, Result<LoadedResponse, LoadError>) -> Void
     ) -> ImageTask {
         driver.load(
-            request, goal: .data,
+            driver.subject(of: request, goal: .data),
             sink: CallbackSink(queue: queue, progress: progress, preview: preview, completion: .response(completion)))
     }
 
@@ -212,12 +212,26 @@ public final class ImagePipeline: Sendable {
         LoadEvents(task: driver.makeTask(request, goal: .image, observesProgress: true))
     }
 
+    // MARK: Starting tasks
+
     /// Returns the image that a load would find in memory.
-    func cachedForLoad(_ request: ImageRequest) -> LoadedImage? {
-        guard let plan = try? RequestPlan(request, goal: .image, fieldsExcludedFromKey: images.fieldsExcludedFromKey),
-            let hit = images.find(plan), hit.steps == plan.stepCount
-        else { return nil }
+    func cachedForLoad(_ subject: ImageTask.Subject) -> LoadedImage? {
+        guard case .plan(let plan) = subject, let hit = images.find(plan), hit.steps == plan.stepCount else {
+            return nil
+        }
         return hit.image
+    }
+
+    /// Loads the image of a request that was planned before, with its callbacks on `queue`.
+    func load(
+        _ subject: ImageTask.Subject, on queue: CallbackQueue,
+        progress: (@Sendable (ImageTask, ImageTask.Progress) -> Void)?,
+        preview: (@Sendable (ImageTask, ImagePreview) -> Void)?,
+        completion: @escaping @Sendable (ImageTask, Result<LoadedImage, LoadError>) -> Void
+    ) -> ImageTask {
+        driver.load(
+            subject,
+            sink: CallbackSink(queue: queue, progress: progress, preview: preview, completion: .image(completion)))
     }
 
     func outcome(

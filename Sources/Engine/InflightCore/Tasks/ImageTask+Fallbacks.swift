@@ -21,29 +21,29 @@ extension ImageTask {
         return result.isFollowedImage && observesStale ? .revalidation : .end
     }
 
-    /// The request in progress: ``request``, or a fallback of it.
+    /// The request in progress: ``latestRequest``, or a fallback of it.
     var currentRequest: ImageRequest {
-        let taken = stripe.lock.withLock { state.takenFallbacks }
-        return request.fallback(Int(taken)) ?? request
+        let (taken, latest) = stripe.lock.withLock { (state.takenFallbacks, state.amended ?? subject) }
+        return latest.request.fallback(Int(taken)) ?? latest.request
     }
 
     /// Whether a fallback remains if this request fails.
     var hasFallback: Bool {
-        let count = request.fallbackCount
-        return count > 0 && stripe.lock.withLock { state.isWaiting && state.takenFallbacks < count }
+        stripe.lock.withLock {
+            state.isWaiting && state.takenFallbacks < (state.amended ?? subject).request.fallbackCount
+        }
     }
 
     /// Takes the next fallback. Returns nil if there is none, or if the task has ended.
     func takeFallback() -> ImageRequest? {
-        let count = request.fallbackCount
-        guard count > 0 else { return nil }
-        let (taken, preview): (UInt16?, BoxedPreview?) = stripe.lock.withLock {
-            guard state.isWaiting, state.takenFallbacks < count else { return (nil, nil) }
+        let (next, preview): ((number: UInt16, of: Subject)?, BoxedPreview?) = stripe.lock.withLock {
+            let latest = state.amended ?? subject
+            guard state.isWaiting, state.takenFallbacks < latest.request.fallbackCount else { return (nil, nil) }
             state.takenFallbacks += 1
-            return (state.takenFallbacks, state.machine.backlog.fallbackTaken())
+            return ((state.takenFallbacks, latest), state.machine.backlog.fallbackTaken())
         }
         withExtendedLifetime(preview) {}
-        return taken.flatMap { request.fallback(Int($0)) }
+        return next.flatMap { $0.of.request.fallback(Int($0.number)) }
     }
 
     /// Returns the request to repeat because its stored response is useless, or nil if it was repeated before.
@@ -58,7 +58,7 @@ extension ImageTask {
 
     /// The representation that a store keeps for this task.
     var storedRepresentation: ImageRequest.StoredRepresentation {
-        request.hasDefaults ? .original : request.storedRepresentation
+        latestRequest.storedRepresentation
     }
 
     func looksForProcessed(prefix: Int) {

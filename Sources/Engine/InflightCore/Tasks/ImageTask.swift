@@ -30,6 +30,8 @@ public final class ImageTask: @unchecked Sendable {
         var priority: ImageRequest.Priority
         /// The number of the request's fallbacks that were taken.
         var takenFallbacks: UInt16 = 0
+        /// The request that has replaced the caller's, with the same key; see ``amend(to:)``.
+        var amended: Subject?
         /// The number of processors that made the image being looked up in the store, or -1 without such a lookup.
         var lookedForPrefix: Int16 = -1
         var id: Scheduler.Machine.TaskID?
@@ -51,17 +53,41 @@ public final class ImageTask: @unchecked Sendable {
             case .rejected(let rejected): rejected.request
             }
         }
+
+        /// Returns whether both load the same image, so that a job of one could serve the other. Their keys decide.
+        ///
+        /// - Parameter names: the fields that the keys leave out. They have to agree too, because the response may vary
+        ///   by them.
+        func isSame(as other: Subject, agreeingIn names: Set<String>) -> Bool {
+            guard let key, let otherKey = other.key else {
+                // Invalid requests have no keys.
+                var request = request
+                request.priority = other.request.priority
+                return key == nil && other.key == nil && request == other.request
+            }
+            return key == otherKey && request.agrees(with: other.request, in: names)
+        }
+
+        private var key: JobKey? {
+            switch self {
+            case .plan(let plan): plan.finalKey
+            case .rejected(let rejected): rejected.key
+            }
+        }
     }
 
     final class RejectedRequest: Sendable {
         let request: ImageRequest
         let error: LoadError
         let goal: RequestPlan.Goal
+        /// The key of the result, if the request is valid, but no transport serves its scheme.
+        let key: JobKey?
 
-        init(_ request: ImageRequest, _ error: LoadError, _ goal: RequestPlan.Goal) {
+        init(_ request: ImageRequest, _ error: LoadError, _ goal: RequestPlan.Goal, key: JobKey? = nil) {
             self.request = request
             self.error = error
             self.goal = goal
+            self.key = key
         }
     }
 
@@ -80,7 +106,8 @@ public final class ImageTask: @unchecked Sendable {
             }
     }
 
-    /// The request as the caller passed it. Taking one of its fallbacks does not change it.
+    /// The request as the caller passed it. Taking one of its fallbacks does not change it. A loader's later request
+    /// for the same image does not either.
     public var request: ImageRequest { subject.request }
 
     var goal: RequestPlan.Goal {
@@ -134,6 +161,31 @@ public final class ImageTask: @unchecked Sendable {
             if let id { driver.scheduler.setPriority(of: id, to: newValue) }
         }
     }
+
+    /// Replaces the request by another one with the same key. Its priority, fallbacks and stored representation, which
+    /// are in no key, apply to the load in progress.
+    ///
+    /// - Returns: `false`, without a change, if that requires a new load: the fallbacks tried so far are not those of
+    ///   the new request, or it is too late to try others.
+    func amend(to new: Subject) -> Bool {
+        let (isAmended, old) = stripe.lock.withLock { () -> (Bool, Subject?) in
+            let (old, new) = (state.amended ?? subject, new)
+            let (fallbacks, others) = (old.request.fallbacks, new.request.fallbacks)
+            guard
+                fallbacks == others
+                    || (state.machine.isOpen && others.starts(with: fallbacks.prefix(Int(state.takenFallbacks))))
+            else { return (false, nil) }
+            state.amended = new
+            return (true, old)
+        }
+        // Released with no lock held, because releasing processors may run the caller's code.
+        withExtendedLifetime(old) {}
+        if isAmended { priority = new.request.priority }
+        return isAmended
+    }
+
+    /// The request in its latest form.
+    var latestRequest: ImageRequest { stripe.lock.withLock { state.amended ?? subject }.request }
 
     // MARK: Engine events
 

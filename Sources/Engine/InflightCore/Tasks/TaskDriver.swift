@@ -21,16 +21,19 @@ final class TaskDriver: Sendable {
     // MARK: Planning
 
     /// Creates a task that starts only with ``start(_:)``, for callers that must be able to cancel it first.
-    func makeTask(
-        _ request: ImageRequest, goal: RequestPlan.Goal, sink: CallbackSink? = nil, observesProgress: Bool
-    ) -> ImageTask {
-        let subject: ImageTask.Subject
+    func makeTask(_ request: ImageRequest, goal: RequestPlan.Goal, observesProgress: Bool) -> ImageTask {
+        ImageTask(subject(of: request, goal: goal), driver: self, sink: nil, observesProgress: observesProgress)
+    }
+
+    /// Returns the plan of a request, or the reason why it cannot be loaded. Calls processors for their identity.
+    func subject(of request: ImageRequest, goal: RequestPlan.Goal) -> ImageTask.Subject {
         do throws(LoadError) {
-            subject = .plan(try plan(request, goal: goal))
+            let plan = try RequestPlan(request, goal: goal, fieldsExcludedFromKey: fetching.fieldsExcludedFromKey)
+            guard let error = unsupported(plan) else { return .plan(plan) }
+            return .rejected(ImageTask.RejectedRequest(request, error, goal, key: plan.finalKey))
         } catch {
-            subject = .rejected(ImageTask.RejectedRequest(request, error, goal))
+            return .rejected(ImageTask.RejectedRequest(request, error, goal))
         }
-        return ImageTask(subject, driver: self, sink: sink, observesProgress: observesProgress)
     }
 
     private func plan(
@@ -40,10 +43,14 @@ final class TaskDriver: Sendable {
         let plan = try RequestPlan(
             request, goal: goal, fieldsExcludedFromKey: fetching.fieldsExcludedFromKey, varying: varying,
             purpose: purpose)
-        if request.source == nil, fetching.transports[plan.url.scheme] == nil {
-            throw fetching.transports.unsupported(plan.url)
-        }
+        if let error = unsupported(plan) { throw error }
         return plan
+    }
+
+    /// Returns an error if no transport serves the scheme of the URL.
+    private func unsupported(_ plan: RequestPlan) -> LoadError? {
+        guard plan.request.source == nil, fetching.transports[plan.url.scheme] == nil else { return nil }
+        return fetching.transports.unsupported(plan.url)
     }
 
     /// Returns the step of a plan at a position.
@@ -67,8 +74,8 @@ final class TaskDriver: Sendable {
     // MARK: Starting
 
     /// Creates a task and starts it. Never calls back inside this call.
-    func load(_ request: ImageRequest, goal: RequestPlan.Goal, sink: CallbackSink) -> ImageTask {
-        let task = makeTask(request, goal: goal, sink: sink, observesProgress: sink.progress != nil)
+    func load(_ subject: ImageTask.Subject, sink: CallbackSink) -> ImageTask {
+        let task = ImageTask(subject, driver: self, sink: sink, observesProgress: sink.progress != nil)
         start(task)
         return task
     }

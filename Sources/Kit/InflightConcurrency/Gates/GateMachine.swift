@@ -122,7 +122,7 @@ package struct GateMachine<Backlog: GateBacklog, Outcome> {
     }
 
     /// Whether something may still arrive.
-    @inlinable var isOpen: Bool { phase == .waiting && outcome == nil }
+    @inlinable package var isOpen: Bool { phase == .waiting && outcome == nil }
 
     /// Whether an event or the outcome waits to pass.
     @inlinable var hasMore: Bool { phase == .waiting && (!backlog.isEmpty || outcome != nil) }
