@@ -146,8 +146,10 @@ struct RequestPlanTests {
         var request = ImageRequest("https://a.example/1.png")
         request.page = 2
         #expect(
-            try RequestPlan(request, goal: .image, fieldsExcludedFromKey: [], purpose: .processed(prefix: 0))
-                .decodeOptions().page == 0)
+            try RequestPlan(
+                request, goal: .image, fieldsExcludedFromKey: [], purpose: .processed(prefix: 0, confirmedAt: nil)
+            )
+            .decodeOptions().page == 0)
     }
 
     @Test("An info request for a page other than the first is refused")

@@ -122,6 +122,105 @@ struct ProcessedImageStoreTests {
         await stage.end()
     }
 
+    /// A stage whose processed image is stale, while its original is not stored.
+    private func staleStage(
+        _ stored: [(String, String)], then next: ScriptedTransport.Script..., sizes: [Int] = [2]
+    ) async throws -> StoreStage {
+        let stage = try stage()
+        let first = ScriptedTransport.Script.ok(
+            FakeCodec.picture(width: 16, height: 8), fields: StoreStage.fields([Self.fresh] + stored))
+        stage.serve(StoreStage.url, sizes.map { _ in first } + next)
+        for size in sizes { _ = try await image(stage, .processed, width: size) }
+        stage.clock.advance(by: .seconds(61))
+        return stage
+    }
+
+    private static let tag = ("ETag", "\"a\"")
+
+    @Test("A stale processed image is used again after a 304 to the validator of its original, which is not stored")
+    func confirmed() async throws {
+        let stage = try await staleStage(
+            [Self.tag], then: .status(304, HTTPFields([Self.fresh, Self.tag, ("Content-Type", "image/jpeg")])))
+        let image1 = try await image(stage, .processed)
+        #expect(image1.source == .revalidated)
+        #expect(image1.info.storedWidth == 2)
+        #expect(stage.sent.map { $0.fields["if-none-match"] } == [nil, "\"a\""])
+        #expect(processedCount(stage) == 1)
+        // The 304 has made it fresh, and has not changed the type of the image's own bytes.
+        #expect(stage.store.entries.first?.response.head.fields["content-type"] == "image/png")
+        #expect(try await image(stage, .processed).source == .disk)
+        #expect(stage.sent.count == 2)
+        await stage.end()
+    }
+
+    @Test("A processed image that requires revalidation on each use is confirmed on each use")
+    func confirmedEachTime() async throws {
+        let noCache = ("Cache-Control", "no-cache")
+        let stage = try stage()
+        stage.serve(
+            StoreStage.url, picture(16, noCache, Self.tag), .status(304, HTTPFields([noCache, Self.tag])))
+        _ = try await image(stage, .processed)
+        for _ in 0..<2 { #expect(try await image(stage, .processed).source == .revalidated) }
+        #expect(stage.sent.map { $0.fields["if-none-match"] } == [nil, "\"a\"", "\"a\""])
+        await stage.end()
+    }
+
+    @Test("A date validates a processed image if its response had no entity tag")
+    func confirmedByDate() async throws {
+        let date = ("Last-Modified", "Tue, 14 Nov 2023 21:13:20 GMT")
+        let stage = try await staleStage([date], then: .status(304, HTTPFields([Self.fresh])))
+        #expect(try await image(stage, .processed).source == .revalidated)
+        #expect(stage.sent.map { $0.fields["if-modified-since"] } == [nil, date.1])
+        await stage.end()
+    }
+
+    @Test("A stale processed image whose original has changed is made again from the same response")
+    func changed() async throws {
+        let stage = try await staleStage([Self.tag], then: picture(17, Self.fresh, ("ETag", "\"b\"")))
+        let image1 = try await image(stage, .processed)
+        #expect(image1.source == .network && image1.info.storedWidth == 17)
+        #expect(stage.sent.count == 2)
+        #expect(processedCount(stage) == 1)
+        await stage.end()
+    }
+
+    @Test("One 304 confirms the processed images of all coalesced requests")
+    func confirmedTogether() async throws {
+        let answer = ScriptedTransport.Script.status(304, HTTPFields([Self.fresh, Self.tag])).stalled("304")
+        let stage = try await staleStage([Self.tag], then: answer, sizes: [2, 3])
+        async let first = image(stage, .processed, width: 2)
+        async let second = image(stage, .processed, width: 3)
+        try await eventually("a shared load") { stage.pipeline.statistics.coalescedTasks > 0 }
+        stage.transport.release("304")
+        let loaded = try await (first, second)
+        #expect(loaded.0.source == .revalidated && loaded.1.source == .revalidated)
+        #expect(stage.sent.count == 3)
+        await stage.end()
+    }
+
+    @Test("A request that needs the bytes and joins a confirmation gets the bytes")
+    func joined() async throws {
+        let answer = ScriptedTransport.Script.status(304, HTTPFields([Self.fresh, Self.tag])).stalled("304")
+        let stage = try await staleStage([Self.tag], then: answer, picture(18, Self.fresh, Self.tag))
+        async let first = image(stage, .processed)
+        try await eventually("the confirmation") { stage.sent.count == 2 }
+        async let second = image(stage, .original, width: 5)
+        try await eventually("a shared load") { stage.pipeline.statistics.coalescedTasks > 0 }
+        stage.transport.release("304")
+        let loaded = try await (first, second)
+        #expect(loaded.0.source == .revalidated && loaded.1.width == 5)
+        #expect(stage.sent.map { $0.fields["if-none-match"] } == [nil, "\"a\"", nil])
+        await stage.end()
+    }
+
+    @Test("The origin is not asked to confirm an image in one size if another size needs the bytes")
+    func otherSize() async throws {
+        let stage = try await staleStage([Self.tag], then: picture(18, Self.fresh, Self.tag))
+        #expect(try await image(stage, .processed, width: 3).source == .network)
+        #expect(stage.sent.map { $0.fields["if-none-match"] } == [nil, nil])
+        await stage.end()
+    }
+
     @Test("A processed image becomes usable again when its original is revalidated")
     func sameBytes() async throws {
         let processor = FakeProcessor(name: "a")

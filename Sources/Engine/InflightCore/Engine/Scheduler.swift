@@ -230,6 +230,15 @@ final class Scheduler: @unchecked Sendable {
         }
     }
 
+    /// Returns the tasks that depend on the job.
+    func tasks(of id: Machine.JobID) -> [ImageTask] {
+        read { machine in
+            var tasks: [ImageTask] = []
+            machine.forEachTask(of: id) { _, task in tasks.append(task) }
+            return tasks
+        }
+    }
+
     /// Returns the driver of the job's subscribers, or nil if it has none.
     func driver(of id: Machine.JobID) -> TaskDriver? {
         read { machine in

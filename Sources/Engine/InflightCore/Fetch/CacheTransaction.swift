@@ -8,6 +8,8 @@ final class CacheTransaction: @unchecked Sendable {
     let request: CachingRequest
     /// The stored entries, as they were found.
     var found: [StoredEntry] = []
+    /// The processed images whose responses the exchange asks the origin to confirm, instead of those in ``found``.
+    var images: [StoredEntry] = []
     /// The number of lookups. Another one follows each time a body has vanished.
     var lookUps = 0
     /// The changes to the request's header fields for this exchange.

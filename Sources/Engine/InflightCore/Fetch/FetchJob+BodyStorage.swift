@@ -30,6 +30,10 @@ extension FetchJob {
         work.cache?.changes = StoreChanges()
         if let resumption = work.resumption.take(), let merged = resume(from: resumption, head, work) { return merged }
         guard work.exchange.verdict == nil, let cache = work.cache else { return head }
+        if head.status == 304, !cache.images.isEmpty, !cache.exchange.offered.isEmpty {
+            judgeConfirmation(head, work, cache)
+            return head
+        }
         let outcome = ResponseCacheDecision.decide(
             head: head, exchange: cache.exchange, found: cache.found, request: cache.request,
             requestTime: cache.requestTime,
@@ -44,6 +48,26 @@ extension FetchJob {
         case .exchangeAgain(let exchange, _): work.exchange.verdict = .exchangeAgain(exchange)
         }
         return head
+    }
+
+    /// Evaluates a 304 to a request with the validators of processed images.
+    private func judgeConfirmation(_ head: ResponseHead, _ work: Work, _ cache: CacheTransaction) {
+        let outcome = ResponseCacheDecision.decide(
+            head: head, exchange: cache.exchange, found: ProcessedImages.originals(of: cache.images),
+            request: cache.request, requestTime: cache.requestTime, responseTime: cache.responseTime)
+        var changes = outcome.changes
+        for index in changes.updates.indices {
+            let update = changes.updates[index]
+            guard let image = cache.images.first(where: { $0.id == update.id }) else { continue }
+            changes.updates[index].response = ProcessedImages.confirmed(image.response, by: update.response)
+        }
+        cache.changes = changes
+        work.exchange.verdict =
+            switch outcome {
+            case .serve: .confirmed
+            // The 304 refers to none of the images.
+            case .pass, .exchangeAgain: .exchangeAgain(CacheExchange())
+            }
     }
 
     /// - Returns: the head of the complete response, if this response's body continues the earlier part.

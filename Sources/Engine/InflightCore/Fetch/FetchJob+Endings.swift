@@ -35,6 +35,10 @@ extension FetchJob {
             }
             updateStore(work, isWhole: false) { [self] in readAndServe(answer, work, from: source) }
             return nil
+        case (.confirmed, _):
+            tell(.revalidated)
+            confirmImages(work)
+            return nil
         case (.complete(let stored), _):
             work.response.head = stored.head
             return succeed(work, wireBytes: 0)

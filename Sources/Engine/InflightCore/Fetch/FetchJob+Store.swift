@@ -64,6 +64,13 @@ extension FetchJob {
     }
 
     private func apply(_ decision: CacheDecision, _ work: Work, _ cache: CacheTransaction, _ body: Bytes?) {
+        if case .exchange(let exchange) = decision, exchange.offered.isEmpty, mayConfirmImages(work, cache) {
+            return lookForImages(work, cache, else: decision)
+        }
+        proceed(decision, work, cache, body)
+    }
+
+    private func proceed(_ decision: CacheDecision, _ work: Work, _ cache: CacheTransaction, _ body: Bytes?) {
         tell(.lookedUp(decision.lookUp(foundAny: !cache.found.isEmpty)))
         switch decision {
         case .serve(let answer):
@@ -78,6 +85,50 @@ extension FetchJob {
         case .resume(let resumption):
             if let body { begin(resumption, body, work, cache) }
             ask(work, cache, CacheExchange())
+        }
+    }
+
+    // MARK: Processed images
+
+    /// Whether a 304 could make the processed images of all subscribers usable again, without the bytes being stored.
+    private func mayConfirmImages(_ work: Work, _ cache: CacheTransaction) -> Bool {
+        plan.goal == .image && plan.purpose == .usual && work.redirected == nil && !cache.request.isConditional
+            && plan.request.method == "GET" && !plan.request.cachePolicy.needsNewResult
+            && !scheduler.anyTask(of: id) { !$0.storesProcessedImages }
+    }
+
+    /// Looks up the processed images that the subscribers want, to ask the origin whether they are still valid.
+    private func lookForImages(_ work: Work, _ cache: CacheTransaction, else decision: CacheDecision) {
+        guard let store = stage.storage.store else { preconditionFailure("a cache lookup without a store") }
+        let wanted = scheduler.tasks(of: id).map(\.confirmableIdentities)
+        guard !wanted.isEmpty, !wanted.contains(nil) else { return proceed(decision, work, cache, nil) }
+        let key = ProcessedImages.key(cache.key)
+        stage.storage.afterPendingChanges(key) { [self] in
+            store.find(key) { _ in
+                nil
+            } completion: { [self] images, _ in
+                if endsAsCancelled(work) { return }
+                let offered = ProcessedImages.toConfirm(
+                    images, for: cache.request, wanted: wanted.compactMap(\.self))
+                let exchange = CacheExchange(confirming: offered, for: cache.request)
+                guard !exchange.offered.isEmpty else { return proceed(decision, work, cache, nil) }
+                cache.images = offered
+                proceed(.exchange(exchange), work, cache, nil)
+            }
+        }
+    }
+
+    /// Ends the fetch after a 304 that confirms processed images: the subscribers look them up again.
+    func confirmImages(_ work: Work) {
+        guard let cache = work.cache else { preconditionFailure("a confirmation without a store") }
+        for task in scheduler.tasks(of: id) { task.processedImagesWereConfirmed(at: cache.responseTime) }
+        updateStore(work, isWhole: false) { [self] in
+            finish(
+                .failure(
+                    LoadError(
+                        .notStored, stage: .fetch,
+                        message: "The server has confirmed the processed image. The original is not cached.")),
+                fromStore: true)
         }
     }
 

@@ -17,6 +17,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         case info(ImageInfo)
         /// Serve a stored response.
         case stored(ServedResponse, LoadSource)
+        /// The origin has confirmed the response that processed images were made from.
+        case confirmed
         /// The first part of the body was already complete.
         case complete(StoredResponse)
         /// Send the request again, with these changes.

@@ -3,7 +3,9 @@ extension ImageRequest {
     ///
     /// A processed image (resized and processed as requested) needs no such work when the same request comes again, and
     /// often takes less space. It is used while HTTP allows the response that it was made from to be used and nothing
-    /// newer is stored of that response; after that it is made again. After a redirect only the bytes are stored.
+    /// newer is stored of that response. When it is stale and the bytes are not stored, the origin is asked with the
+    /// validator of that response; after a 304 the image is used again, otherwise it is made again. After a redirect
+    /// only the bytes are stored.
     public enum StoredRepresentation: Sendable, Hashable {
         /// The bytes as received.
         case original

@@ -16,8 +16,12 @@ extension FetchKey {
         case .usual: break
         case .revalidation(let ofPicture): rest.append(ofPicture ? 7 : 8)
         case .refetch: rest.append(10)
-        case .processed(let prefix):
+        case .processed(let prefix, let confirmedAt):
             rest.append(15)
+            if let confirmedAt {
+                rest.append(17)
+                unsafe withUnsafeBytes(of: confirmedAt.milliseconds) { unsafe rest.append(contentsOf: $0) }
+            }
             rest += Array(request.imageIdentity(prefix, request.storedRepresentation.processedOptions).utf8)
         }
         // No URL contains a space, so a key with an identity never equals a key with a URL.
@@ -145,6 +149,15 @@ extension HTTPFields {
 }
 
 extension ImageRequest {
+    /// Returns the identities under which the image after the first `count` processors may be stored, the preferred one
+    /// first; empty if the request stores no processed images.
+    func processedIdentities(_ count: Int) -> [String] {
+        guard let options = storedRepresentation.processedOptions else { return [] }
+        // With JPEG, an image with transparency was stored as PNG, so look for both.
+        let ways = options.format == .jpeg ? [options, options.keepingAlpha] : [options]
+        return ways.map { imageIdentity(count, $0) }
+    }
+
     /// Returns the identity of the image after the first `count` processors, which separates it from other images of
     /// the same bytes. It is the same in every process.
     func imageIdentity(_ count: Int, _ options: EncodeOptions?) -> String {

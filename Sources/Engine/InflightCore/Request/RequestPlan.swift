@@ -20,10 +20,14 @@ final class RequestPlan: Sendable {
         /// The stored data turned out to be unusable.
         case refetch
         /// The image is looked up in the store as its first `prefix` processors produced it. Nothing is fetched.
-        case processed(prefix: Int)
+        /// An image whose response the origin has confirmed at `confirmedAt` or later may be used, even if it is stale.
+        case processed(prefix: Int, confirmedAt: WallTime?)
+
+        /// The time of the confirmation of a processed image, if it is looked up after one.
+        var confirmedAt: WallTime? { if case .processed(_, let time) = self { time } else { nil } }
 
         /// The number of processors that made the image that is looked up in the store.
-        var storedProcessors: Int { if case .processed(let prefix) = self { prefix } else { 0 } }
+        var storedProcessors: Int { if case .processed(let prefix, _) = self { prefix } else { 0 } }
     }
 
     let request: ImageRequest

@@ -17,22 +17,22 @@ final class ProcessedLookUpJob: EngineJob, @unchecked Sendable {
     override var logFields: [(name: String, value: String)] { [("job", "look-up"), ("url", plan.url.string)] }
 
     override func start(priority: ImageRequest.Priority) {
-        guard let store = stage.storage.store, let options = plan.request.storedRepresentation.processedOptions else {
+        guard let store = stage.storage.store else {
             preconditionFailure("a lookup of a processed image without a store")
         }
         let (key, request) = plan.stored(
             after: nil, defaultFields: stage.defaultFields, fieldsExcludedFromKey: stage.fieldsExcludedFromKey)
-        // With JPEG, an image with transparency was stored as PNG, so look for both.
-        let ways = options.format == .jpeg ? [options, options.keepingAlpha] : [options]
-        let identities = ways.map { plan.request.imageIdentity(plan.firstProcessor, $0) }
-        let now = scheduler.clock.wallTime
+        let identities = plan.request.processedIdentities(plan.firstProcessor)
+        let (now, confirmedAt) = (scheduler.clock.wallTime, plan.purpose.confirmedAt)
         stage.storage.afterPendingChanges(key) { [self] in
             store.find(key) { _ in
                 nil
             } completion: { [self] originals, _ in
                 look(for: ProcessedImages.key(key), of: (key, request), in: store) { pictures in
                     identities.lazy.compactMap {
-                        ProcessedImages.choose(pictures, originals: originals, for: request, identity: $0, now: now)
+                        ProcessedImages.choose(
+                            pictures, originals: originals, for: request, identity: $0, now: now,
+                            confirmedAt: confirmedAt)
                     }.first
                 }
             }
@@ -61,11 +61,15 @@ final class ProcessedLookUpJob: EngineJob, @unchecked Sendable {
         _ entry: StoredEntry, _ body: Bytes, of original: (key: StoreKey, request: CachingRequest)
     ) -> LoadedResponse {
         let picture = entry.response
+        let isConfirmed = plan.purpose.confirmedAt != nil
         var response = LoadedResponse(
-            head: picture.head, body: body, url: plan.url.string, wireBytes: 0, source: .disk)
+            head: picture.head, body: body, url: plan.url.string, wireBytes: 0,
+            source: isConfirmed ? .revalidated : .disk)
         response.entry = StoredEntryReference(key: ProcessedImages.key(original.key), id: entry.id)
         let resource = plan.resource(after: nil, fieldsExcludedFromKey: stage.fieldsExcludedFromKey)
-        response.lifetime = stage.images.lifetimes.withLock { $0.received(picture, for: resource, from: .stored) }
+        response.lifetime = stage.images.lifetimes.withLock {
+            $0.received(picture, for: resource, from: isConfirmed ? .revalidated : .stored)
+        }
         if !plan.processKeys.isEmpty {
             response.storable = StorableResponse(key: original.key, request: original.request, response: picture)
         }

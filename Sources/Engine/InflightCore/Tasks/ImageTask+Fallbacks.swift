@@ -61,8 +61,44 @@ extension ImageTask {
         latestRequest.storedRepresentation
     }
 
+    /// Whether the task stores, and so looks for, processed images.
+    var storesProcessedImages: Bool { storedRepresentation.processedOptions != nil }
+
     func looksForProcessed(prefix: Int) {
         stripe.lock.withLock { state.lookedForPrefix = Int16(clamping: prefix) }
+    }
+
+    /// Returns the identities of the stored images that would serve the task if the origin confirmed their response,
+    /// the preferred one first; nil if the task needs the bytes. Calls processors for their identity.
+    var confirmableIdentities: [String]? {
+        let isFirst = stripe.lock.withLock { if case .none = state.confirmation { state.isWaiting } else { false } }
+        guard isFirst, let plan, plan.looksForProcessed else { return nil }
+        let request = currentRequest
+        let count = request.processors.count
+        let isExact = request.storedRepresentation.processedOptions?.isExact ?? false
+        let prefixes = isExact ? Array((0...count).reversed()) : [count]
+        return prefixes.flatMap { request.processedIdentities($0) }
+    }
+
+    /// The origin has confirmed the response that stored images were made from.
+    func processedImagesWereConfirmed(at time: WallTime) {
+        stripe.lock.withLock { if case .none = state.confirmation { state.confirmation = .received(time) } }
+    }
+
+    /// Returns the request to continue with after the origin has confirmed the response that stored images were made
+    /// from; nil if it has not.
+    func takeConfirmation() -> ImageRequest? {
+        let isTaken = stripe.lock.withLock {
+            guard state.isWaiting, case .received(let time) = state.confirmation else { return false }
+            state.confirmation = .used(time)
+            return true
+        }
+        return isTaken ? currentRequest : nil
+    }
+
+    /// The time of the confirmation after which the task looks for its processed image again.
+    var confirmedAt: WallTime? {
+        stripe.lock.withLock { if case .used(let time) = state.confirmation { time } else { nil } }
     }
 
     /// Returns the request to continue with after a processed image was not found in the store, with the next shorter

@@ -34,12 +34,21 @@ public final class ImageTask: @unchecked Sendable {
         var amended: Subject?
         /// The number of processors that made the image being looked up in the store, or -1 without such a lookup.
         var lookedForPrefix: Int16 = -1
+        var confirmation = Confirmation.none
         var id: Scheduler.Machine.TaskID?
         var sink: CallbackSink?
         /// Set while a caller awaits the next event.
         var waiter: Bridge?
 
         var isWaiting: Bool { machine.phase == .waiting }
+    }
+
+    /// The origin's answer about the stored processed image of the request. It is asked once.
+    enum Confirmation {
+        case none
+        /// The response that the image was made from was confirmed at this time.
+        case received(WallTime)
+        case used(WallTime)
     }
 
     enum Subject {

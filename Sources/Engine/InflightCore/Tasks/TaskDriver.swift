@@ -102,7 +102,10 @@ final class TaskDriver: Sendable {
 
     /// Submits a lookup of the stored image that the first `count` processors made.
     private func lookUp(_ count: Int, of request: ImageRequest, _ task: ImageTask, wasAdmitted: Bool) -> Bool {
-        guard let lookUp = try? plan(request, goal: .image, purpose: .processed(prefix: count)) else { return false }
+        guard
+            let lookUp = try? plan(
+                request, goal: .image, purpose: .processed(prefix: count, confirmedAt: task.confirmedAt))
+        else { return false }
         submit(task, plan: lookUp, wasAdmitted: wasAdmitted)
         return true
     }
@@ -143,6 +146,20 @@ final class TaskDriver: Sendable {
         if failure.isFromStore, let (request, prefix) = task.takeProcessedLookUp() {
             if let prefix, lookUp(prefix, of: request, task, wasAdmitted: true) { return }
             report(task, "The processed image is not cached.")
+            do throws(LoadError) {
+                return submit(task, plan: try plan(request, goal: task.goal), wasAdmitted: true)
+            } catch {
+                failure = JobResult(.failure(error))
+            }
+        }
+        if failure.isFromStore, let request = task.takeConfirmation() {
+            report(task, "The server has confirmed the processed image.")
+            if task.goal == .image, task.storesProcessedImages {
+                let count = request.processors.count
+                task.looksForProcessed(prefix: count)
+                if lookUp(count, of: request, task, wasAdmitted: true) { return }
+            }
+            // It joined the request for another subscriber's image, and needs the bytes.
             do throws(LoadError) {
                 return submit(task, plan: try plan(request, goal: task.goal), wasAdmitted: true)
             } catch {

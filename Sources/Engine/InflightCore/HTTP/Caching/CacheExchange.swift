@@ -46,6 +46,12 @@ package struct CacheExchange: Hashable, Sendable {
         offer(candidates, found, to: request, own)
     }
 
+    /// Creates an exchange that asks whether the responses that processed images were made from are still valid.
+    init(confirming images: [StoredEntry], for request: CachingRequest) {
+        let found = ProcessedImages.originals(of: images)
+        self.init(for: request, CacheControl(request: request.fields), CacheCandidates(found, request), found)
+    }
+
     /// Creates an exchange only for the store, without the caller's conditions and range.
     init(behind request: CachingRequest, _ candidates: CacheCandidates, _ found: [StoredEntry]) {
         let left = CachingRequest.conditions + ["range", "if-range"]

@@ -40,10 +40,12 @@ package enum ProcessedImages {
     ///   - originals: the entries under the key itself. If one is newer than the image, its freshness applies, and it
     ///     has to be the same representation (RFC 9111 section 4: the most recent response is used).
     ///   - request: the request for the bytes.
+    ///   - confirmedAt: a time since which the origin's confirmation of a response suffices, even if it is stale,
+    ///     because this request has caused it; `nil` for none.
     /// - Returns: a position in `pictures`.
     package static func choose(
         _ pictures: [StoredEntry], originals: [StoredEntry], for request: CachingRequest, identity: String,
-        now: WallTime
+        now: WallTime, confirmedAt: WallTime? = nil
     ) -> Int? {
         let asking = Self.request(request, identity: identity)
         let newest = CacheCandidates(originals, request).matching.first.map { originals[$0] }
@@ -51,10 +53,56 @@ package enum ProcessedImages {
             let picture = pictures[position]
             guard picture.response.isComplete else { return false }
             guard let newest, newest.response.responseTime > picture.response.responseTime else {
-                return isUsable(picture, asking, now)
+                return confirmedAt.map { picture.response.responseTime >= $0 } ?? false
+                    || isUsable(picture, asking, now)
             }
             return isSame(newest.response, picture.response) && isUsable(newest, request, now)
         }
+    }
+
+    /// Returns the stored images that a 304 to a request for the bytes would make usable again. None if a load has no
+    /// such image: it needs the bytes in any case.
+    ///
+    /// - Parameters:
+    ///   - pictures: the entries under ``key(_:)``.
+    ///   - request: the request for the bytes.
+    ///   - wanted: for each load, the identities of the images that could serve it, the preferred one first.
+    static func toConfirm(
+        _ pictures: [StoredEntry], for request: CachingRequest, wanted: [[String]]
+    ) -> [StoredEntry] {
+        var positions: Set<Int> = []
+        for identities in wanted {
+            let found = identities.lazy.compactMap { identity in
+                CacheCandidates(pictures, Self.request(request, identity: identity)).matching.first {
+                    pictures[$0].response.isComplete && pictures[$0].response.hasValidator
+                }
+            }
+            guard let position = found.first else { return [] }
+            positions.insert(position)
+        }
+        return positions.sorted().map { pictures[$0] }
+    }
+
+    /// Returns the entries as those of the responses that the images were made from.
+    static func originals(of pictures: [StoredEntry]) -> [StoredEntry] {
+        pictures.map { picture in
+            var original = picture
+            original.response.varyFields.remove(field)
+            return original
+        }
+    }
+
+    /// Returns the image's entry after a 304 has updated the response that it was made from.
+    ///
+    /// - Parameter updated: the updated response.
+    static func confirmed(_ picture: StoredResponse, by updated: StoredResponse) -> StoredResponse {
+        var confirmed = updated
+        for value in picture.varyFields.rawValues(field) {
+            confirmed.varyFields.append(name: field.utf8, value: Array(value))
+        }
+        // The type of the image's own bytes.
+        if let type = picture.head.fields["content-type"] { confirmed.head.fields.set("Content-Type", type) }
+        return confirmed
     }
 
     private static func isUsable(_ entry: StoredEntry, _ request: CachingRequest, _ now: WallTime) -> Bool {
