@@ -53,6 +53,45 @@ struct CacheSocketTests {
         await end()
     }
 
+    @Test(
+        "Pipelines that share a folder and fetch a URL at once keep one entry for each variant",
+        arguments: [1000, 100_000, 1_200_000])
+    func sharedFolder(size: Int) async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        let body = Bytes([UInt8](repeating: 7, count: size))
+        server.serveOthers { _ in
+            .ok(body).field("Cache-Control", "max-age=3600").field("ETag", "\"1\"").held("all")
+        }
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("inflight-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let cache = DiskStore.Configuration(folder: folder.path)
+        let pipelines = try (0..<4).map { _ in
+            try ImagePipeline(configuration: ImagePipeline.Configuration(cache: cache))
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (number, pipeline) in pipelines.enumerated() {
+                for user in ["anna", "ben"] {
+                    group.addTask {
+                        let response = try await ask(pipeline, server.url("/image")) {
+                            $0.originFields["Cookie"] = user
+                        }
+                        #expect(response.source == .network && response.body == body, "\(number)")
+                    }
+                }
+            }
+            try await server.wait(until: .held("all", count: 8))
+            server.release("all")
+            try await group.waitForAll()
+        }
+        for pipeline in pipelines { await pipeline.shutdown(.finish) }
+        let store = DiskStore(cache)
+        let statistics = try await store.statistics()
+        #expect(statistics.entries == 2)
+        #expect(statistics.bodyBytes == 2 * Int64(size))
+        await store.shutdown()
+    }
+
     @Test("RFC 9110 6.5: Trailers of a chunked body reach the caller and are not stored")
     func trailers() async throws {
         let server = try LoopbackServer()

@@ -71,7 +71,21 @@ public final class DiskStore: ResponseStore {
         _ response: StoredResponse, body: Bytes, under key: StoreKey, replacing replaced: [StoredEntry.ID],
         completion: @escaping @Sendable (StoredEntry.ID?) -> Void
     ) {
-        write(.keep(response, body, key, replacing: replaced)) { outcome in
+        keep(.keep(response, body, key, replacing: replaced, andAmong: nil), completion)
+    }
+
+    /// Stores a response as ``keep(_:body:under:replacing:completion:)`` does, and removes the entries that `others`
+    /// returns in the same transaction, which no other process interrupts. `others` is called on the writing thread.
+    public func keep(
+        _ response: StoredResponse, body: Bytes, under key: StoreKey, replacing replaced: [StoredEntry.ID],
+        andAmong others: @escaping @Sendable (_ found: [StoredEntry]) -> [StoredEntry.ID]?,
+        completion: @escaping @Sendable (StoredEntry.ID?) -> Void
+    ) {
+        keep(.keep(response, body, key, replacing: replaced, andAmong: others), completion)
+    }
+
+    private func keep(_ work: WriteOperation.Work, _ completion: @escaping @Sendable (StoredEntry.ID?) -> Void) {
+        write(work) { outcome in
             if case .kept(let id) = outcome { completion(id) } else { completion(nil) }
         }
     }

@@ -22,6 +22,32 @@ struct SharingTests {
         for store in stores { await store.shutdown() }
     }
 
+    @Test("A response replaces the entries that the caller chooses inside the transaction, or is not stored")
+    func chosenInside() async {
+        let folder = Folder()
+        let stores = [folder.store(), folder.store()]
+        let key = StoreKey("http://a")
+        for size in [10, 100_000] {
+            let old = await stores[0].keep("http://a", .random(size, seed: 1))
+            let body = Bytes.random(size, seed: 2)
+            @Sendable func keep(_ choose: @escaping @Sendable ([StoredEntry]) -> [StoredEntry.ID]?) async -> Int64? {
+                let bridge = ValueBridge<StoredEntry.ID?>()
+                stores[1].keep(
+                    .example("http://a", body: body), body: body, under: key, replacing: [], andAmong: choose
+                ) { bridge.open(with: $0) }
+                return await bridge.value()?.rawValue
+            }
+            #expect(await keep { _ in nil } == nil)
+            #expect(await stores[0].find(key).found.map(\.id) == [old].compactMap(\.self))
+            let new = await keep { found in found.map(\.id) }
+            #expect(await stores[0].find(key).found.map(\.id.rawValue) == [new].compactMap(\.self))
+            await stores[0].removeAll(under: key)
+        }
+        for store in stores { await store.shutdown() }
+        // Bodies that were not stored leave no file behind.
+        #expect(folder.bodies == [])
+    }
+
     @Test("Stores that create a folder at the same time all use it") func concurrentCreation() async {
         for _ in 0..<50 {
             let folder = Folder()

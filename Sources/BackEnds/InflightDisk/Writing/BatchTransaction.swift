@@ -74,7 +74,7 @@ final class BatchTransaction {
         for operation in operations {
             switch operation.work {
             case .extend(let id, _, _), .update(let id, _): ids.insert(id.rawValue)
-            case .keep(_, _, _, let replaced): ids.formUnion(replaced.map(\.rawValue))
+            case .keep(_, _, _, let replaced, _): ids.formUnion(replaced.map(\.rawValue))
             default: break
             }
         }
@@ -85,7 +85,7 @@ final class BatchTransaction {
 
     private func plan(_ index: Int) throws(StoreFailure) {
         switch operations[index].work {
-        case .keep(let response, let body, let key, _):
+        case .keep(let response, let body, let key, _, _):
             guard body.count == response.bodyRange.count, Int64(body.count) <= configuration.bodyLimit,
                 let size = EntryRecord.size(key: key, response)
             else {
@@ -167,7 +167,7 @@ final class BatchTransaction {
     private func writeFile(_ index: Int, _ failed: inout [Int64]) {
         do {
             switch (operations[index].work, plans[index]) {
-            case (.keep(_, let body, _, _), .file(let file, _)):
+            case (.keep(_, let body, _, _, _), .file(let file, _)):
                 let sum = unsafe body.withUnsafeBytes { unsafe XXH64.of($0, seed: cache.identity) }
                 plans[index] = .file(file, sum: sum)
                 try writer.bodies.write(file.file, [body])
@@ -228,8 +228,13 @@ final class BatchTransaction {
         _ work: WriteOperation.Work, _ index: Int, _ state: inout IndexState, _ files: inout [Int64]
     ) throws(StoreFailure) -> WriteOperation.Outcome {
         switch work {
-        case .keep(let response, let body, let key, let replaced):
-            return try keep(response, body, key, replaced, index, &state, &files)
+        case .keep(let response, let body, let key, let replaced, let choose):
+            guard let choose else { return try keep(response, body, key, replaced, index, &state, &files) }
+            guard let others = try choose(entries(under: key)) else {
+                if case .file(let planned, _)? = plans[index] { files.append(planned.file) }
+                return .failed
+            }
+            return try keep(response, body, key, replaced + others, index, &state, &files)
         case .extend(let id, let bytes, _):
             return try extend(id, bytes, index, &state, &files)
         case .update(let id, let response):
@@ -279,6 +284,17 @@ final class BatchTransaction {
             if ours.isEmpty { return .done }
             for row in ours { if let file = try cache.removeEntry(row, &state) { files.append(file) } }
         }
+    }
+
+    private func entries(under key: StoreKey) throws(StoreFailure) -> [StoredEntry] {
+        var found: [StoredEntry] = []
+        try inDatabase { () throws(DatabaseError) in
+            try EntryRow.forEach(key, identity: cache.identity, in: cache.database) { row in
+                guard let record = row.checked(identity: cache.identity), record.key == key else { return }
+                found.append(StoredEntry(id: StoredEntry.ID(rawValue: row.id), response: record.response))
+            }
+        }
+        return found
     }
 
     private func keep(

@@ -3,7 +3,9 @@ internal import InflightCore
 /// An operation for the writer, and its completion handler.
 struct WriteOperation: Sendable {
     enum Work: Sendable {
-        case keep(StoredResponse, Bytes, StoreKey, replacing: [StoredEntry.ID])
+        case keep(
+            StoredResponse, Bytes, StoreKey, replacing: [StoredEntry.ID],
+            andAmong: (@Sendable ([StoredEntry]) -> [StoredEntry.ID]?)?)
         case extend(StoredEntry.ID, Bytes, offset: Int64)
         case update(StoredEntry.ID, StoredResponse)
         case remove([StoredEntry.ID])
@@ -41,7 +43,7 @@ struct WriteOperation: Sendable {
     /// The number of body bytes that the operation holds.
     var bytes: Int {
         switch work {
-        case .keep(_, let body, _, _): body.count
+        case .keep(_, let body, _, _, _): body.count
         case .extend(_, let bytes, _): bytes.count
         default: 0
         }

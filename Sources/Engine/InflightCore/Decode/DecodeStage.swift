@@ -129,7 +129,12 @@ final class DecodeStage: Sendable {
                     replaced.withLock { $0 = older }
                     return nil
                 } completion: { _, _ in
-                    store.keep(stored, body: body, under: key, replacing: replaced.withLock { $0 }) { _ in done() }
+                    let older = replaced.withLock { $0 }
+                    store.keep(stored, body: body, under: key, replacing: older) { found in
+                        CacheCandidates.replaced(by: stored, among: found, for: request, except: older)
+                    } completion: { _ in
+                        done()
+                    }
                 }
             }
         }

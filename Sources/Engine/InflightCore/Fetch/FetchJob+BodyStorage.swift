@@ -188,7 +188,7 @@ extension FetchJob {
     private func perform(
         _ write: CacheWrite, _ body: Bytes, _ cache: CacheTransaction, _ store: any ResponseStore, _ group: StoreGroup
     ) {
-        let (entry, key) = (cache.entry, cache.key)
+        let (entry, key, request) = (cache.entry, cache.key, cache.request)
         switch write {
         case .update(let id, let response): group { done in store.update(id, to: response) { _ in done() } }
         case .invalidate(let key): group { store.removeAll(under: key, completion: $0) }
@@ -198,8 +198,15 @@ extension FetchJob {
                 checkingStructure(of: body, response) { [self] isImage in
                     guard isImage else { return part.map { store.remove([$0], completion: done) } ?? done() }
                     let stored = reportStoring(body.count)
-                    store.keep(response, body: body, under: key, replacing: replaced) { id in
+                    let isOld = Guarded(false)
+                    store.keep(response, body: body, under: key, replacing: replaced) { found in
+                        let others = CacheCandidates.replaced(
+                            by: response, among: found, for: request, except: replaced)
+                        isOld.withLock { $0 = others == nil }
+                        return others
+                    } completion: { id in
                         stored()
+                        if let part, isOld.withLock({ $0 }) { return store.remove([part], completion: done) }
                         guard let id, let entry, entry.kept(as: id) else { return done() }
                         store.remove([id], completion: done)
                     }
@@ -213,7 +220,17 @@ extension FetchJob {
                     stored()
                     if let entry, entry.kept(as: id) { return store.remove([id], completion: done) }
                     guard isKept else { return done() }
-                    store.update(id, to: response) { _ in done() }
+                    store.update(id, to: response) { _ in
+                        let old = Guarded([StoredEntry.ID]())
+                        store.find(key) { found in
+                            let others = CacheCandidates.replaced(
+                                by: response, among: found, for: request, except: [id])
+                            old.withLock { $0 = others ?? [id] }
+                            return nil
+                        } completion: { _, _ in
+                            store.remove(old.withLock { $0 }, completion: done)
+                        }
+                    }
                 }
             }
         }

@@ -69,6 +69,25 @@ public protocol ResponseStore: AnyObject, Sendable {
         _ response: StoredResponse, body: Bytes, under key: StoreKey, replacing replaced: [StoredEntry.ID],
         completion: @escaping @Sendable (StoredEntry.ID?) -> Void)
 
+    /// Stores a response as ``keep(_:body:under:replacing:completion:)`` does, in place of other entries too.
+    ///
+    /// Another process that shares the store may have stored a response to the same request since the last lookup. A
+    /// store that several processes share implements this call, so that one of the two remains.
+    ///
+    /// - Parameters:
+    ///   - response: the data to store beside the body.
+    ///   - body: the bytes, in the response's content coding.
+    ///   - key: the key under which ``find(_:choose:completion:)`` finds the entry.
+    ///   - replaced: the entries that it replaces in the same step.
+    ///   - others: called with the entries under `key` at the time of that step, newest first, on the store's thread,
+    ///     perhaps more than once. Returns which of them are replaced too, or `nil` if the response is not to be
+    ///     stored. It must not block.
+    ///   - completion: called with the entry once it would outlive the process; `nil` if it was not stored.
+    func keep(
+        _ response: StoredResponse, body: Bytes, under key: StoreKey, replacing replaced: [StoredEntry.ID],
+        andAmong others: @escaping @Sendable (_ found: [StoredEntry]) -> [StoredEntry.ID]?,
+        completion: @escaping @Sendable (StoredEntry.ID?) -> Void)
+
     /// Appends bytes to an entry that holds the first part of a body, while the rest is received.
     ///
     /// - Parameters:
@@ -97,6 +116,17 @@ public protocol ResponseStore: AnyObject, Sendable {
     /// Returns when all earlier calls are done and all threads and files are released. Later calls find nothing and
     /// store nothing.
     func shutdown() async
+}
+
+extension ResponseStore {
+    /// Stores a response without looking at other entries, as a store that one process uses may do.
+    public func keep(
+        _ response: StoredResponse, body: Bytes, under key: StoreKey, replacing replaced: [StoredEntry.ID],
+        andAmong others: @escaping @Sendable (_ found: [StoredEntry]) -> [StoredEntry.ID]?,
+        completion: @escaping @Sendable (StoredEntry.ID?) -> Void
+    ) {
+        keep(response, body: body, under: key, replacing: replaced, completion: completion)
+    }
 }
 
 /// The verified bytes of one entry.

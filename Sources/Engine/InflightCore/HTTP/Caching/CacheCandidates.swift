@@ -19,6 +19,26 @@ struct CacheCandidates {
         }
     }
 
+    /// Returns the entries that a response replaces, beside those that it was evaluated with, when its body is stored.
+    /// Another process, or another fetch of this one, has stored them meanwhile.
+    ///
+    /// - Returns: `nil` if one of them is more recent, and the response is not stored.
+    static func replaced(
+        by new: StoredResponse, among found: [StoredEntry], for request: CachingRequest, except known: [StoredEntry.ID]
+    ) -> [StoredEntry.ID]? {
+        // Parts of one body may be stored side by side.
+        guard new.isComplete else { return [] }
+        let others = CacheCandidates(found, request).matching.map { found[$0] }.filter { entry in
+            // A stored error replaces only other errors, and not the response that can be served instead of it.
+            !known.contains(entry.id) && (new.head.status < 500 || entry.response.head.status >= 500)
+        }
+        let isOld = others.contains {
+            $0.response.isComplete && ($0.response.date, $0.response.responseTime) > (new.date, new.responseTime)
+                && ($0.response.head.status < 500 || new.head.status >= 500)
+        }
+        return isOld ? nil : others.map(\.id)
+    }
+
     /// Returns how to resume a partly stored body, unless a complete response as recent can be revalidated instead.
     func resumption(_ found: [StoredEntry], _ request: CachingRequest) -> Resumption? {
         guard request.method == "GET", !request.isConditional, !request.fields.contains("range") else { return nil }
