@@ -120,7 +120,7 @@ let package = Package(
             name: "InflightCLI",
             dependencies: [
                 "CInflightReport", "Inflight", "InflightBatch", "InflightLab", "InflightCore", "InflightConcurrency",
-                "InflightCurl", "InflightDisk", "InflightWorker",
+                "InflightCurl", "InflightDisk", "InflightSQLite", "InflightWorker",
             ]),
         // The experiments of `inflight lab`. No other part of the command needs all of Foundation.
         .target(name: "CInflightLab"),

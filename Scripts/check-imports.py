@@ -37,7 +37,8 @@ ALLOWED = {
     | ENGINE
     | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker"},
     "InflightBatch": PLATFORM | ENGINE | {"CInflightBatch", "InflightCodings", "InflightSQLite"},
-    "InflightCLI": PLATFORM | ASSEMBLY | {"InflightBatch", "InflightLab", "CInflightReport"},
+    # InflightSQLite also holds XXH64, by which an output folder's index recognises files.
+    "InflightCLI": PLATFORM | ASSEMBLY | {"InflightBatch", "InflightLab", "InflightSQLite", "CInflightReport"},
     "InflightLab": PLATFORM | ASSEMBLY | {"CInflightLab", "Foundation"},
     "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},
     # The contract model sees only the core's public names, as a user does. The manifest hides `package` ones.

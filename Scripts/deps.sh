@@ -29,6 +29,7 @@ vips|libjxl-dev|jxl/decode.h|libjxl 0.7 or later|JPEG XL, in the decoder process
 test|nginx-light|nginx|nginx|tests over HTTP/2 against a real server
 test|openssl|openssl|the openssl command|certificate of that server
 test|tmux|tmux|tmux 3.1 or later|tests of inflight show in a real terminal
+test|strace|strace|strace 5 or later|tests of kills of inflight get
 test|mandoc|mandoc|mandoc|tests of the man pages
 test|zsh|zsh|zsh|tests of its completions
 test|fish|fish|fish 3.4 or later|tests of its completions

@@ -31,7 +31,7 @@ final class BadInputTests: EndToEndSuite {
             #expect(place.holds("out/good.jpg", small.array), sourceLocation: sourceLocation)
         }
         #expect(
-            TemporaryDirectory.names(place.appending("out")) == ["good.jpg"], "nothing is left of what failed",
+            place.files(in: "out") == ["good.jpg"], "nothing is left of what failed",
             sourceLocation: sourceLocation)
         let line = try #require(lines.first, sourceLocation: sourceLocation)
         #expect(line.file == nil && line.from == nil, sourceLocation: sourceLocation)
@@ -261,7 +261,7 @@ final class BadInputTests: EndToEndSuite {
             ["get", server.url("/large.jpg"), "-o", "out", "--json"], prefix: "mkdir out; ulimit -f 1")
         #expect(result.status == 1)
         #expect(try result.lines.first?.error?.code == "cannotWrite")
-        #expect(TemporaryDirectory.names(place.appending("out")) == [])
+        #expect(place.files(in: "out") == [])
     }
 
     @Test("get reports a full disk behind standard output as a failure")

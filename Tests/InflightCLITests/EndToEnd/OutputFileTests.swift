@@ -40,7 +40,7 @@ final class OutputFileTests: EndToEndSuite {
     func rightExtension() throws {
         let result = place.run("get", server.url("/x/a.jpg"), "-o", "out", "--json")
         #expect(try result.lines.first?.file == "out/a.png")
-        #expect(TemporaryDirectory.names(place.appending("out")) == ["a.png"])
+        #expect(place.files(in: "out") == ["a.png"])
     }
 
     @Test("Files with equal names are numbered in request order, though the loads end in another")
@@ -128,7 +128,7 @@ final class OutputFileTests: EndToEndSuite {
         #expect(lines.allSatisfy { $0.url == url && $0.outcome == "ok" && $0.file == "out/a.jpg" && $0.width == 60 })
         #expect(lines.map(\.from) == ["network"] + Array(repeating: "shared", count: 99))
         #expect(server.requestCount == 1)
-        #expect(TemporaryDirectory.names(place.appending("out")) == ["a.jpg"])
+        #expect(place.files(in: "out") == ["a.jpg"])
         #expect(result.errors.contains(" (requests sent 1, coalesced 99, received "))
         #expect(result.errors.count { $0 == "\n" } == 1)
     }
@@ -171,13 +171,13 @@ final class OutputFileTests: EndToEndSuite {
         }
     }
 
-    @Test("An existing file or symbolic link is replaced, and the target of the link stays unchanged")
+    @Test("--overwrite replaces an existing file or symbolic link, and the target of the link stays unchanged")
     func replacing() {
         _ = unsafe mkdir(place.appending("out"), 0o755)
         place.write("victim", "untouched")
         #expect(unsafe symlink("../victim", place.appending("out/a.jpg")) == 0)
         place.write("out/b.png", String(repeating: "old", count: 9999))
-        let result = place.run("get", server.url("/a.jpg"), server.url("/b.png"), "-o", "out")
+        let result = place.run("get", server.url("/a.jpg"), server.url("/b.png"), "-o", "out", "--overwrite")
         #expect(result.status == 0)
         #expect(place.holds("victim", Array("untouched".utf8)))
         #expect(place.holds("out/a.jpg", jpeg.array))
@@ -191,7 +191,7 @@ final class OutputFileTests: EndToEndSuite {
         let result = place.run(
             "get", server.url("/page"), server.url("/film.mp4"), server.url("/empty"), "-o", "out", "--any", "--json")
         #expect(result.status == 0)
-        #expect(TemporaryDirectory.names(place.appending("out")) == ["empty", "film.mp4", "page.html"])
+        #expect(place.files(in: "out") == ["empty", "film.mp4", "page.html"])
         #expect(try result.lines.allSatisfy { $0.format == nil && $0.width == nil && $0.outcome == "ok" })
     }
 
@@ -252,6 +252,6 @@ final class OutputFileTests: EndToEndSuite {
         let result = place.run("get", "file://" + place.appending("here.jpg"), data, "-o", "out", "--json")
         #expect(try result.lines.map(\.from) == ["file", "data"])
         #expect(try result.lines.map(\.status) == [nil, nil])
-        #expect(TemporaryDirectory.names(place.appending("out")) == ["here.jpg", "image.gif"])
+        #expect(place.files(in: "out") == ["here.jpg", "image.gif"])
     }
 }

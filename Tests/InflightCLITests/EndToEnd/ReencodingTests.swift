@@ -116,7 +116,7 @@ final class ReencodingTests: EndToEndSuite {
                     place.run("get", server.url("/a.jpg"), "-o", run, "--size", "33x", "--format", format).status == 0)
             }
         }
-        for name in TemporaryDirectory.names(place.appending("1")) {
+        for name in place.files(in: "1") {
             #expect(place.read("1/" + name) != nil && place.read("1/" + name) == place.read("2/" + name))
         }
     }

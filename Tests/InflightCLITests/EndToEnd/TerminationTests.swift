@@ -27,7 +27,7 @@ final class TerminationTests: EndToEndSuite {
         command.signal(signal)
         let result = command.wait()
         #expect(result.status == 128 + signal)
-        #expect(TemporaryDirectory.names(place.appending("out")) == ["good.jpg"])
+        #expect(place.files(in: "out") == ["good.jpg"])
         #expect(place.holds("out/good.jpg", jpeg.array))
         #expect(result.errors.contains("Finished files are kept"))
     }
@@ -46,10 +46,10 @@ final class TerminationTests: EndToEndSuite {
         command.signal(SIGKILL)
         _ = command.wait()
         #expect(place.names.count { $0.hasPrefix(".inflight-") } == 3, "\(place.names)")
-        #expect(TemporaryDirectory.names(place.appending("out")).count { $0.hasPrefix(".inflight-") } == 1)
+        #expect(place.files(in: "out").count { $0.hasPrefix(".inflight-") } == 1)
         #expect(place.run(["get", server.url("/good.jpg")] + outputs).status == 0)
         #expect(place.names == ["h.har", "out", "r.html", "t.json"])
-        #expect(TemporaryDirectory.names(place.appending("out")) == ["good.jpg", "other.jpg"])
+        #expect(place.files(in: "out") == ["good.jpg", "other.jpg"])
     }
 
     @Test("A finished file that waits for its name gets it when the run is interrupted")
@@ -67,7 +67,7 @@ final class TerminationTests: EndToEndSuite {
         #expect(command.readLine().contains("\"file\":\"out/good-2.jpg\""))
         #expect(command.wait().status == 130)
         #expect(place.holds("out/good-2.jpg", jpeg.array))
-        #expect(TemporaryDirectory.names(place.appending("out")).count == 9)
+        #expect(place.files(in: "out").count == 9)
     }
 
     @Test("A signal ends get even if its output is full and unread", arguments: [SIGINT, SIGTERM])
@@ -92,7 +92,7 @@ final class TerminationTests: EndToEndSuite {
         command.signal(SIGTERM)
         #expect(command.wait().status == 143)
         #expect(SystemClock().now() - start < .seconds(5))
-        #expect(TemporaryDirectory.names(place.appending("out")) == [])
+        #expect(place.files(in: "out") == [])
     }
 
     @Test("A closed standard output ends get quietly")
@@ -107,7 +107,7 @@ final class TerminationTests: EndToEndSuite {
         // The first line may have been written before the reader closed the pipe.
         #expect(result.status == 141)
         #expect(result.errors.isEmpty)
-        #expect(!TemporaryDirectory.names(place.appending("out")).contains { $0.hasPrefix(".") })
+        #expect(!place.files(in: "out").contains { $0.hasPrefix(".") })
     }
 
     @Test("A closed standard output also ends help, version, info and a single get quietly")

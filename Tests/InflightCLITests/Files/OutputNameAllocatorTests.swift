@@ -79,6 +79,19 @@ struct OutputNameAllocatorTests {
         }
     }
 
+    @Test("Names that files have are not assigned, except to the URL whose file it is")
+    func files() {
+        var book = OutputNameAllocator(memory: SpillingMap()) { ["a.jpg", "a-3.jpg"].contains($0) }
+        let parts = NameParts(stem: "a", fileExtension: "jpg")
+        for id in 0..<5 { book.asked(id, stem: "a") }
+        let endings: [OutputNameAllocator.Ending] = [
+            .stored(parts), .stored(parts, own: "a-3.jpg"), .existing, .failed(expected: parts), .stored(parts),
+        ]
+        let names = endings.enumerated().map { book.ended($0.offset, stem: "a", $0.element).first?.name }
+        #expect(names == ["a-2.jpg", "a-3.jpg", nil, nil, "a-5.jpg"])
+        #expect(book.another(4, parts) == "a-6.jpg")
+    }
+
     @Test("The last of 20,000 equal names gets number 20,000")
     func many() {
         var book = OutputNameAllocator(memory: SpillingMap(limits: .init(entries: 1000)))

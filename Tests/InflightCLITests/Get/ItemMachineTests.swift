@@ -42,6 +42,15 @@ struct ItemMachineTests {
         }
     }
 
+    @Test("A confirmed file is kept, and a redirected question is followed by another load")
+    func updates() {
+        #expect(steps([.loadBegan(7), .confirmed]).last == "skip false")
+        #expect(
+            steps([.loadBegan(7), .redirected] + Self.whole) == [
+                "none true", "load true", "none true", "make true", "name false", "publish(\"file\") false",
+            ])
+    }
+
     @Test("Cancelling the making abandons the item, and an ended item ignores later events")
     func ended() {
         let making: [Machine.Event] = [.loadBegan(7), .loaded(isSuccess: true), .makingCancelled]

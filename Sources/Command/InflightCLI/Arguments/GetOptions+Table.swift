@@ -36,7 +36,15 @@ extension GetOptions {
                 "also store progressive previews (NAME.preview-1.png …)",
                 \.showsPreviews),
             Option("--discard", "store no files: to check links, or to warm the cache", \.discards),
-            Option("--skip-existing", "skip URLs whose complete file already exists in DIR", \.skipsExisting),
+            Option(
+                "--skip-existing", "skip URLs whose complete file is in DIR, stored with the same image options",
+                \.skipsExisting),
+            Option(
+                "--update", "request such URLs only if changed, with ETag or Last-Modified, and store what changed",
+                \.updates),
+            Option(
+                "--overwrite", "replace files of the same name, also those of other URLs (default: keep them)",
+                \.overwrites),
         ]
     }
 
@@ -125,6 +133,11 @@ extension GetOptions {
 
             If an option is given twice, the last value counts, unless it is repeatable.
             Files are written atomically. After Ctrl-C, finished files are kept.
+
+            A folder has a hidden index, .inflight.index, of the URLs of its files. A later
+            run replaces the file of a URL with its new image, and keeps all other files:
+            a new image whose name is taken gets a number (cat-2.jpg). Without the index,
+            which may be removed, all files are kept.
             """,
         noInput: "the list or the certificates cannot be read",
         environment: [CommandManual.cacheVariable, CommandManual.colorVariable] + CommandManual.loadingVariables,

@@ -36,7 +36,12 @@ struct GetOptions: CommandOptions {
     var allowsPartialImage = false
     /// Whether progressive previews are stored, too.
     var showsPreviews = false
+    /// Whether URLs whose file is in the folder are not requested.
     var skipsExisting = false
+    /// Whether files in the folder are replaced only if their images have changed.
+    var updates = false
+    /// Whether files in the folder are replaced whatever URL they are of.
+    var overwrites = false
     var isUnordered = false
     /// The file for the run report.
     var report: String?
@@ -57,6 +62,23 @@ struct GetOptions: CommandOptions {
 
     /// Whether the output for the only URL is written to standard output.
     var writesToStandardOutput: Bool { output == nil && !discards }
+
+    /// Whether a run looks for the files of earlier runs before it requests anything.
+    var looksUp: Bool { skipsExisting || updates }
+
+    /// A digest of the options that determine the bytes of a file, equal in every process, or `-` if bodies are stored
+    /// unchanged.
+    var variant: String {
+        guard treatment == .reencoded else { return "-" }
+        var parts = [resize.map { "resize \($0.identity)" }, image.page.map { "page \($0)" }]
+        parts += image.processors.map { "process \($0.identity)" }
+        parts += [
+            image.format.map { "as \($0)" }, image.quality.map { "quality \($0)" }, "on \(image.background)",
+            image.isProgressive ? "progressive" : nil, image.isLossless ? "lossless" : nil,
+            image.keepsMetadata ? "with its metadata" : nil, allowsPartialImage ? "incomplete" : nil,
+        ]
+        return String(IndexRecord.key(of: parts.compactMap(\.self).joined(separator: "\n")).prefix(16))
+    }
 
     /// Whether there is a single URL, and no list.
     var hasOneURL: Bool { urls.count == 1 && list == nil }
@@ -130,8 +152,21 @@ struct GetOptions: CommandOptions {
     }
 
     private func checkOutput(standardOutputIsTerminal: Bool) throws(UsageError) {
+        let given = [
+            (skipsExisting, "--skip-existing", "does not request existing files"),
+            (updates, "--update", "replaces only files that have changed"),
+            (overwrites, "--overwrite", "replaces all files"),
+        ].filter(\.0)
+        if given.count > 1 {
+            throw UsageError(
+                "\(given[0].1) and \(given[1].1) cannot be combined: \(given[0].1) \(given[0].2), and \(given[1].1) "
+                    + "\(given[1].2).")
+        }
+        if discards, !skipsExisting, let option = given.first?.1 {
+            throw UsageError("\(option) and --discard cannot be combined: --discard stores no files.")
+        }
         guard writesToStandardOutput else { return }
-        if skipsExisting { throw UsageError("--skip-existing requires -o DIR.") }
+        if let option = given.first?.1 { throw UsageError("\(option) requires -o DIR.") }
         if list != nil {
             throw UsageError("-i requires an output folder. Add -o DIR, or --discard to store nothing.")
         }

@@ -7,12 +7,15 @@ import InflightConcurrency
 ///
 /// May be used from any thread.
 final class FileStore: Sendable {
-    /// A written file without its final name. It must be passed to ``publish(_:as:)`` or ``discard(_:)``.
+    /// A written file without its final name. It must be passed to ``publish(_:as:)``, ``publishNew(_:as:)`` or
+    /// ``discard(_:)``.
     struct Draft: Equatable, Sendable {
         fileprivate let folder: DraftFolder
         fileprivate let number: Int
         /// The hidden name.
         fileprivate let name: String
+        /// The file as it was written.
+        fileprivate(set) var identity = FileIdentity(size: 0, modified: 0, checksum: 0)
 
         fileprivate init(folder: DraftFolder, number: Int) {
             self.folder = folder
@@ -36,7 +39,8 @@ final class FileStore: Sendable {
 
     /// The path of the directory as shown in reports.
     let shownPath: String
-    private let descriptor: Int32
+    /// The descriptor of the directory.
+    let descriptor: Int32
     private let state = Guarded(State())
 
     /// Opens the directory, and creates it and its ancestors if they do not exist.
@@ -60,17 +64,22 @@ final class FileStore: Sendable {
     /// Writes `bytes` under a hidden name. If that fails, nothing is left behind.
     func draft(_ bytes: Bytes) throws(LoadError) -> Draft {
         do throws(SystemError) {
-            let (draft, file) = try begin()
+            var (draft, file) = try begin()
             do throws(SystemError) {
                 let result = unsafe bytes.withUnsafeBytes { buffer in
                     Result { () throws(StandardStream.WriteError) in
                         try unsafe StandardStream(descriptor: file).write(buffer)
                     }.mapError(\.system)
                 }
+                var status = stat()
+                let described = unsafe fstat(file, &status)
                 // Some file systems report only here that the disk is full.
                 let closed = Glibc.close(file)
                 try result.get()
                 if closed != 0 && errno != EINTR { throw .last }
+                draft.identity = FileIdentity(
+                    size: Int64(bytes.count), modified: described == 0 ? FileIdentity.modified(status) : 0,
+                    checksum: FileIdentity.checksum(of: bytes))
                 return draft
             } catch {
                 discard(draft)
@@ -88,12 +97,36 @@ final class FileStore: Sendable {
         let status = unsafe draft.name.withCString { hidden in
             unsafe name.withCString { unsafe renameat(draft.folder.descriptor, hidden, descriptor, $0) }
         }
-        guard status == 0 else {
-            let error = SystemError.last
-            discard(draft)
-            throw Self.cannotWrite("Cannot write \(path(of: name)): \(error.text).", error)
-        }
+        guard status == 0 else { throw refuse(draft, name, .last) }
         state.withLock { _ = $0.drafts.remove(draft.number) }
+    }
+
+    /// Gives a draft its final name, if nothing has that name.
+    ///
+    /// - Returns: Whether it got the name. Otherwise the draft is unchanged.
+    func publishNew(_ draft: Draft, as name: String) throws(LoadError) -> Bool {
+        let status = unsafe draft.name.withCString { hidden in
+            unsafe name.withCString { unsafe linkat(draft.folder.descriptor, hidden, descriptor, $0, 0) }
+        }
+        guard status != 0 else {
+            discard(draft)
+            return true
+        }
+        let error = SystemError.last
+        switch error.code {
+        case EEXIST: return false
+        case EPERM, EOPNOTSUPP, ENOSYS, EMLINK:
+            // A file system without hard links. Other runs are kept out by the lock of the index.
+            if self.status(of: name) != nil { return false }
+            try publish(draft, as: name)
+            return true
+        default: throw refuse(draft, name, error)
+        }
+    }
+
+    private func refuse(_ draft: Draft, _ name: String, _ error: SystemError) -> LoadError {
+        discard(draft)
+        return Self.cannotWrite("Cannot write \(path(of: name)): \(error.text).", error)
     }
 
     func discard(_ draft: Draft) {
@@ -121,10 +154,12 @@ final class FileStore: Sendable {
     }
 
     /// Returns whether a regular file of that name exists.
-    func exists(_ name: String) -> Bool {
+    func exists(_ name: String) -> Bool { status(of: name).map { $0.st_mode & S_IFMT == S_IFREG } ?? false }
+
+    /// Returns the status of whatever has that name, without following a link; `nil` if nothing has it.
+    func status(of name: String) -> stat? {
         var status = stat()
-        return unsafe fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0
-            && status.st_mode & S_IFMT == S_IFREG
+        return unsafe fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
     }
 
     /// Returns the path of the file, as seen from the working directory.

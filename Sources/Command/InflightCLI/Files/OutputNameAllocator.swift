@@ -8,11 +8,11 @@
 /// load succeeds.
 struct OutputNameAllocator {
     enum Ending: Equatable {
-        /// The load has a file to name.
-        case stored(NameParts)
-        case failed(expected: NameParts)
-        /// A file of an earlier run has that name, and is kept.
-        case existing(String)
+        /// The load has a file to name. It replaces `own`, the same URL's file from an earlier run, if there is one.
+        case stored(NameParts, own: String? = nil)
+        case failed(expected: NameParts, own: String? = nil)
+        /// The file of an earlier run is kept.
+        case existing
     }
 
     struct Decision: Equatable {
@@ -29,15 +29,16 @@ struct OutputNameAllocator {
 
     /// The allocated names. The value of an unnumbered one is the last number given to it, and empty for 1.
     private let allocated: SpillingMap
-    /// The names that the loads get if all end as expected, in the same form.
-    private let expected = SpillingMap()
+    /// Whether a file that is not of this run has a name.
+    private let isTakenByFile: (String) -> Bool
     /// The loads without a name, in request order, by the beginnings of their stems (``queue(of:)``).
     private var waiting: [String: [Load]] = [:]
     /// For each of these queues, the queues whose first load waits for it to advance.
     private var dependents: [String: Set<String>] = [:]
 
-    init(memory: SpillingMap) {
+    init(memory: SpillingMap, isTakenByFile: @escaping (String) -> Bool = { _ in false }) {
         allocated = memory
+        self.isTakenByFile = isTakenByFile
     }
 
     /// Whether no load waits for its name.
@@ -65,17 +66,8 @@ struct OutputNameAllocator {
         return decisions
     }
 
-    /// Returns the number that a name gets if all loads end as expected, to find the file of an earlier run.
-    ///
-    /// Call it in request order, each time after ``expect(_:number:)`` for the previous load.
-    func expectedNumber(_ parts: NameParts) -> Int {
-        firstFree(parts, parts.name(number: 1), in: expected)
-    }
-
-    /// Records the name that was found, or that will be given if all loads end as expected.
-    func expect(_ parts: NameParts, number: Int) {
-        take(parts, parts.name(number: 1), number, in: expected)
-    }
+    /// Returns another name for a load whose name was taken by another program meanwhile.
+    func another(_ id: Int, _ parts: NameParts) -> String { allocate(parts, id) }
 
     /// Names the loads at the front of a queue, up to the first that has not ended or waits for another queue.
     ///
@@ -106,45 +98,47 @@ struct OutputNameAllocator {
 
     private func decide(_ id: Int, _ ending: Ending) -> String? {
         switch ending {
-        case .stored(let parts): return allocate(parts, id)
-        case .failed(let parts): _ = allocate(parts, id)
-        case .existing(let name):
-            if allocated[name] == nil { allocated[name] = [] }
+        case .stored(let parts, let own): return takeOwn(own) ?? allocate(parts, id)
+        case .failed(let parts, let own): _ = takeOwn(own) ?? allocate(parts, id)
+        case .existing: break
         }
         return nil
     }
 
+    private func takeOwn(_ own: String?) -> String? {
+        guard let own, allocated[own] == nil else { return nil }
+        allocated[own] = []
+        return own
+    }
+
     private func allocate(_ parts: NameParts, _ id: Int) -> String {
         let first = parts.name(number: 1)
-        return take(parts, first, firstFree(parts, first, in: allocated, before: id), in: allocated)
+        let number = firstFree(parts, first, before: id)
+        allocated[first] = number > 1 ? Self.bytes(number) : []
+        guard number > 1 else { return first }
+        let name = parts.name(number: number)
+        allocated[name] = []
+        return name
     }
 
     /// Returns the first number under which the name is free. A name without an extension conflicts with any extension,
     /// because the extension that its image would have had is unknown.
     ///
     /// - Parameter first: The unnumbered name.
-    private func firstFree(_ parts: NameParts, _ first: String, in memory: SpillingMap, before id: Int? = nil) -> Int {
-        var number = memory[first].map { Self.number($0) + 1 } ?? 1
-        while isTaken(parts, number, in: memory, before: id) { number += 1 }
+    private func firstFree(_ parts: NameParts, _ first: String, before id: Int) -> Int {
+        var number = allocated[first].map { Self.number($0) + 1 } ?? 1
+        while isTaken(parts, number, before: id) { number += 1 }
         return number
     }
 
-    /// - Returns: The name.
-    @discardableResult
-    private func take(_ parts: NameParts, _ first: String, _ number: Int, in memory: SpillingMap) -> String {
-        memory[first] = number > 1 ? Self.bytes(number) : []
-        guard number > 1 else { return first }
+    private func isTaken(_ parts: NameParts, _ number: Int, before id: Int) -> Bool {
         let name = parts.name(number: number)
-        memory[name] = []
-        return name
-    }
-
-    private func isTaken(_ parts: NameParts, _ number: Int, in memory: SpillingMap, before id: Int?) -> Bool {
-        if number > 1, memory[parts.name(number: number)] != nil { return true }
+        if number > 1, allocated[name] != nil { return true }
         let bare = NameParts(stem: parts.stem).name(number: number)
-        if parts.fileExtension != nil, memory[bare] != nil { return true }
+        if parts.fileExtension != nil, allocated[bare] != nil { return true }
+        if isTakenByFile(name) { return true }
         // An earlier load that is still pending may get the name with this number.
-        guard number > 1, let id else { return false }
+        guard number > 1 else { return false }
         let other = Self.queue(of: bare)
         guard other != Self.queue(of: parts.stem), let first = waiting[other]?.first else { return false }
         return first.id < id

@@ -17,6 +17,9 @@ struct SuggestedName: Hashable, Sendable {
     /// The name that the user chose, if any. The image's format does not change it.
     private let chosen: NameParts?
 
+    /// The name that the user chose, if any.
+    var chosenName: String? { chosen?.name(number: 1) }
+
     /// Creates a name from the last component of the URL's path, percent-decoded and made safe.
     init(_ url: ResourceURL) {
         if url.scheme == "data" {

@@ -17,10 +17,12 @@ final class BodyProcessor: Sendable {
         let work: [ProcessingStep]
         /// The source for a thumbnail, if one is requested.
         let subject: ThumbnailSubject?
+        /// The validator of the response, if a later run may use it.
+        let validator: Validator?
 
         init(
             _ report: Report, _ kind: BodyKind, draft: FileStore.Draft? = nil, writtenBytes: Int64 = 0,
-            work: [ProcessingStep] = [], subject: ThumbnailSubject? = nil
+            work: [ProcessingStep] = [], subject: ThumbnailSubject? = nil, validator: Validator? = nil
         ) {
             self.report = report
             self.kind = kind
@@ -28,6 +30,7 @@ final class BodyProcessor: Sendable {
             self.writtenBytes = writtenBytes
             self.work = work
             self.subject = subject
+            self.validator = validator
         }
     }
 
@@ -35,6 +38,14 @@ final class BodyProcessor: Sendable {
     enum Loaded: Sendable {
         case response(LoadedResponse)
         case image(LoadedImage)
+    }
+
+    /// The facts about an item that its processing needs.
+    struct Target: Sendable {
+        var url: ResourceURL
+        /// The name of the file that is kept if the body is equal to it.
+        var current: String?
+        var validator: Validator?
     }
 
     /// The output directory; `nil` if nothing is stored, or if the output goes to standard output.
@@ -68,23 +79,31 @@ final class BodyProcessor: Sendable {
     }
 
     /// Processes the result of a load.
-    func process(_ loaded: Loaded, of url: ResourceURL) throws(LoadError) -> ProcessedBody {
+    ///
+    /// - Parameter current: The name of the file that is kept if the body is equal to it.
+    func process(_ loaded: Loaded, of url: ResourceURL, current: String?) throws(LoadError) -> ProcessedBody {
         try checkNotCancelled()
+        var target = Target(url: url, current: current)
+        // A validator counts only at the URL where it was received, which redirects may change.
         switch loaded {
-        case .response(let response): return try keep(response)
-        case .image(let image): return try reencode(image, of: url)
+        case .response(let response):
+            if response.redirectCount == 0 { target.validator = Validator(of: response.head.fields) }
+            return try keep(response, target)
+        case .image(let image):
+            if image.url == url.string { target.validator = Validator(of: image.head.fields) }
+            return try reencode(image, target)
         }
     }
 
     /// Stores a body unchanged.
-    private func keep(_ response: LoadedResponse) throws(LoadError) -> ProcessedBody {
+    private func keep(_ response: LoadedResponse, _ target: Target) throws(LoadError) -> ProcessedBody {
         var report = Report(
             outcome: .ok, bytes: Int64(response.body.count), wireBytes: response.wireBytes,
             status: response.head.version == .none ? nil : response.head.status, from: response.source,
             finalURL: response.redirectCount > 0 ? response.url : nil)
         var mediaType: String? { response.head.fields["content-type"] }
         guard case .unchanged(let verified) = options.treatment else {
-            return try store(response.body, report, .unknown(mediaType: mediaType))
+            return try store(response.body, report, .unknown(mediaType: mediaType), target)
         }
         do throws(LoadError) {
             var work: [ProcessingStep] = []
@@ -96,7 +115,7 @@ final class BodyProcessor: Sendable {
             report.source = picture
             report.picture = picture
             return try store(
-                response.body, report, .image(info.format), after: work,
+                response.body, report, .image(info.format), target, after: work,
                 subject: subject(response.body, info, pixels))
         } catch {
             // A failure to store the body, or a cancellation, is no fault of the body.
@@ -111,12 +130,12 @@ final class BodyProcessor: Sendable {
     }
 
     /// Encodes a decoded image and stores it.
-    private func reencode(_ image: LoadedImage, of url: ResourceURL) throws(LoadError) -> ProcessedBody {
+    private func reencode(_ image: LoadedImage, _ target: Target) throws(LoadError) -> ProcessedBody {
         let source = Report.Picture(format: image.info.format, width: image.info.width, height: image.info.height)
         var report = Report(
             outcome: .ok, picture: source, source: source, bytes: image.bodyBytes, wireBytes: image.wireBytes,
             status: image.head.version == .none ? nil : image.head.status, from: image.source,
-            finalURL: image.url == url.string ? nil : image.url)
+            finalURL: image.url == target.url.string ? nil : image.url)
         report.isIncomplete = image.isIncomplete
         let format = outputFormat(of: image.info.format)
         let subject = options.wantsThumbnails ? ThumbnailSubject.pixels(image.pixels) : nil
@@ -129,33 +148,38 @@ final class BodyProcessor: Sendable {
         }
         try checkNotCancelled()
         report.picture = Report.Picture(format: format, width: image.pixels.width, height: image.pixels.height)
-        return try store(file, report, .image(format), after: work, subject: subject)
+        return try store(file, report, .image(format), target, after: work, subject: subject)
     }
 
     /// A file of an earlier run.
     struct Existing: Sendable {
-        /// The index of its name among the candidates.
-        var index: Int
+        var name: String
         var picture: Report.Picture?
         var subject: ThumbnailSubject?
     }
 
-    /// Returns the first of these names under which an earlier run has stored a complete file.
-    func existing(_ names: [String]) -> Existing? {
-        guard let store else { return nil }
-        for (index, name) in names.enumerated() {
-            if cancellation.isCancelled { return nil }
-            if options.treatment == .anything {
-                guard store.exists(name) else { continue }
-                return Existing(index: index)
-            }
-            guard let bytes = store.existing(name, limit: options.network.limits.maximumBodyBytes),
-                let (info, pixels) = try? check(bytes, verified: options.treatment == .unchanged(verified: true))
-            else { continue }
-            let picture = Report.Picture(format: info.format, width: info.width, height: info.height)
-            return Existing(index: index, picture: picture, subject: subject(bytes, info, pixels))
+    /// Returns the file of that name, if it is complete.
+    func existing(_ name: String) -> Existing? {
+        guard let store, !cancellation.isCancelled else { return nil }
+        if options.treatment == .anything { return store.exists(name) ? Existing(name: name) : nil }
+        guard let bytes = store.existing(name, limit: options.network.limits.maximumBodyBytes),
+            let (info, pixels) = try? check(bytes, verified: options.treatment == .unchanged(verified: true))
+        else { return nil }
+        let picture = Report.Picture(format: info.format, width: info.width, height: info.height)
+        return Existing(name: name, picture: picture, subject: subject(bytes, info, pixels))
+    }
+
+    /// Returns whether a file is an image, but only a part of one.
+    func isDamaged(_ name: String) -> Bool {
+        guard options.treatment != .anything, let store,
+            let bytes = store.existing(name, limit: options.network.limits.maximumBodyBytes)
+        else { return false }
+        do throws(LoadError) {
+            _ = try check(bytes, verified: false)
+            return false
+        } catch {
+            return error.code == .truncated || error.code == .damaged
         }
-        return nil
     }
 
     private func outputFormat(of source: ImageFormat) -> ImageFormat {
@@ -186,10 +210,15 @@ final class BodyProcessor: Sendable {
     }
 
     private func store(
-        _ bytes: Bytes, _ report: Report, _ kind: BodyKind, after work: [ProcessingStep] = [],
+        _ bytes: Bytes, _ report: Report, _ kind: BodyKind, _ target: Target, after work: [ProcessingStep] = [],
         subject: ThumbnailSubject? = nil
     ) throws(LoadError) -> ProcessedBody {
         if options.discards { return ProcessedBody(report, kind, work: work, subject: subject) }
+        if let current = target.current, store?.existing(current, limit: Int64(bytes.count)) == bytes {
+            var report = report
+            report.outcome = .skipped
+            return ProcessedBody(report, kind, work: work, subject: subject, validator: target.validator)
+        }
         var work = work
         let draft = try timed(.store, &work) { () throws(LoadError) in
             if let store { return try Optional(store.draft(bytes)) }
@@ -197,7 +226,8 @@ final class BodyProcessor: Sendable {
             return nil
         }
         return ProcessedBody(
-            report, kind, draft: draft, writtenBytes: Int64(bytes.count), work: work, subject: subject)
+            report, kind, draft: draft, writtenBytes: Int64(bytes.count), work: work, subject: subject,
+            validator: target.validator)
     }
 
     /// Performs a step, and notes its duration if the run is recorded.

@@ -8,26 +8,23 @@ struct FileNaming {
         /// The file will not be written. The item reserves its expected name, so that later items get the same names as
         /// in a run in which it succeeds.
         case failed
-        /// A file of an earlier run has that name, and is kept.
-        case existing(String)
-    }
-
-    /// A name under which an earlier run may have stored the file of an item.
-    struct Candidate {
-        fileprivate var parts: NameParts
-        fileprivate var number: Int
-        var name: String { parts.name(number: number) }
+        /// The file of an earlier run is kept.
+        case existing
     }
 
     /// The output format, if it is fixed.
     private let format: ImageFormat?
     private let inspectsBody: Bool
-    private var names = OutputNameAllocator(memory: SpillingMap())
+    private let folder: OutputFolder?
+    private var names: OutputNameAllocator
     private var unnamed: [Int: ListItem] = [:]
 
-    init(_ options: GetOptions) {
+    /// - Parameter folder: The folder of the files; `nil` if the user chose the name of the only file.
+    init(_ options: GetOptions, _ folder: OutputFolder?) {
         format = options.format
         inspectsBody = options.treatment != .anything
+        self.folder = folder
+        names = OutputNameAllocator(memory: SpillingMap()) { folder?.isTaken($0) ?? false }
     }
 
     mutating func requested(_ item: ListItem) {
@@ -41,10 +38,13 @@ struct FileNaming {
         let decisions: [OutputNameAllocator.Decision]
         switch ending {
         case .stored(let kind):
-            decisions = names.ended(item.id, stem: stem, .stored(suggested.parts(for: kind)))
+            let parts = suggested.parts(for: kind)
+            decisions = names.ended(item.id, stem: stem, .stored(parts, own: ownName(item, parts)))
             if !decisions.contains(where: { $0.id == item.id }) { unnamed[item.id] = item }
-        case .failed: decisions = names.ended(item.id, stem: stem, .failed(expected: expectedParts(item)))
-        case .existing(let name): decisions = names.ended(item.id, stem: stem, .existing(name))
+        case .failed:
+            let parts = suggested.expectedParts(format: format, inspectsBody: inspectsBody)
+            decisions = names.ended(item.id, stem: stem, .failed(expected: parts, own: ownName(item, parts)))
+        case .existing: decisions = names.ended(item.id, stem: stem, .existing)
         }
         return decisions.compactMap { decision in
             guard let name = decision.name else { return nil }
@@ -53,34 +53,15 @@ struct FileNaming {
         }
     }
 
-    // MARK: Files of earlier runs
-
-    /// Returns the names that the item's file may have if all loads end as expected, the likeliest first.
-    ///
-    /// Call it in request order, each time after ``expect(_:)`` for the previous item.
-    func candidates(_ item: ListItem) -> [Candidate] {
-        let expected = expectedParts(item)
-        var parts = [expected]
-        if format == nil, inspectsBody {
-            let others = [ImageFormat.jpeg, .png, .webp, .gif].map { item.suggested.parts(for: .image($0)) }
-            parts = (expected.fileExtension == nil ? [] : parts) + others.filter { $0 != expected }
-        }
-        return parts.map(candidate)
+    /// Returns another name for an item whose name was taken by another program meanwhile.
+    func another(for item: ListItem, _ kind: BodyKind) -> String {
+        names.another(item.id, item.suggested.parts(for: kind))
     }
 
-    /// Records the name that was found or, if none was, the one that will be given if all loads end as expected.
-    func expect(_ found: Candidate?, _ item: ListItem) {
-        let name = found ?? candidate(expectedParts(item))
-        names.expect(name.parts, number: name.number)
-    }
-
-    private func candidate(_ parts: NameParts) -> Candidate {
-        Candidate(parts: parts, number: names.expectedNumber(parts))
-    }
-
-    /// Returns the name parts as far as they are known before any bytes arrive.
-    private func expectedParts(_ item: ListItem) -> NameParts {
-        item.suggested.expectedParts(format: format, inspectsBody: inspectsBody)
+    /// Notes and returns the name of the item's file from an earlier run.
+    private func ownName(_ item: ListItem, _ parts: NameParts) -> String? {
+        item.ownName = folder?.ownName(of: item.indexKey, fileExtension: parts.fileExtension)
+        return item.ownName
     }
 }
 
@@ -91,10 +72,17 @@ struct PreviewNames {
     private var stems: Set<String> = []
 
     /// Returns a unique name for the next preview of an item.
-    mutating func next(of item: ListItem) -> String {
-        let stem = item.previewStem ?? newStem(item)
-        item.previewStem = stem
-        return NameParts(stem: "\(stem).preview-\(item.previews.count + 1)", fileExtension: "png").name(number: 1)
+    ///
+    /// - Parameter isTaken: Whether a file that is not of this run has a name.
+    mutating func next(of item: ListItem, isTaken: (String) -> Bool) -> String {
+        while true {
+            let stem = item.previewStem ?? newStem(item)
+            item.previewStem = stem
+            let name = NameParts(stem: "\(stem).preview-\(item.previews.count + 1)", fileExtension: "png").name(
+                number: 1)
+            guard isTaken(name) else { return name }
+            item.previewStem = nil
+        }
     }
 
     private mutating func newStem(_ item: ListItem) -> String {

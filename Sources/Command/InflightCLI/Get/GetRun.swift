@@ -28,6 +28,8 @@ final class GetRun: @unchecked Sendable {
     private let recording: RunRecording?
     /// The output directory, if anything is stored.
     private let store: FileStore?
+    /// The folder of the files; `nil` if nothing is stored, or if the user chose the name of the only file.
+    private let folder: OutputFolder?
     /// Set when the run ends early, so that work that has not begun is skipped.
     private let cancellation = CancellationFlag()
     private let onEnd: @Sendable (Int32) -> Void
@@ -64,14 +66,19 @@ final class GetRun: @unchecked Sendable {
         } catch {
             (store, refusal) = (nil, error)
         }
-        items = ItemTable(
-            fileName: output?.name, looksUp: options.skipsExisting && store != nil, reporter: reporter)
+        items = ItemTable(fileName: output?.name, looksUp: options.looksUp && store != nil, reporter: reporter)
+        let processor = BodyProcessor(
+            options: options, codecs: pipeline.codecs, store: store, cancellation: cancellation,
+            isRecorded: recorder != nil)
+        folder =
+            output?.name != nil
+            ? nil
+            : store.map {
+                OutputFolder($0, replacesAll: options.overwrites, variant: options.variant) { processor.isDamaged($0) }
+            }
         driver = ItemDriver(
             options, pipeline: pipeline, run: run, items: items, reporter: reporter, recording: recording,
-            processor: BodyProcessor(
-                options: options, codecs: pipeline.codecs, store: store, cancellation: cancellation,
-                isRecorded: recorder != nil),
-            refusal: refusal)
+            processor: processor, folder: folder, refusal: refusal)
         input = InputLines(options.urls, list: descriptor, queue: run.queue) { run.eventHandled() }
         run.eventHandled = { [weak self] in self?.takeLines() }
     }
@@ -94,6 +101,7 @@ final class GetRun: @unchecked Sendable {
     /// Starts the run. It calls `onEnd` with the exit status when everything is done.
     func begin() {
         run.async { [self] in
+            warnOfIndex()
             if reporter.console.showsProgress { scheduleTick() }
             recorder?.whenFinished { [self] in run.queue.async { [self] in printStories() } }
         }
@@ -117,7 +125,7 @@ final class GetRun: @unchecked Sendable {
     /// Takes lines up to the limits of the run, and ends the run if nothing is left to do. Called after each event.
     private func takeLines() {
         // Each search for an earlier file reads it completely, so other blocks of the queue run between two searches.
-        for _ in 0..<(options.skipsExisting ? 1 : Self.linesAtOnce) {
+        for _ in 0..<(options.looksUp ? 1 : Self.linesAtOnce) {
             if let status = reporter.outputLoss { stop(status, because: "Stopped") }
             guard run.machine.takesLine(unreported: items.unreported, bytes: reporter.unreportedBytes),
                 let line = input.next()
@@ -157,6 +165,7 @@ final class GetRun: @unchecked Sendable {
         if interruption == nil, let failure = input.failure {
             console.warn("Reading the list stopped early: \(failure).")
         }
+        warnOfIndex()
         console.clear()
         console.reportHiddenFailures()
         printStories()
@@ -175,7 +184,12 @@ final class GetRun: @unchecked Sendable {
         summary.directory = store?.shownPath
         summary.isOfAnything = options.treatment == .anything
         summary.interruption = interruption
+        summary.isUpdate = options.updates
         reporter.console.summarize(summary)
+    }
+
+    private func warnOfIndex() {
+        for problem in folder?.takeProblems() ?? [] { reporter.console.warn(problem) }
     }
 
     private func printStories() { recording?.printStories(reporter.console) }

@@ -20,6 +20,10 @@ struct ItemMachine<Load, ProcessedBody> {
         case lookedUp(isFound: Bool)
         case loadBegan(Load)
         case loaded(isSuccess: Bool)
+        /// The server confirmed the file of an earlier run.
+        case confirmed
+        /// The server redirected a load that asked whether the image has changed.
+        case redirected
         /// The written file; `nil` if nothing was written, by choice or because of a failure.
         case made(ProcessedBody?)
         case named
@@ -74,6 +78,12 @@ struct ItemMachine<Load, ProcessedBody> {
         case (.loading, .loaded(let isSuccess)):
             state = isSuccess ? .making : .ended
             return isSuccess ? .make : .report
+        case (.loading, .confirmed):
+            state = .ended
+            return .skip
+        case (.loading, .redirected):
+            state = .loading(nil)
+            return .load
         case (.loading(let load), .runEnded):
             state = .ended
             return .abandon(load)

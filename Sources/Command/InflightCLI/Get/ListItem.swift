@@ -16,6 +16,13 @@ final class ListItem: @unchecked Sendable {
         var line: Int
     }
 
+    /// The file that an earlier run has stored for the URL.
+    struct Current {
+        var file: BodyProcessor.Existing
+        /// The record of the index; `nil` for a file whose name the user chose.
+        var record: IndexRecord?
+    }
+
     /// The identifier, ascending in request order.
     let id: Int
     let url: ResourceURL
@@ -30,6 +37,12 @@ final class ListItem: @unchecked Sendable {
     /// The other lines that request the URL.
     var others: [Waiter] = []
     var machine: ItemDriver.Machine
+    /// The file of an earlier run, if it is to be replaced only if the image has changed.
+    var current: Current?
+    /// Whether the load asks for the image only if it has changed. Then it follows no redirect.
+    var isConditional = false
+    /// The name of the file of an earlier run that this one replaces.
+    var ownName: String?
     /// The time at which the load began.
     var startedAt: MonotonicTime
     /// The number of the task in the pipeline's events, once the load has begun.
@@ -55,4 +68,10 @@ final class ListItem: @unchecked Sendable {
 
     /// The URL as spelled in the first line.
     var text: String { first.text }
+
+    /// The key of the URL in the index of the output folder.
+    private(set) lazy var indexKey = IndexRecord.key(of: key)
+
+    /// The key of a preview in the index.
+    func indexKey(ofPreview number: Int) -> String { IndexRecord.key(of: "\(key)\npreview \(number)") }
 }

@@ -18,7 +18,9 @@ struct RequestFactory {
         template.resize = options.resize
         template.processors = options.processors
         template.page = options.page ?? 0
-        template.cachePolicy = options.cache.policy
+        // An update asks the server even if the cache has a fresh response.
+        template.cachePolicy =
+            options.updates && options.cache.policy == .obey ? .refresh : options.cache.policy
         template.servesStaleOnDisconnect = options.cache.servesStaleOnDisconnect
         template.expectsImage = options.treatment != .anything
         template.checksum = options.checksum
@@ -36,6 +38,22 @@ struct RequestFactory {
                 request.originFields.append(header.name, header.value)
             }
         }
+        return request
+    }
+
+    /// Returns a request that is answered only if the response has changed since an earlier run; `nil` if it sets
+    /// conditions of its own.
+    ///
+    /// It does not follow redirects, because a validator counts only at the URL where it was received.
+    static func conditional(_ request: ImageRequest, _ validator: Validator) -> ImageRequest? {
+        let conditions = ["if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "range"]
+        guard !conditions.contains(where: { request.fields.contains($0) || request.originFields.contains($0) }) else {
+            return nil
+        }
+        var request = request
+        let condition = validator.condition
+        request.fields.append(name: condition.name.utf8, value: condition.value)
+        request.followsRedirects = false
         return request
     }
 }

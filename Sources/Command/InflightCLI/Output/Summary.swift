@@ -8,6 +8,8 @@ struct Summary {
     var directory: String?
     /// Whether bytes were accepted without inspection.
     var isOfAnything = false
+    /// Whether existing files were compared with their servers' responses.
+    var isUpdate = false
     /// The reason why the run ended early.
     var interruption: String?
 
@@ -54,7 +56,9 @@ struct Summary {
         if totals.fromCache > 0 {
             add("from the cache", Quantity.grouped(totals.fromCache), "stored by an earlier run")
         }
-        if totals.skipped > 0 { add("skipped", Quantity.grouped(totals.skipped), "already exists") }
+        if totals.skipped > 0 {
+            add("skipped", Quantity.grouped(totals.skipped), isUpdate ? "unchanged" : "already exists")
+        }
         let seconds = elapsed / Duration.seconds(1)
         let rate =
             totals.receivedBytes > 0 && seconds > 0.05
