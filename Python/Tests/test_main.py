@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,14 @@ STANDIN = """#!/usr/bin/env python3
 import json, os, sys
 json.dump({"arguments": sys.argv[1:], "input": sys.stdin.read()}, sys.stdout)
 os.kill(os.getpid(), 15) if "killed" in sys.argv else sys.exit(7)
+"""
+
+
+# Ends by a signal only, whatever happens to its input.
+DEAF = """#!/usr/bin/env python3
+import os, signal
+print(os.getpid(), flush=True)
+signal.pause()
 """
 
 
@@ -67,6 +76,30 @@ class Parquet(Case):
                           {"url": "u4", "score": 2.0}])
         self.assertEqual(done.returncode, 7)
         self.assertEqual(self.run_main("batch", "a.parquet", "killed").returncode, 143)
+
+    def test_ids_may_be_numbers(self):
+        from decimal import Decimal
+
+        self.write("a.parquet", url=["u"], whole=[1 << 60], broken=[1.5], exact=[Decimal("1.50")])
+        for column, value in (("whole", 1 << 60), ("broken", 1.5), ("exact", "1.50")):
+            written = json.loads(self.run_main("batch", "a.parquet", "--id-column", column).stdout)
+            self.assertEqual(json.loads(written["input"])[column], value)
+
+    def test_the_command_is_killed_with_its_parent(self):
+        self.write("a.parquet", url=["u"])
+        (self.folder / "inflight").write_text(DEAF)
+        environment = os.environ | {"INFLIGHT": str(self.folder / "inflight")}
+        process = subprocess.Popen([sys.executable, "-m", "inflight", "batch", "a.parquet"], env=environment,
+                                   cwd=self.folder, stdout=subprocess.PIPE, text=True)
+        command = int(process.stdout.readline())
+        process.kill()
+        try:
+            # The output ends when both have ended.
+            process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.kill(command, signal.SIGKILL)
+            process.communicate()
+            self.fail("the command runs without its parent")
 
     def test_bad_files_and_columns_are_errors(self):
         self.write("a.parquet", link=["u1"], number=[1], url=["u"])

@@ -57,6 +57,17 @@ class Datasets(unittest.TestCase):
         with self.assertRaisesRegex(inflight.DatasetError, "cannot be used: Not a directory"):
             self.start()
 
+    def test_urls_are_refused_by_name_and_create_no_folder(self):
+        os.chdir(self.root)
+        self.addCleanup(os.chdir, "/")
+        for url in ("s3://bucket/data", "gs://bucket", "abfss://container@account.dfs.core.windows.net/x", "file:///x"):
+            self.out = url
+            with self.assertRaisesRegex(inflight.DatasetError, f"'{url}' is a URL, which is not supported"):
+                self.start()
+            with self.assertRaisesRegex(inflight.DatasetError, f"'{url}' is a URL"):
+                inflight.read_manifest(url)
+        self.assertEqual(list(self.root.iterdir()), [])
+
     def test_files_of_others_that_appear_during_a_job_stay(self):
         job = self.start()
         (self.out / "notes.txt").write_text("")

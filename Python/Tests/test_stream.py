@@ -1,5 +1,6 @@
 """The stream client beside a scripted process: back-pressure, crashes, and answers that no command should give."""
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -87,6 +88,43 @@ class Stream(unittest.TestCase):
         self.assertEqual([results[id].status for id in ("null", "number", "text")], ["rejected", "rejected", "success"])
         self.assertEqual((results["null"].error, results["number"].url, results["number"].input["url"]),
                          ("No URL.", None, 7))
+
+    def test_null_in_a_list_of_urls_is_a_rejected_row(self):
+        results = list(inflight.fetch([None, "u", float("nan")]))
+        self.assertEqual(sorted((result.status, result.url) for result in results if result.url), [("success", "u")])
+        self.assertEqual(sum(result.status == "rejected" for result in results), 2)
+
+    def test_other_rows_are_errors_that_name_them(self):
+        for row, kind in ((7, "int"), (("a", "u"), "tuple"), (b"u", "bytes")):
+            self.assertIn(f"neither a URL nor a mapping with 'url', but {kind}: ", self.fails(inflight.ColumnError, [row]))
+
+    def test_one_row_in_place_of_rows_is_an_error_at_once(self):
+        for rows, kind in (("http://a/1", "str"), (b"http://a/1", "bytes"), ({"url": "http://a/1"}, "dict")):
+            with self.assertRaisesRegex(TypeError, rf"are one {kind}\. Pass a list, even for one row: fetch\(\[row\]\)"):
+                inflight.fetch(rows)
+            with inflight.Client() as client, self.assertRaisesRegex(TypeError, f"are one {kind}"):
+                client.fetch(rows)
+
+    def test_a_table_is_an_error_that_names_its_rows(self):
+        for library, attribute, remedy in (("pandas", "columns", r"df\.to_dict\('records'\)"),
+                                           ("polars", "columns", r"df\.iter_rows\(named=True\)"),
+                                           ("pyarrow", "column_names", r"table\.to_pylist\(\)"),
+                                           ("pyspark", "columns", r"inflight\.spark\.fetch\(df\)"),
+                                           ("other", "columns", "an iterable of mappings with 'url'")):
+            kind = type("Frame", (list,), {attribute: ["url"], "__module__": f"{library}.core"})
+            with self.assertRaisesRegex(TypeError, rf"a table \({library}\.core\.Frame\).* Pass {remedy}\."):
+                inflight.fetch(kind(["url"]))
+
+    @unittest.skipUnless(importlib.util.find_spec("pandas"), "needs pandas")
+    def test_a_data_frame_is_an_error_and_its_column_and_rows_are_not(self):
+        import pandas as pd
+
+        frame = pd.DataFrame({"url": ["u1", None], "id": [1, 2]})
+        with self.assertRaisesRegex(TypeError, "a table"):
+            inflight.fetch(frame)
+        for rows in (frame["url"], frame.to_dict("records")):
+            self.assertEqual({(result.url, result.status) for result in inflight.fetch(rows)},
+                             {("u1", "success"), (None, "rejected")})
 
     def test_a_row_without_a_url_is_an_error(self):
         self.assertIn("no member 'url'", self.fails(inflight.ColumnError, [{"link": "u"}]))

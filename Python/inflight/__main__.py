@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
     url = value(rest, "--url-column") or "url"
     for file in files:
         try:
-            check_columns(pq.read_schema(file), url, value(rest, "--id-column"), value(rest, "--caption-column"), [])
+            check_columns(pq.read_schema(file), url, value(rest, "--id-column"), value(rest, "--caption-column"))
         except (ColumnError, pa.ArrowInvalid) as error:
             return fail(DATA_ERROR, f"{file}: {error}")
         except OSError as error:
@@ -53,7 +53,8 @@ def main(arguments: list[str]) -> int:
 
 def run(arguments: list[str], lines: Iterator[bytes]) -> int:
     """Runs the command on these lines. Returns its exit status."""
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, bufsize=0) as process:
+    ending = commands.dies_with_parent()
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, bufsize=0, preexec_fn=ending) as process:
         assert process.stdin
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to the command too, which handles it
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())

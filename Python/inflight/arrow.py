@@ -4,7 +4,7 @@ import base64
 import collections
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -24,24 +24,61 @@ RESULTS = pa.schema([
     ("height", pa.int32()), ("original_width", pa.int32()), ("original_height", pa.int32()), ("exif", pa.string()),
     ("sha256", pa.string()),
 ])
-"""The columns that `fetch` adds to a dataset."""
+"""The columns that `fetch` adds to a dataset, without their prefix."""
 _ATTRIBUTES = {"error_message": "error", "bytes": "image"}
 
 
-def check_columns(schema: pa.Schema, url: str, id: str | None, caption: str | None, added: Iterable[str]) -> None:
-    """Raises `ColumnError` if a column is missing or is not text, or if the output needs its name."""
-    for role, name in (("URL", url), ("id", id), ("caption", caption)):
-        if name is None:
+def check_columns(
+    schema: pa.Schema, url: str, id: str | None, caption: str | None, fold: Callable[[str], str] = str
+) -> list[str | None]:
+    """Returns the names of these columns as the input has them.
+
+    Raises `ColumnError` if a column is missing or is not text; an id may be a number. Columns with the same value of
+    `fold` have the same name.
+    """
+    found: list[str | None] = []
+    for role, wanted in (("URL", url), ("id", id), ("caption", caption)):
+        if wanted is None:
+            found.append(None)
             continue
-        if schema.names.count(name) != 1:
-            found = "has two columns" if name in schema.names else "has no column"
-            raise ColumnError(f"The input {found} '{name}' ({role}). Columns: {', '.join(schema.names)}.")
-        type = schema.field(name).type
-        if not is_text(type) and not (role == "id" and pa.types.is_integer(type)):
-            raise ColumnError(f"The column '{name}' ({role}) is not text, but {type}.")
+        names = [name for name in schema.names if fold(name) == fold(wanted)]
+        if len(names) != 1:
+            number = "two columns" if names else "no column"
+            raise ColumnError(f"The input has {number} '{wanted}' ({role}). Columns: {', '.join(schema.names)}.")
+        type = schema.field(names[0]).type
+        if not is_text(type) and not (role == "id" and is_number(type)):
+            raise ColumnError(f"The column '{names[0]}' ({role}) is not text, but {type}.")
+        found += names
+    return found
+
+
+def check_added(
+    schema: pa.Schema, added: Iterable[str], remedy: str = "Rename or drop it.", fold: Callable[[str], str] = str
+) -> None:
+    """Raises `ColumnError` if the input has one of the columns that the output adds."""
+    names = {fold(name): name for name in schema.names}
     for name in added:
-        if name in schema.names:
-            raise ColumnError(f"The input has a column '{name}', which the output needs. Rename or drop it.")
+        if fold(name) in names:
+            raise ColumnError(f"The input has a column '{names[fold(name)]}', which the output needs. {remedy}")
+
+
+def check_results(schema: pa.Schema, prefix: str, fold: Callable[[str], str] = str) -> None:
+    """Raises `ColumnError` if the input has one of the columns that `fetch` adds."""
+    added = results(prefix).names
+    remedy = f"Give another prefix than '{prefix}'." if prefix else "Give added columns a prefix: prefix='fetched_'."
+    check_added(schema, [PART], fold=fold)
+    check_added(schema, added, remedy, fold)
+
+
+def results(prefix: str) -> pa.Schema:
+    """Returns the columns that `fetch` adds to a dataset."""
+    return pa.schema([field.with_name(prefix + field.name) for field in RESULTS])
+
+
+def is_number(type: pa.DataType) -> bool:
+    if pa.types.is_dictionary(type):
+        return is_number(type.value_type)
+    return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type))
 
 
 def is_text(type: pa.DataType) -> bool:
@@ -93,8 +130,10 @@ def _finite(value: Any) -> Any:
     return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def fetch_batches(client: Client, batches: Iterable[pa.RecordBatch], url: str) -> Iterator[pa.RecordBatch]:
-    """Yields the rows of the batches with `RESULTS` added, in the order of the results."""
+def fetch_batches(
+    client: Client, batches: Iterable[pa.RecordBatch], url: str, prefix: str
+) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of the batches with `results(prefix)` added, in the order of the results."""
     finished: list[Result] = []
     size = 0
 
@@ -107,18 +146,18 @@ def fetch_batches(client: Client, batches: Iterable[pa.RecordBatch], url: str) -
         finished.append(result)
         size += len(result.image or b"")
         if size >= BATCH_BYTES or len(finished) >= BATCH_ROWS:
-            yield from _joined(finished)
+            yield from _joined(finished, prefix)
             finished, size = [], 0
-    yield from _joined(finished)
+    yield from _joined(finished, prefix)
 
 
-def _joined(results: list[Result]) -> Iterator[pa.RecordBatch]:
+def _joined(finished: list[Result], prefix: str) -> Iterator[pa.RecordBatch]:
     by_batch: dict[int, list[Result]] = {}
-    for result in results:
+    for result in finished:
         by_batch.setdefault(id(result.input["batch"]), []).append(result)
     for group in by_batch.values():
         batch = group[0].input["batch"].take(pa.array([result.input["index"] for result in group]))
         for column in RESULTS:
             values = [getattr(result, _ATTRIBUTES.get(column.name, column.name)) for result in group]
-            batch = batch.append_column(column, pa.array(values, column.type))
+            batch = batch.append_column(prefix + column.name, pa.array(values, column.type))
         yield batch

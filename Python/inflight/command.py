@@ -1,10 +1,12 @@
 """The command `inflight`: where it is, its options, and what it writes to standard error."""
 
+import ctypes
 import os
 import shutil
+import signal
 import socket
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
 from inflight.errors import CommandNotFound
@@ -40,6 +42,26 @@ def arguments(options: Mapping[str, Option]) -> list[str]:
             for item in value:
                 result += [flag, str(item)]
     return result
+
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def dies_with_parent() -> Callable[[], None]:
+    """Returns a `preexec_fn` of `Popen`: the process is killed when the thread that starts it ends, even by SIGKILL.
+
+    To the command, the end of its input would mean that there are no more rows. Not a signal that it handles: it would
+    record the last row as complete, which the kill may have cut. A killed run resumes.
+    """
+    # Loaded before the fork, after which other threads' locks stay locked.
+    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
+
+    def prepare() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it has died before
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return prepare
 
 
 def write(stream: IO[bytes], data: bytes) -> bool:

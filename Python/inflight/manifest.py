@@ -8,6 +8,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -76,6 +77,7 @@ class Manifest:
 
 def read_manifest(folder: str | os.PathLike[str]) -> Manifest:
     """Returns the manifest of a dataset. Raises `DatasetError` if there is none, or if it cannot be read."""
+    _check_is_path(folder)
     path = Path(folder) / NAME
     try:
         values = json.loads(path.read_bytes())
@@ -120,6 +122,7 @@ class Job:
         """
         if layout not in ("webdataset", "parquet"):
             raise ValueError(f"Unsupported layout '{layout}'. Supported: webdataset, parquet.")
+        _check_is_path(folder)
         path = Path(folder).absolute()
         run = f"{name or 'job'}-{uuid.uuid4().hex[:12]}"
         if not run.replace("-", "").replace("_", "").isalnum():
@@ -177,6 +180,14 @@ class Job:
         with contextlib.suppress(OSError):
             self.staging.parent.rmdir()
             Path(self.folder).rmdir()
+
+
+def _check_is_path(folder: str | os.PathLike[str]) -> None:
+    # A path would take it as the name of a local folder.
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", str(folder)):
+        raise DatasetError(
+            f"'{folder}' is a URL, which is not supported. Give the path of a folder that all machines share, for "
+            "example of a mounted bucket.")
 
 
 def _belongs(entry: str, folder: Path, name: str | None) -> bool:

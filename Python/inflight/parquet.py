@@ -104,4 +104,6 @@ def _value(value: Any, type: pa.DataType) -> Any:
     if type == pa.string() and value is not None and not isinstance(value, str):
         return json.dumps(value)
     # The command keeps an id as text.
-    return int(value) if pa.types.is_integer(type) and isinstance(value, str) else value
+    if isinstance(value, str) and pa.types.is_integer(type):
+        return int(value)
+    return float(value) if isinstance(value, str) and pa.types.is_floating(type) else value

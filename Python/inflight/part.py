@@ -78,7 +78,8 @@ def _run(job: Job, per_host: int, first: pa.RecordBatch, rest: Iterator[pa.Recor
     }
     arguments = [commands.find(job.command), "batch", "-", "-o", str(folder), *commands.arguments(options)]
     process = subprocess.Popen(
-        arguments, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0)
+        arguments, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0,
+        preexec_fn=commands.dies_with_parent())
     assert process.stdin and process.stderr
     tail = commands.Tail(process.stderr)
     count = 0

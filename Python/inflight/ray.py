@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 from ray.data import ActorPoolStrategy, Dataset
 
-from inflight.arrow import PART, RESULTS, assign, check_columns, count_hosts, fetch_batches, without_part
+from inflight.arrow import (
+    PART, assign, check_added, check_columns, check_results, count_hosts, fetch_batches, without_part)
 from inflight.command import Option
 from inflight.errors import CommandFailed
 from inflight.hosts import HOT, PER_HOST, ROWS_PER_PARTITION, HostPlan
@@ -22,19 +23,21 @@ from inflight.stream import RESTARTS, Client
 
 
 def fetch(
-    ds: Dataset, *, url: str = "url", actors: int = 1, partitions: int | None = None, per_host: int = PER_HOST,
-    split_hosts: bool = True, command: str | None = None, **options: Option,
+    ds: Dataset, *, url: str = "url", prefix: str = "", actors: int = 1, partitions: int | None = None,
+    per_host: int = PER_HOST, split_hosts: bool = True, command: str | None = None, **options: Option,
 ) -> Dataset:
     """Returns the rows of a dataset with the columns `status`, `bytes`, `width`, `height`, `sha256` and others added.
 
     Up to `actors` actors have one process of the command each. `partitions` is the number of partitions (default: four
-    per actor, more for many rows). Other parameters are those of `inflight.spark.fetch`.
+    per actor, more for many rows). Other parameters are those of `inflight.spark.fetch`. Names are compared with case.
     """
-    _check(ds, url, None, None, [PART, *RESULTS.names])
+    if schema := _schema(ds):
+        check_columns(schema, url, None, None)
+        check_results(schema, prefix)
     plan = _plan(ds, url, partitions or actors * 4, partitions is not None, per_host, split_hosts)
     fetched: Dataset = _grouped(ds, url, plan).map_groups(
         _Fetcher,
-        fn_constructor_kwargs={"url": url, "plan": plan, "command": command, "options": options},
+        fn_constructor_kwargs={"url": url, "prefix": prefix, "plan": plan, "command": command, "options": options},
         # A pool of a fixed size may take all processors from the tasks that produce its rows.
         compute=ActorPoolStrategy(min_size=1, max_size=actors),
         batch_format="pyarrow",
@@ -52,7 +55,9 @@ def write_dataset(
 
     Parameters are those of `inflight.spark.write_dataset`. `partitions` is 16 by default, and more for many rows.
     """
-    _check(ds, url, id, caption, [PART])
+    if schema := _schema(ds):
+        check_columns(schema, url, id, caption)
+        check_added(schema, [PART])
     started = Job.start(
         folder, job, layout, options=options, url=url, id=id, caption=caption, command=command, scratch=scratch)
     if isinstance(started, Manifest):
@@ -67,10 +72,10 @@ def write_dataset(
         raise
 
 
-def _check(ds: Dataset, url: str, id: str | None, caption: str | None, added: list[str]) -> None:
+def _schema(ds: Dataset) -> pa.Schema | None:
+    """Returns the columns of a dataset, `None` if it has no rows."""
     schema = ds.schema()
-    if schema is not None:
-        check_columns(pa.schema(zip(schema.names, schema.types, strict=True)), url, id, caption, added)
+    return None if schema is None else pa.schema(zip(schema.names, schema.types, strict=True))
 
 
 def _plan(ds: Any, url: str, partitions: int, is_exact: bool, per_host: int, split_hosts: bool) -> HostPlan:
@@ -111,8 +116,11 @@ def _partition(table: pa.Table) -> tuple[int, Iterator[pa.RecordBatch]]:
 class _Fetcher:
     """An actor with one process, which is replaced when a partition has another limit."""
 
-    def __init__(self, url: str, plan: HostPlan, command: str | None, options: dict[str, Any]) -> None:
-        self._url, self._plan, self._settings, self._limit = url, plan, {"command": command, **options}, 0
+    def __init__(
+        self, url: str, prefix: str, plan: HostPlan, command: str | None, options: dict[str, Any]
+    ) -> None:
+        self._url, self._prefix, self._plan, self._limit = url, prefix, plan, 0
+        self._settings: dict[str, Any] = {"command": command, **options}
         self._client: Client | None = None
 
     def __call__(self, table: pa.Table) -> Iterator[pa.Table]:
@@ -123,7 +131,7 @@ class _Fetcher:
                 self._client.close()
             self._client = Client(per_host=limit, **self._settings)
             self._limit = limit
-        for batch in fetch_batches(self._client, batches, self._url):
+        for batch in fetch_batches(self._client, batches, self._url, self._prefix):
             yield pa.Table.from_batches([batch])
 
 

@@ -6,7 +6,7 @@ Each task runs the command `inflight` of its machine, which this package must be
 import itertools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,7 +18,8 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterComm
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from inflight.arrow import PART, RESULTS, assign, check_columns, count_hosts, fetch_batches, without_part
+from inflight.arrow import (
+    PART, assign, check_added, check_columns, check_results, count_hosts, fetch_batches, results, without_part)
 from inflight.command import Option
 from inflight.hosts import PER_HOST, ROWS_PER_PARTITION, HostPlan
 from inflight.manifest import Job, Manifest, Part, read_manifest
@@ -31,10 +32,13 @@ MAXIMUM_HOT = 10_000
 
 
 def fetch(
-    df: DataFrame, *, url: str = "url", partitions: int | None = None, per_host: int = PER_HOST,
+    df: DataFrame, *, url: str = "url", prefix: str = "", partitions: int | None = None, per_host: int = PER_HOST,
     split_hosts: bool = True, command: str | None = None, **options: Option,
 ) -> DataFrame:
     """Returns the rows of a DataFrame with the columns `status`, `bytes`, `width`, `height`, `sha256` and others added.
+
+    The names of added columns begin with `prefix`, for input that has such columns. Names are compared as Spark does:
+    without case, unless `spark.sql.caseSensitive` is set.
 
     Each row is fetched whenever the result is evaluated: write it, or persist it, before using it twice.
 
@@ -43,17 +47,19 @@ def fetch(
     part of the limit. `partitions` is their number (default: one per core, more for many rows). `command` is the path
     of the command on each machine. Other keyword arguments are options of `inflight batch --stream`.
     """
-    check_columns(to_arrow_schema(df.schema), url, None, None, [PART, *RESULTS.names])
-    plan = _plan(df, url, partitions, per_host, split_hosts)
+    schema, fold = to_arrow_schema(df.schema), _fold(df)
+    column = check_columns(schema, url, None, None, fold)[0] or url
+    check_results(schema, prefix, fold)
+    plan = _plan(df, column, partitions, per_host, split_hosts)
     settings: dict[str, Any] = {"command": command, **options}
 
     def fetched(batches: Batches) -> Batches:
         number, rows = _partition(batches)
         if number is not None:
             with Client(per_host=plan.limit(number), **settings) as client:
-                yield from fetch_batches(client, rows, url)
+                yield from fetch_batches(client, rows, column, prefix)
 
-    return _placed(df, url, plan).mapInArrow(fetched, _extended(df, RESULTS))
+    return _placed(df, column, plan).mapInArrow(fetched, _extended(df, results(prefix)))
 
 
 def write_dataset(
@@ -72,7 +78,10 @@ def write_dataset(
     folder `scratch` first, if the shared file system has no locks. Other parameters are those of `fetch`; other keyword
     arguments are options of `inflight batch`.
     """
-    check_columns(to_arrow_schema(df.schema), url, id, caption, [PART])
+    schema, fold = to_arrow_schema(df.schema), _fold(df)
+    found, id, caption = check_columns(schema, url, id, caption, fold)
+    url = found or url
+    check_added(schema, [PART], fold=fold)
     started = Job.start(
         folder, job, layout, options=options, url=url, id=id, caption=caption, command=command, scratch=scratch)
     if isinstance(started, Manifest):
@@ -86,6 +95,12 @@ def write_dataset(
         started.abort()
         raise
     return read_manifest(folder)
+
+
+def _fold(df: DataFrame) -> Callable[[str], str]:
+    """Returns what names of columns are compared by."""
+    is_exact = str(df.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+    return str if is_exact else str.lower
 
 
 def _plan(df: DataFrame, url: str, partitions: int | None, per_host: int, split_hosts: bool) -> HostPlan:

@@ -16,8 +16,8 @@ from inflight import command as commands
 from inflight.command import Option
 from inflight.errors import ColumnError, CommandFailed, ProtocolError
 
-Row = str | Mapping[str, Any]
-"""A URL, or a mapping with `url` and perhaps `id`."""
+Row = str | Mapping[str, Any] | None
+"""A URL, or a mapping with `url` and perhaps `id`. `None` is a row without a URL."""
 
 PROTOCOL, WINDOW, RESTARTS = 1, 1024, 3
 _USAGE_ERROR = 64
@@ -187,10 +187,16 @@ class Client:
     def fetch(self, rows: Iterable[Row]) -> Iterator[Result]:
         """Yields a result for each row, as fetches finish, not in the order of the rows.
 
-        A row is a URL, or a mapping with `url` and perhaps `id`. Another thread iterates over the rows, at most
-        `window` ahead of the results. An error of the iteration is raised after the results of all rows before it. If
-        the caller abandons the results, the process is killed.
+        A row is a URL, or a mapping with `url` and perhaps `id`. A row whose URL is `None` is rejected. Another thread
+        iterates over the rows, at most `window` ahead of the results. An error of the iteration is raised after the
+        results of all rows before it. If the caller abandons the results, the process is killed.
+
+        Raises `TypeError` at once for a single row, and for a table, which iterates over its columns.
         """
+        _check_rows(rows)
+        return self._fetch(rows)
+
+    def _fetch(self, rows: Iterable[Row]) -> Iterator[Result]:
         session = _Session(process=self._running())
         for target, arguments in ((self._read_rows, (session, rows)), (self._write_rows, (session,))):
             threading.Thread(target=target, args=arguments, name="inflight-rows", daemon=True).start()
@@ -298,7 +304,10 @@ class Client:
             session.changed.notify_all()
 
     def _add(self, session: _Session, row: Row) -> None:
-        id, url = (None, row) if isinstance(row, str) else (row.get("id"), row.get("url", _ABSENT))
+        id, url = (row.get("id"), row.get("url", _ABSENT)) if isinstance(row, Mapping) else (None, row)
+        # Data frames have NaN for null.
+        if not isinstance(row, str | Mapping | None) and row == row:
+            raise ColumnError(f"A row is neither a URL nor a mapping with 'url', but {_kind(row)}: {str(row)[:200]}")
         if url is _ABSENT:
             raise ColumnError(f"A row has no member 'url': {str(row)[:200]}")
         # The command rejects null, as it does other malformed rows.
@@ -326,6 +335,27 @@ class Client:
                 process.register(number)
             process.write(json.dumps({"id": str(number), "url": row.url}).encode() + b"\n")
 
+
+def _kind(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+
+
+_ROWS_OF_TABLES = {
+    "pandas": "df.to_dict('records')", "polars": "df.iter_rows(named=True)", "pyarrow": "table.to_pylist()",
+    "pyspark": "inflight.spark.fetch(df)", "ray": "inflight.ray.fetch(ds)",
+}
+
+
+def _check_rows(rows: object) -> None:
+    """Raises `TypeError` for what can be iterated over, but not by rows."""
+    if isinstance(rows, str | bytes | Mapping):
+        raise TypeError(f"The rows are one {_kind(rows)}. Pass a list, even for one row: fetch([row]).")
+    if hasattr(rows, "columns") or hasattr(rows, "column_names"):
+        library = _kind(rows).partition(".")[0]
+        remedy = _ROWS_OF_TABLES.get(library, "an iterable of mappings with 'url'")
+        raise TypeError(f"The rows are a table ({_kind(rows)}), which iterates over its columns. Pass {remedy}.")
+
+
 def fetch(
     rows: Iterable[Row], *, command: str | None = None, restarts: int = RESTARTS, window: int = WINDOW,
     **options: Option,
@@ -339,6 +369,7 @@ def fetch(
 
     Parameters are those of `Client`; rows and results are those of `Client.fetch`.
     """
+    _check_rows(rows)
     client = Client(command=command, restarts=restarts, window=window, **options)
 
     def results() -> Iterator[Result]:

@@ -100,6 +100,56 @@ class Spark(unittest.TestCase):
                          {"success": 150, "failed_to_download": 10})
         self.assertLessEqual(max(self.site.most.values()), 3)
 
+    def test_a_prefix_makes_room_for_columns_of_the_input(self):
+        url = f"{self.site.urls[0]}/image/1"
+        for schema in ("id long, url string, text string, width int, height int, image_phash string",  # COYO
+                       "uid string, url string, text string, original_width int, original_height int, sha256 string",
+                       "SAMPLE_ID long, URL string, TEXT string, HEIGHT int, WIDTH int, similarity double"):  # LAION
+            names = [column.split()[0] for column in schema.split(", ")]
+            frame = self.spark.createDataFrame([tuple(url if name.lower() == "url" else None for name in names)], schema)
+            with self.assertRaisesRegex(inflight.ColumnError, "Give added columns a prefix: prefix='fetched_'"):
+                fetch(frame, **OPTIONS)
+            target = str(self.folder / names[0])
+            fetch(frame, prefix="fetched_", **OPTIONS).write.parquet(target)
+            row = self.spark.read.parquet(target).first()
+            self.assertEqual((row["fetched_status"], row["fetched_width"], row[names[1]]), ("success", 11, url))
+            self.assertEqual(list(row.asDict())[: len(names)], names)
+            with self.assertRaisesRegex(inflight.ColumnError, "Give another prefix than 'fetched_'"):
+                fetch(frame.withColumnRenamed(names[2], "FETCHED_Bytes"), prefix="fetched_", **OPTIONS)
+
+    def test_names_are_compared_with_case_if_spark_does(self):
+        url = f"{self.site.urls[0]}/image/1"
+        frame = self.spark.createDataFrame([(url, 7)], "URL string, Height int")
+        for call in (fetch, lambda frame, **options: write_dataset(frame, self.folder / "out", **options)):
+            with self.assertRaisesRegex(inflight.ColumnError, "no column 'link'"):
+                call(frame, url="link", **OPTIONS)
+        manifest = write_dataset(frame, self.folder / "out", id="HEIGHT", **OPTIONS)
+        self.assertEqual((manifest.successes, list(images(manifest.shards))), (1, ["7"]))
+        self.spark.conf.set("spark.sql.caseSensitive", "true")
+        self.addCleanup(self.spark.conf.unset, "spark.sql.caseSensitive")
+        with self.assertRaisesRegex(inflight.ColumnError, "no column 'url'"):
+            fetch(frame, **OPTIONS)
+        row = fetch(frame, url="URL", **OPTIONS).first()
+        self.assertEqual((row["Height"], row["height"], row["status"]), (7, 16, "success"))
+
+    def test_ids_may_be_numbers(self):
+        url = f"{self.site.urls[0]}/image/1"
+        for kind, value, key in (("long", 1 << 40, "1099511627776"), ("double", 2.5, "2_5")):
+            frame = self.spark.createDataFrame([(value, url)], f"id {kind}, url string")
+            for layout in ("webdataset", "parquet"):
+                folder = self.folder / f"{kind}-{layout}"
+                manifest = write_dataset(frame, folder, id="id", layout=layout, **OPTIONS)
+                if layout == "parquet":
+                    row = pq.read_table(manifest.shards).to_pylist()[0]
+                    self.assertEqual((row["id"], row["key"][: len(key)]), (value, key))
+                else:
+                    self.assertEqual([name[: len(key)] for name in images(manifest.shards)], [key])
+
+    def test_a_url_in_place_of_a_folder_is_refused_by_name(self):
+        with self.assertRaisesRegex(inflight.DatasetError, "'s3://bucket/data' is a URL, which is not supported"):
+            write_dataset(self.frame(self.records(1)), "s3://bucket/data", **OPTIONS)
+        self.assertFalse(pathlib.Path("s3:").exists())
+
     def test_no_rows_are_an_empty_dataset(self):
         self.assertEqual(fetch(self.frame([]), **OPTIONS).collect(), [])
         self.assertEqual(write_dataset(self.frame([]), self.folder / "out", **OPTIONS).rows, 0)
