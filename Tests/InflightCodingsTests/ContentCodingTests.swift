@@ -162,18 +162,30 @@ struct ContentCodingTests {
         #expect(throws: ContentCodingError.damaged) { try decode(Samples.wideWindow, "zstd") }
     }
 
-    @Test("Unknown or too many codings are not decoded, and identity is no coding")
-    func unknown() {
-        for field in ["rot13", "gzip, rot13", "gzip, gzip, gzip, gzip, gzip"] {
-            guard case .unknown = Self.codings.decoderChain(for: HTTPFields([("Content-Encoding", field)])) else {
-                Issue.record("\(field) is known")
+    @Test("Names of charsets and of no coding are skipped, and decoding stops at an unknown coding")
+    func unknown() throws {
+        for field in ["rot13", "gzip, rot13", "gzip, , g zip", "identity, ", "none", "gzip, \u{E9}"] {
+            guard case .plain = Self.codings.decoderChain(for: HTTPFields([("Content-Encoding", field)])) else {
+                Issue.record("\(field) is decoded")
                 continue
             }
         }
-        guard case .plain = Self.codings.decoderChain(for: HTTPFields([("Content-Encoding", "identity, ")])) else {
-            Issue.record("identity is a coding")
-            return
+        for field in ["rot13, gzip", "gzip, none", "aws-chunked,gzip", "UTF-8, gzip, Windows-1251", "rot13, gzip, ,"] {
+            #expect(try decode(Samples.gzip, field) == Samples.text, "\(field)")
         }
+    }
+
+    @Test("At most four codings are decoded, however many other names there are")
+    func many() throws {
+        let gzips = { Array(repeating: "gzip", count: $0).joined(separator: ", ") }
+        for (field, isTooLong) in [
+            (gzips(4), false), (gzips(5), true), (gzips(100), true), (gzips(100) + ", rot13, gzip", false),
+        ] {
+            let chain = Self.codings.decoderChain(for: HTTPFields([("Content-Encoding", field)]))
+            if case .tooMany(limit: 4) = chain { #expect(isTooLong) } else { #expect(!isTooLong) }
+        }
+        let nones = Array(repeating: "none", count: 100).joined(separator: ",")
+        #expect(try decode(Samples.gzip, "\(nones), gzip, \(nones)") == Samples.text)
     }
 
     @Test("Accept-Encoding lists the standard codings, and is absent without codings")

@@ -196,8 +196,12 @@ struct BadInputTests {
             code: .truncated),
         Row(
             name: "a content coding that nobody knows",
-            response: .ok(Bytes("hello")).field("Content-Encoding", "rot13"), code: .badResponse,
-            status: 200, mentions: "rot13"),
+            response: .ok(Bytes("hello")).field("Content-Encoding", "rot13"), code: .notAnImage, mentions: "rot13"),
+        Row(
+            name: "a hundred content codings",
+            response: .ok(Bytes(Gzip.zeros(runs: 1)))
+                .field("Content-Encoding", Array(repeating: "gzip", count: 100).joined(separator: ",")),
+            code: .badResponse, status: 200, mentions: "more than 4 nested content codings"),
         Row(name: "nothing", response: .ok(.empty, type: "image/png"), code: .notAnImage, mentions: "image/png"),
         Row(
             name: "HTML", response: .ok(Bytes("<!DOCTYPE html><p>No."), type: "text/html; charset=utf-8"),

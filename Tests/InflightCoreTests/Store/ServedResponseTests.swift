@@ -82,6 +82,21 @@ struct ServedResponseTests {
         await stage.end()
     }
 
+    @Test("A part of a coded body is delivered as it is, from the origin and from the store")
+    func codedPart() async throws {
+        let stage = try StoreStage { $0.contentCodings = [Reversing()] }
+        let fields = [
+            ("Cache-Control", "max-age=60"), ("Content-Encoding", "reversed"), ("Content-Range", "bytes 0-4/9"),
+            ("ETag", "\"a\""),
+        ]
+        stage.serve(StoreStage.url, .status(206, StoreStage.fields(fields), body: Bytes("olleh")))
+        for source in ["network", "disk"] {
+            let part = try await stage.get { $0.fields.append("Range", "bytes=0-4") }
+            #expect(part.shown == "\(source) 206 olleh")
+        }
+        await stage.end()
+    }
+
     @Test("A stored redirect is followed without a fetch, and its target is looked up")
     func redirect() async throws {
         let stage = try StoreStage()
@@ -99,11 +114,13 @@ struct ServedResponseTests {
         await stage.end()
     }
 
-    @Test("An image request does not store the HTML page of a captive portal")
-    func captivePortal() async throws {
-        let stage = try StoreStage()
+    @Test("An image request does not store the HTML page of a captive portal", arguments: [nil, "none", "rot13"])
+    func captivePortal(_ coding: String?) async throws {
+        let stage = try StoreStage { $0.contentCodings = [Reversing()] }
+        let coding = coding.map { [("Content-Encoding", $0)] } ?? []
         stage.serve(
-            StoreStage.url, StoreStage.ok("<html>Pay here</html>", ("Cache-Control", "max-age=60")),
+            StoreStage.url,
+            .ok(Bytes("<html>Pay here</html>"), fields: StoreStage.fields([("Cache-Control", "max-age=60")] + coding)),
             .ok(FakeCodec.picture(), fields: StoreStage.fields([("Cache-Control", "max-age=60")])))
         await #expect(throws: LoadError.self) { try await stage.image() }
         #expect(stage.store.entries.isEmpty)

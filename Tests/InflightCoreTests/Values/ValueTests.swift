@@ -108,14 +108,20 @@ struct ValueTests {
         #expect(error.about(url: "a").status == 404)
     }
 
-    @Test("An error message shows the content type without control characters, up to a length limit")
+    @Test("An error shows the content type and coding without control characters, up to a length limit")
     func contentType() {
         let error = LoadError(.notAnImage, stage: .decode, message: "No picture.")
-        let shown = error.naming(contentType: "text/\u{1B}[2Jhtml\u{9B}2J\u{7F}").message
-        #expect(shown.contains("text/[2Jhtml2J"))
-        #expect(!shown.unicodeScalars.contains { $0.properties.generalCategory == .control })
-        #expect(error.naming(contentType: nil).message == "No picture.")
-        #expect(error.naming(contentType: String(repeating: "x", count: 500)).message.count < 200)
+        for name in ["Content-Type", "Content-Encoding"] {
+            func message(_ value: String) -> String {
+                error.naming(ResponseHead(status: 200, fields: HTTPFields([(name, value)]))).message
+            }
+            let shown = message("text/\u{1B}[2Jhtml\u{9B}2J\u{7F}")
+            #expect(shown.contains("text/[2Jhtml2J"))
+            #expect(!shown.unicodeScalars.contains { $0.properties.generalCategory == .control })
+            #expect(message(String(repeating: "x", count: 500)).count < 200)
+        }
+        #expect(error.naming(nil).message == "No picture.")
+        #expect(error.naming(ResponseHead(status: 200, version: .none)).message == "No picture.")
     }
 
     @Test(

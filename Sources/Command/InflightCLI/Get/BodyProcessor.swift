@@ -101,9 +101,9 @@ final class BodyProcessor: Sendable {
             outcome: .ok, bytes: Int64(response.body.count), wireBytes: response.wireBytes,
             status: response.head.version == .none ? nil : response.head.status, from: response.source,
             finalURL: response.redirectCount > 0 ? response.url : nil)
-        var mediaType: String? { response.head.fields["content-type"] }
         guard case .unchanged(let verified) = options.treatment else {
-            return try store(response.body, report, .unknown(mediaType: mediaType), target)
+            return try store(
+                response.body, report, .unknown(mediaType: response.head.fields["content-type"]), target)
         }
         do throws(LoadError) {
             var work: [ProcessingStep] = []
@@ -124,7 +124,10 @@ final class BodyProcessor: Sendable {
             report.picture = nil
             report.source = nil
             report.from = nil
-            report.error = Self.explained(error, status: report.status, mediaType: mediaType)
+            let named = error.naming(response.head)
+            report.error = LoadError(
+                named.code, stage: named.stage, url: named.url, message: named.message, status: report.status,
+                underlying: named.underlying)
             return ProcessedBody(report, .unknown(mediaType: nil))
         }
     }
@@ -260,20 +263,6 @@ final class BodyProcessor: Sendable {
     private func checkNotCancelled() throws(LoadError) {
         guard cancellation.isCancelled else { return }
         throw LoadError(.cancelled, stage: .process, message: "The run was stopped.")
-    }
-
-    /// Adds the server's media type, if the body is not an image, and the status of the response.
-    private static func explained(_ error: LoadError, status: Int?, mediaType: String?) -> LoadError {
-        var message = error.message
-        if error.code == .notAnImage {
-            if message.last != "." { message += "." }
-            message +=
-                mediaType.map { " The server's content type is \(TerminalText.safe(String($0.prefix(100))))." }
-                ?? (status == nil ? "" : " The server sent no content type.")
-        }
-        return LoadError(
-            error.code, stage: error.stage, url: error.url, message: message, status: status,
-            underlying: error.underlying)
     }
 }
 

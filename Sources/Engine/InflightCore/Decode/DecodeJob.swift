@@ -67,7 +67,7 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
                     try decode(response, cancellation)
                 }
             } catch {
-                throw error.naming(contentType: response.head.fields["content-type"])
+                throw error.naming(response.head)
             }
         // The image of a source needs no decoding.
         case .image(let image): return image.fitted(to: plan.decodeOptions())

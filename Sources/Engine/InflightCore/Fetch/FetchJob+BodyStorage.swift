@@ -242,7 +242,7 @@ extension FetchJob {
         of body: Bytes, _ response: StoredResponse, then store: @escaping @Sendable (_ isImage: Bool) -> Void
     ) {
         guard plan.goal != .image, expectsImage, response.isComplete, response.head.status == 200,
-            !response.head.fields.contains("content-encoding")
+            !stage.codings.isCoded(response.head.fields)
         else { return store(true) }
         stage.workers.run { [self] in store((try? stage.codecs.validate(body)) != nil) }
     }
@@ -258,7 +258,7 @@ extension FetchJob {
         guard plan.goal != .info, Int64(body.count) == Int64(response.bodyRange.count) else { return false }
         // A requested range is stored like a complete body, however short it is.
         guard response.isComplete else { return isWhole || Int64(body.count) >= Self.minimumPartBytes }
-        guard plan.requiresImage, response.head.status == 200, !response.head.fields.contains("content-encoding") else {
+        guard plan.requiresImage, response.head.status == 200, !stage.codings.isCoded(response.head.fields) else {
             return true
         }
         do throws(LoadError) {

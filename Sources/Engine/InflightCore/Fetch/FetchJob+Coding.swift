@@ -5,21 +5,26 @@ extension FetchJob {
     ///
     /// - Returns: the failure, if the body cannot be decoded.
     func undoCoding(of head: ResponseHead, _ work: Work) -> Verdict? {
-        guard head.version != .none, stage.codings.accepted != nil, !wantsCoded else { return nil }
+        guard isCoded(head) else { return nil }
         switch stage.codings.decoderChain(for: head.fields) {
         case .plain: return nil
         case .coded(let decoders):
             work.response.coded = CodedBody(decoders)
             return nil
-        case .unknown(let name):
-            if plan.goal == .response { return nil }
+        case .tooMany(let limit):
             return .failure(
                 LoadError(
                     .badResponse, stage: .fetch,
-                    message: "Unsupported content coding in the response: \(name). "
-                        + "Request another with Accept-Encoding.", status: head.status))
+                    message: "The body has more than \(limit) nested content codings. The server may be malicious. "
+                        + "The response was discarded.", status: head.status))
         case .outOfMemory: return .failure(codingFailure(.outOfMemory))
         }
+    }
+
+    /// Returns whether the body of this response is decoded. A part of a body is not, because the content coding is
+    /// that of the whole.
+    func isCoded(_ head: ResponseHead) -> Bool {
+        head.version != .none && !head.isPart && stage.codings.isCoded(head.fields)
     }
 
     /// Returns an error if the content coding is incomplete at the end of the body.
@@ -30,13 +35,6 @@ extension FetchJob {
         } catch {
             return codingFailure(error)
         }
-    }
-
-    /// Whether the caller gets the body undecoded, because it set `Accept-Encoding` and requests bytes.
-    var wantsCoded: Bool {
-        guard plan.goal == .response || plan.goal == .data else { return false }
-        let request = plan.request
-        return request.fields.contains("accept-encoding") || request.originFields.contains("accept-encoding")
     }
 
     func codingFailure(_ error: ContentCodingError) -> LoadError {

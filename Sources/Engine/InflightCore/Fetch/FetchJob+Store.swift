@@ -182,10 +182,9 @@ extension FetchJob {
         scheduler.log(.debug, "serving from cache") {
             [("url", currentURL(work).string), ("stale", "\(answer.isStale)")]
         }
-        // A partial response is served undecoded, because the content coding is that of the whole body.
-        let isCoded = head.fields.contains("content-encoding") && head.status != 206 && !wantsCoded
+        let isCoded = isCoded(head)
         let takesLong =
-            isCoded && stage.codings.accepted != nil || plan.checksum != nil
+            isCoded || plan.checksum != nil
             || isChecked(head) && !stage.decoding.checksQuickly(bytes, of: plan.request)
         if takesLong {
             // The store's thread has other lookups to serve.
@@ -242,7 +241,7 @@ extension FetchJob {
                             info: info, url: currentURL(work).string, contentLength: Int64(body.count), readBytes: 0,
                             source: source)))
             } catch {
-                return finish(rejecting: error.naming(contentType: head.fields["content-type"]), work)
+                return finish(rejecting: error.naming(head), work)
             }
         }
         if let checksum = plan.checksum, let failure = Self.failure(of: body, checksum) {
@@ -255,7 +254,7 @@ extension FetchJob {
             } catch {
                 // Limits and missing codecs say nothing about the stored bytes; they are left to the caller.
                 if error.rejectsBody {
-                    return finish(rejecting: error.naming(contentType: head.fields["content-type"]), work)
+                    return finish(rejecting: error.naming(head), work)
                 }
             }
         }

@@ -304,7 +304,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         do throws(LoadError) {
             return try read().map { .info($0) }
         } catch {
-            return .failure(error.naming(contentType: work.response.head?.fields["content-type"]))
+            return .failure(error.naming(work.response.head))
         }
     }
 
@@ -371,9 +371,12 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     func remoteInfo(_ info: ImageInfo, _ work: Work) -> RemoteImageInfo {
-        RemoteImageInfo(
-            info: info, url: currentURL(work).string,
-            contentLength: work.response.head?.fields["content-encoding"] == nil ? work.response.expectedBytes : nil,
+        // Without codings of its own, the pipeline does not know whether the transport decodes the body.
+        let isCoded =
+            work.response.coded != nil
+            || stage.codings.accepted == nil && work.response.head?.fields["content-encoding"] != nil
+        return RemoteImageInfo(
+            info: info, url: currentURL(work).string, contentLength: isCoded ? nil : work.response.expectedBytes,
             readBytes: Int64(work.response.body.count), source: source(plan.url))
     }
 

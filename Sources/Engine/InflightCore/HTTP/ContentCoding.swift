@@ -53,30 +53,55 @@ struct AcceptedCodings: Sendable {
     }
 
     enum DecoderChain {
-        /// The body is not coded.
+        /// The body is used as it is.
         case plain
-        /// The name of a coding that cannot be decoded, or a description of too many codings.
-        case unknown(String)
         case coded([any ContentDecoder])
+        case tooMany(limit: Int)
         case outOfMemory
     }
 
     /// Returns how to decode a body with these header fields: the last coding first (RFC 9110 section 8.4).
+    ///
+    /// Names that denote no coding are skipped. Decoding stops at any other unknown name, because only its coding leads
+    /// to the ones before it. The body is used as it is then, as in browsers: servers put all kinds of names there.
     func decoderChain(for fields: HTTPFields) -> DecoderChain {
-        guard fields.contains("content-encoding") else { return .plain }
-        let names = fields.values("content-encoding").flatMap { $0.split(separator: ",") }
-            .map { String($0.filter { $0 != " " && $0 != "\t" }).lowercased() }
-            .filter { !$0.isEmpty && $0 != "identity" }
-        if names.isEmpty { return .plain }
-        guard names.count <= Self.maximumDepth else { return .unknown("\(names.count) nested codings") }
+        let chain = undone(fields)
+        if chain.isEmpty { return .plain }
+        guard chain.count <= Self.maximumDepth else { return .tooMany(limit: Self.maximumDepth) }
         var decoders: [any ContentDecoder] = []
-        for name in names.reversed() {
-            guard let coding = codings.first(where: { $0.names.contains(name) }) else { return .unknown(name) }
+        for coding in chain {
             guard let decoder = coding.makeDecoder() else { return .outOfMemory }
             decoders.append(decoder)
         }
         return .coded(decoders)
     }
+
+    /// Returns whether a body with these header fields is decoded.
+    func isCoded(_ fields: HTTPFields) -> Bool { !undone(fields).isEmpty }
+
+    /// Returns the codings to undo, in this order.
+    private func undone(_ fields: HTTPFields) -> [any ContentCoding] {
+        guard fields.contains("content-encoding") else { return [] }
+        var chain: [any ContentCoding] = []
+        for name in fields.rawValues("content-encoding").flatMap(FieldScanner.names).reversed()
+        where !Self.isNoCoding(name) {
+            guard let coding = codings.first(where: { $0.names.contains(name) }) else { break }
+            chain.append(coding)
+        }
+        return chain
+    }
+
+    /// Returns whether a name (in lower case) denotes no coding of the body: `identity`, `none`, the framing of uploads
+    /// to object stores, or a charset.
+    private static func isNoCoding(_ name: String) -> Bool {
+        ["identity", "none", "aws-chunked"].contains(name) || charsets.contains { name.hasPrefix($0) }
+    }
+
+    /// The beginnings of the names of charsets, as in `Content-Type`.
+    private static let charsets = [
+        "utf-", "utf8", "us-ascii", "ascii", "iso-8859", "iso8859", "latin", "windows-", "cp125", "koi8-", "macintosh",
+        "x-mac-", "big5", "gb2312", "gbk", "gb18030", "euc-", "iso-2022-", "shift_jis", "shift-jis", "sjis",
+    ]
 }
 
 /// Decodes the content codings of one body, one after the other, in steps whose size the receiver decides.

@@ -38,6 +38,13 @@ public struct ResponseHead: Sendable, Hashable {
 }
 
 extension ResponseHead {
+    /// Whether the body is a part of the representation (RFC 9110 section 15.3.7), and not the whole of it.
+    var isPart: Bool {
+        guard status == 206 else { return false }
+        guard let range = ContentRange(fields), let total = range.total else { return true }
+        return range.range != 0..<total
+    }
+
     /// Returns the elements of `names` (in lower case) that this response varies by (RFC 9110 section 12.5.5).
     func namesVaried(among names: Set<String>) -> Set<String> {
         let named = Set(

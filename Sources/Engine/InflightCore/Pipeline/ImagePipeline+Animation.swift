@@ -36,7 +36,7 @@ extension ImagePipeline {
                         clock: clock, workers: workers, url: plan.url.string)
                     bridge.open(with: .success(image))
                 } catch {
-                    let named = error.naming(contentType: response.head.fields["content-type"])
+                    let named = error.naming(response.head)
                     bridge.open(with: .failure(named.about(url: plan.url.string)))
                 }
             }

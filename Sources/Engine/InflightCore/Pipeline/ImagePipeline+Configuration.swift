@@ -23,8 +23,9 @@ extension ImagePipeline {
         public var transports: [TransportSource]
         /// The codecs, which detect, decode and encode image formats.
         public var codecs: CodecRegistry
-        /// The content codings to accept and decode. A request with its own `Accept-Encoding` sends that instead. If
-        /// there are none, the transport decides.
+        /// The content codings to accept and decode. A request with its own `Accept-Encoding` sends that instead; what
+        /// is decoded does not depend on it. Decoding stops at a coding that is not among these, and the bytes are used
+        /// as they are then. If there are none, the transport decides.
         public var contentCodings: [any ContentCoding] = []
         /// The clock for deadlines, delays, event times and the freshness of responses. Tests replace it.
         public var clock: any EngineClock = SystemClock()

@@ -22,13 +22,20 @@ package enum Gzip {
         for _ in 0..<runs { put("11000101" + "00000") }
         put("0000000")
         while count != 0 { put("0") }
-        let length = UInt32(1 + 258 * runs)
-        for word in [checksum(ofZeros: Int(length)), length] {
-            for shift in stride(from: UInt32(0), to: 32, by: 8) {
-                bytes.append(UInt8(truncatingIfNeeded: word >> shift))
-            }
+        return bytes + trailer(repeatElement(0, count: 1 + 258 * runs))
+    }
+
+    /// Returns `content` in gzip's format, in blocks without compression.
+    package static func stored(_ content: [UInt8]) -> [UInt8] {
+        var bytes: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
+        for start in stride(from: 0, to: max(1, content.count), by: 0xFFFF) {
+            let block = content[start..<min(start + 0xFFFF, content.count)]
+            let length = UInt16(block.count)
+            bytes.append(block.endIndex == content.count ? 1 : 0)
+            for word in [length, ~length] { bytes += [UInt8(word & 0xFF), UInt8(word >> 8)] }
+            bytes += block
         }
-        return bytes
+        return bytes + trailer(content)
     }
 
     /// Returns empty deflate blocks.
@@ -36,11 +43,15 @@ package enum Gzip {
         (0..<count).flatMap { _ in [UInt8]([0, 0, 0, 0xFF, 0xFF]) }
     }
 
-    private static func checksum(ofZeros count: Int) -> UInt32 {
+    /// Returns the checksum and the length of `content`.
+    private static func trailer(_ content: some Collection<UInt8>) -> [UInt8] {
         var sum: UInt32 = 0xFFFF_FFFF
-        for _ in 0..<count {
+        for byte in content {
+            sum ^= UInt32(byte)
             for _ in 0..<8 { sum = sum & 1 == 1 ? sum >> 1 ^ 0xEDB8_8320 : sum >> 1 }
         }
-        return ~sum
+        return [~sum, UInt32(truncatingIfNeeded: content.count)].flatMap { word in
+            stride(from: UInt32(0), to: 32, by: 8).map { UInt8(truncatingIfNeeded: word >> $0) }
+        }
     }
 }
