@@ -195,8 +195,12 @@ extension ContractModel {
         let origin = record.origin
         if exchanges.count > bounds.fetches { report(11, "\(exchanges.count) fetches run at once") }
         let ofOrigin = running(of: origin)
-        let limit = multiplexed & (1 << origin) != 0 ? bounds.streamsPerOrigin : bounds.fetchesPerOrigin
-        if ofOrigin > limit { report(11, "\(ofOrigin) fetches of origin \(origin) run at once") }
+        if ofOrigin > limit(of: origin) { report(11, "\(ofOrigin) fetches of origin \(origin) run at once") }
+    }
+
+    /// Returns the maximum number of fetches of the origin.
+    func limit(of origin: UInt8) -> Int {
+        multiplexed & (1 << origin) != 0 ? bounds.streamsPerOrigin : bounds.fetchesPerOrigin
     }
 }
 

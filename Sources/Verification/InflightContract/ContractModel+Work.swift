@@ -316,18 +316,24 @@ extension ContractModel {
 
     /// Returns whether there is a slot for a queued job.
     func hasFreeSlot(_ job: Int) -> Bool {
+        if !circuitAllowsFetch(for: job) || jobs[job].hasAnyOrigin { return false }
         let free = bounds.fetches - exchanges.count
-        if !circuitAllowsFetch(for: job) { return false }
-        if free <= 0 || jobs[job].hasAnyOrigin || running(of: jobs[job].origin) >= bounds.fetchesPerOrigin {
-            return false
-        }
-        return jobs[job].level >= Int(ImageRequest.Priority.normal.rawValue) || free > bounds.reserved
+        let freeOfOrigin = bounds.fetchesPerOrigin - running(of: jobs[job].origin)
+        if jobs[job].level >= Int(ImageRequest.Priority.normal.rawValue) { return free > 0 && freeOfOrigin > 0 }
+        return free > Bounds.reserve(of: bounds.fetches)
+            && freeOfOrigin > Bounds.reserve(of: bounds.fetchesPerOrigin)
     }
 
     private func checkTurn(of job: Int) {
         let level = level(of: job)
-        if level < Int(ImageRequest.Priority.normal.rawValue), bounds.fetches - exchanges.count <= bounds.reserved {
-            report(11, "a fetch of level \(level) took one of the \(bounds.reserved) reserved slots")
+        if level < Int(ImageRequest.Priority.normal.rawValue) {
+            if bounds.fetches - exchanges.count <= Bounds.reserve(of: bounds.fetches) {
+                report(11, "a fetch of level \(level) took a reserved slot")
+            }
+            let origin = jobs[job].origin
+            if limit(of: origin) - running(of: origin) <= Bounds.reserve(of: limit(of: origin)) {
+                report(11, "a fetch of level \(level) took a reserved slot of origin \(origin)")
+            }
         }
         for other in live
         where other != job && jobs[other].stage == 0 && jobs[other].state == .queued && hasFreeSlot(other)

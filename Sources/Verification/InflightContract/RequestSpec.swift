@@ -150,8 +150,6 @@ public struct Bounds: Sendable {
     public var maximumPixels = 100_000_000
     /// The maximum bytes of all bodies in flight; nil if the limit is never reached.
     public var bodyBytes: Int64?
-    /// The number of slots reserved for high priorities.
-    public var reserved = 0
     public var isLastInFirstOut = false
     /// Whether all requested images are stored in memory; otherwise none is.
     public var storesImages = true
@@ -184,6 +182,9 @@ public struct Bounds: Sendable {
     public var longestRetryAfter: Int64 = 60_000
 
     public init() {}
+
+    /// Returns how many of `limit` slots are reserved for loads of at least normal priority.
+    static func reserve(of limit: Int) -> Int { limit > 1 ? max(1, limit / 4) : 0 }
 }
 
 /// The context in which the caller's code runs.

@@ -145,6 +145,25 @@ struct LaneTests {
         #expect(lane.next(now: .zero) == "normal")
     }
 
+    @Test(
+        "Elements of low levels leave a quarter of their group's slots free, at least one of several",
+        arguments: [(1, 1), (2, 1), (3, 2), (6, 5), (8, 6)])
+    func groupReserve(limit: Int, unreserved: Int) {
+        var lane = lane(limit: 100) {
+            $0.groupLimit = limit
+            $0.reservesInGroups = true
+        }
+        for index in 0..<100 { _ = lane.enqueue("low", level: index % 2, group: "g", now: .zero) }
+        while lane.next(now: .zero) != nil {}
+        #expect(lane.running(of: "g") == unreserved)
+        for _ in 0..<limit { _ = lane.enqueue("normal", level: 2, group: "g", now: .zero) }
+        while lane.next(now: .zero) != nil {}
+        #expect(lane.running(of: "g") == limit)
+        lane.setLimit(64, of: "g", now: .zero)
+        while lane.next(now: .zero) != nil {}
+        #expect(lane.running(of: "g") == 48)
+    }
+
     @Test("A long wait raises an element to a higher level, so that nothing starves")
     func raising() {
         var lane = lane(limit: 1) { $0.raiseAfter = .seconds(10) }
@@ -159,14 +178,15 @@ struct LaneTests {
         #expect(lane.next(now: Self.seconds(12)) == "old")
     }
 
-    @Test("A lane agrees with a simple model over many random operations")
-    func model() {
+    @Test("A lane agrees with a simple model over many random operations", arguments: [false, true])
+    func model(reserves: Bool) {
         var random = SeededGenerator(seed: 7)
         for _ in 0..<200 {
             var lane = Lane<Int, Int>(
                 {
                     var configuration = Lane<Int, Int>.Configuration(limit: 3)
                     configuration.groupLimit = 2
+                    configuration.reservesInGroups = reserves
                     return configuration
                 }())
             // The model: queued elements in order, with level and group, and the groups of the running ones.
@@ -196,7 +216,8 @@ struct LaneTests {
                     lane.release(group: running.remove(at: index), now: .zero)
                 default:
                     let free = waiting.indices.filter { index in
-                        running.filter { $0 == waiting[index].group }.count < 2
+                        let limit = reserves && waiting[index].level < 2 ? 1 : 2
+                        return running.filter { $0 == waiting[index].group }.count < limit
                     }
                     let best = running.count < 3 ? free.max { waiting[$0].level < waiting[$1].level } : nil
                     let expected = best.flatMap { best in free.first { waiting[$0].level == waiting[best].level } }

@@ -31,6 +31,41 @@ struct Contract11Tests {
         #expect(most.values.allSatisfy { $0 == 2 })
     }
 
+    @Test(
+        "Loads below normal priority leave slots of their origin free for a visible image",
+        arguments: [(1, 1), (2, 1), (3, 2), (6, 5), (8, 6)], [ImageRequest.Priority.veryLow, .low])
+    func reserveOfOrigin(_ bounds: (places: Int, belowNormal: Int), priority: ImageRequest.Priority) throws {
+        let stage = try Stage { $0.maximumConcurrentFetchesPerOrigin = bounds.places }
+        stage.transport.serveOthers(.ok(Bytes("x")))
+        let log = Log()
+        for index in 0..<20 { stage.load("http://a.example/\(index)", priority: priority, log: log) }
+        #expect(stage.transport.liveCount == bounds.belowNormal)
+        stage.load("http://a.example/visible", priority: .normal, log: log)
+        let isStarted = stage.transport.startedURLs.contains("http://a.example/visible")
+        #expect(isStarted == (bounds.places > bounds.belowNormal))
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines.count == 21)
+    }
+
+    @Test("Loads below normal priority leave a quarter of an HTTP/2 origin's streams free")
+    func reserveOfStreams() throws {
+        let stage = try Stage {
+            $0.maximumConcurrentFetches = 100
+            $0.maximumStreamsPerOrigin = 16
+        }
+        stage.transport.serveOthers(.response(ResponseHead(status: 200, version: .http2), Bytes("x")))
+        for index in 0..<30 { stage.load("http://a.example/\(index)", priority: .veryLow) }
+        #expect(stage.transport.liveCount == 5)
+        // The first head shows that the origin speaks HTTP/2.
+        stage.transport.step("http://a.example/0")
+        #expect(stage.transport.liveCount == 12)
+        for index in 0..<9 { stage.load("http://a.example/visible\(index)", priority: .high) }
+        #expect(stage.transport.liveCount == 16)
+        stage.transport.finishAll()
+        stage.queue.runAll()
+    }
+
     @Test("A redirect frees its slot and counts against the limit of the target origin")
     func redirectTarget() throws {
         let stage = try Stage { $0.maximumConcurrentFetchesPerOrigin = 1 }

@@ -57,9 +57,10 @@ final class Scheduler: @unchecked Sendable {
         var storeLane = lane(limit: 32)
         var fetchLane = lane(limit: max(1, configuration.maximumConcurrentFetches))
         fetchLane.groupLimit = max(1, configuration.maximumConcurrentFetchesPerOrigin)
-        // A quarter of the slots is reserved, so that a visible image never waits for whole downloads of prefetching.
-        storeLane.reserve = storeLane.limit / 4
-        fetchLane.reserve = fetchLane.limit / 4
+        // Slots are reserved, so that a visible image never waits for whole downloads of prefetching.
+        storeLane.reserve = Lane<Machine.JobID, OriginKey>.Configuration.reserve(of: storeLane.limit)
+        fetchLane.reserve = Lane<Machine.JobID, OriginKey>.Configuration.reserve(of: fetchLane.limit)
+        fetchLane.reservesInGroups = true
         let decodeLane = lane(limit: max(1, configuration.decodeConcurrency))
         machine = Machine(storeLane: storeLane, fetchLane: fetchLane, decodeLane: decodeLane)
         if telemetry != nil { machine.journal = [] }

@@ -36,14 +36,15 @@ extension ImagePipeline {
         public var allowsStaleFromMemory = false
         /// The cache of decoded images. If nil, the pipeline creates one as ``memoryCache`` describes it.
         public var imageCache: (any ImageCaching)?
-        /// The maximum number of running fetches, over all origins. Values below 1 count as 1. A quarter of the slots
-        /// is reserved for loads of at least normal priority.
+        /// The maximum number of running fetches, over all origins. Values below 1 count as 1. A quarter of the slots,
+        /// at least one of several, is reserved for loads of at least normal priority.
         public var maximumConcurrentFetches = 64
         /// The maximum number of running fetches from one origin while it speaks HTTP/1.1, each on its own connection.
-        /// Values below 1 count as 1.
+        /// Values below 1 count as 1. A quarter of the slots, at least one of several, is reserved for loads of at least
+        /// normal priority: with the default of 6, loads of lower priority use 5.
         public var maximumConcurrentFetchesPerOrigin = 6
         /// The maximum number of running fetches from one origin that is known to speak HTTP/2 or HTTP/3, each a stream
-        /// of a shared connection.
+        /// of a shared connection. A quarter of them is reserved likewise.
         public var maximumStreamsPerOrigin = 64
         /// The maximum number of bytes that the bodies of all transfers hold in memory together: decoded, and the coded
         /// bytes too if a store keeps them. A body counts from its first byte until its fetch ends. When the limit is

@@ -116,7 +116,8 @@ extension Lane {
     @inlinable
     mutating func groupIndex(_ name: Group) -> Int32 {
         if let index = find(name) { return index }
-        let state = GroupState(name: name, limit: configuration.groupLimit)
+        let limit = configuration.groupLimit
+        let state = GroupState(name: name, limit: limit, unreserved: configuration.unreserved(of: limit))
         let index: Int32
         if let free = freeGroups.popLast() {
             index = free

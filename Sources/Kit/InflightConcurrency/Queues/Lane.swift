@@ -14,7 +14,8 @@
 ///   (or last in, first out, see ``Configuration/order``).
 /// - At most ``Configuration/limit`` elements hold a slot at once, and at most its own limit for each group (an
 ///   origin, for example). A full group does not delay other groups.
-/// - Levels below ``Configuration/reservedFromLevel`` may not take the last ``Configuration/reserve`` slots.
+/// - Levels below ``Configuration/reservedFromLevel`` may not take the last ``Configuration/reserve`` slots. With
+///   ``Configuration/reservesInGroups``, they also leave free a quarter of each group's slots.
 /// - An element that has waited for ``Configuration/raiseAfter`` is raised by one level, to prevent starvation.
 ///
 /// Inserting, removing and moving take constant time. Finding the next element takes constant time for each element
@@ -43,6 +44,9 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         /// The number of slots that the levels below ``reservedFromLevel`` leave free. If it is not less than
         /// ``limit``, it is ignored.
         public var reserve = 0
+        /// Whether the levels below ``reservedFromLevel`` leave ``reserve(of:)`` the group's limit free in each group, so
+        /// that urgent elements of a group do not wait for a group full of others.
+        public var reservesInGroups = false
         /// The lowest level that may take the reserved slots.
         public var reservedFromLevel = 2
         /// The time that an element waits in a level before it is raised by one level. Elements are raised when
@@ -54,6 +58,18 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         /// - Parameter limit: The number of slots, at least 1.
         public init(limit: Int) {
             self.limit = limit
+        }
+
+        /// Returns the usual reserve of `limit` slots: a quarter of them, at least 1; 0 if there is only one slot.
+        @inlinable
+        public static func reserve(of limit: Int) -> Int {
+            limit > 1 ? max(1, limit / 4) : 0
+        }
+
+        /// Returns how many of a group's `limit` slots the levels below ``reservedFromLevel`` may take.
+        @inlinable
+        func unreserved(of limit: Int) -> Int {
+            reservesInGroups ? limit - Self.reserve(of: limit) : limit
         }
     }
 
@@ -102,8 +118,10 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         @usableFromInline var name: Group?
         @usableFromInline var running = 0
         @usableFromInline var limit: Int
+        /// The number of slots that the levels below the reserved ones may take.
+        @usableFromInline var unreserved: Int
         @usableFromInline var waiting = 0
-        /// The entries that reached the front while the group was full, by level.
+        /// The entries that reached the front while the group had no slot for them, by level.
         @usableFromInline var parked: [List] = []
         /// The entry that was parked last, or -1. The next entry to be parked mostly belongs right behind it.
         @usableFromInline var latestParked: Int32 = -1
@@ -111,9 +129,10 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         @usableFromInline var readyLevels: UInt8 = 0
 
         @inlinable
-        init(name: Group, limit: Int) {
+        init(name: Group, limit: Int, unreserved: Int) {
             self.name = name
             self.limit = limit
+            self.unreserved = unreserved
         }
     }
 
@@ -265,6 +284,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     public mutating func setLimit(_ limit: Int, of name: Group, now: MonotonicTime) {
         guard let group = groupIndices[name] else { return }
         groups[Int(group)].limit = limit
+        groups[Int(group)].unreserved = configuration.unreserved(of: limit)
         markReady(group)
     }
 
@@ -288,6 +308,13 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     // MARK: Choosing
 
+    /// Returns whether the group has a slot for an element of the level.
+    @inlinable
+    func hasSlot(_ group: Int, level: Int) -> Bool {
+        let isLow = level < configuration.reservedFromLevel
+        return groups[group].running < (isLow ? groups[group].unreserved : groups[group].limit)
+    }
+
     @inlinable
     mutating func best(level: Int) -> Int32? {
         let parked = bestParked(level: level)
@@ -295,7 +322,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         while fresh[level].head >= 0 {
             let index = fresh[level].head
             let group = Int(nodes[Int(index)].group)
-            if groups[group].running < groups[group].limit {
+            if hasSlot(group, level: level) {
                 candidate = index
                 break
             }
@@ -313,7 +340,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         while let top = ready[level].first {
             let group = Int(top.group)
             let head = groups[group].parked.isEmpty ? -1 : groups[group].parked[level].head
-            if head < 0 || groups[group].running >= groups[group].limit {
+            if head < 0 || !hasSlot(group, level: level) {
                 popReady(level: level)
                 groups[group].readyLevels &= ~(1 << UInt8(level))
                 freeIfUnused(top.group)
@@ -335,8 +362,8 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     @inlinable
     mutating func markReady(_ group: Int32) {
-        guard groups[Int(group)].running < groups[Int(group)].limit, !groups[Int(group)].parked.isEmpty else { return }
-        for level in 0..<Self.levelCount {
+        guard !groups[Int(group)].parked.isEmpty else { return }
+        for level in 0..<Self.levelCount where hasSlot(Int(group), level: level) {
             let head = groups[Int(group)].parked[level].head
             guard head >= 0, groups[Int(group)].readyLevels & (1 << UInt8(level)) == 0 else { continue }
             groups[Int(group)].readyLevels |= 1 << UInt8(level)

@@ -52,7 +52,6 @@ struct Setup {
         bounds.fetchesPerOrigin = 1 + draws.below(3)
         bounds.streamsPerOrigin = bounds.fetchesPerOrigin + draws.below(3)
         bounds.decodes = 1 + draws.below(2)
-        bounds.reserved = bounds.fetches / 4
         bounds.isLastInFirstOut = draws.once(in: 4)
         bounds.storesImages = !draws.once(in: 3)
         nests = draws.once(in: 2)
