@@ -43,6 +43,33 @@ struct PrefetchMachineTests {
         }
     }
 
+    @Test("The prefetch machine holds nothing of requests whose responses were taken, or that were stopped")
+    func size() {
+        var world = World(limit: 1, keptLimit: 1000)
+        func held() -> Int {
+            Mirror(reflecting: world.machine).children.reduce(0) { sum, child in
+                let collection = Mirror(reflecting: child.value)
+                let isCollection = collection.displayStyle == .collection || collection.displayStyle == .dictionary
+                return sum + (isCollection ? collection.children.count : 0)
+            }
+        }
+        for id in 1...1000 {
+            world.start("\(id)")
+            world.endTurn()
+            world.end(id, .gave("x", cost: 1))
+            #expect(world.machine.taken("\(id)") != nil)
+        }
+        #expect(held() < 50)
+        world.machine.paused()
+        for id in 1001...2000 {
+            world.start("\(id)")
+            world.endTurn()
+            world.stop("\(id)")
+            world.endTurn()
+        }
+        #expect(held() < 50)
+    }
+
     @Test("The prefetch machine sends requests when the turn ends, in order, up to its limit")
     func sending() {
         var world = World()

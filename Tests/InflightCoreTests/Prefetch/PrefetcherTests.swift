@@ -12,6 +12,21 @@ struct PrefetcherTests {
     private func url(_ number: Int) -> String { "http://a.example/\(number)" }
     private func requests(_ numbers: Int...) -> [ImageRequest] { numbers.map { ImageRequest(url($0)) } }
 
+    @Test("A cancelled wait leaves nothing behind in its prefetcher")
+    func cancelledWaits() async throws {
+        let stage = try PrefetchStage()
+        let prefetcher = stage.prefetcher()
+        prefetcher.start(requests(1))
+        for _ in 0..<10 {
+            let waiting = Task { await prefetcher.waitUntilIdle() }
+            waiting.cancel()
+            await waiting.value
+        }
+        let waiters = Mirror(reflecting: prefetcher).descendant("core", "state", "value", "waiters")
+        #expect(try #require(waiters as? [Bridge]).isEmpty)
+        stage.finish()
+    }
+
     @Test("A prefetch is sent at the end of the turn, at very low priority regardless of its request")
     func priority() throws {
         let stage = try PrefetchStage()

@@ -103,6 +103,8 @@ final class PrefetchCore: Sendable {
         } onCancel: {
             bridge.open()
         }
+        // A cancelled wait is not served otherwise.
+        if Task.isCancelled { state.withLock { $0.waiters.removeAll { $0 === bridge } } }
     }
 
     func take(_ request: ImageRequest) -> LoadedResponse? {

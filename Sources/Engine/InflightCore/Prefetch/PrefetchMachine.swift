@@ -51,6 +51,7 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
     private var inFlight = 0
     private var waiting = 0
     private var keptCost: Int64 = 0
+    private var keptCount = 0
 
     private var ids: [Key: ID] = [:]
     private var entries: [ID: Entry] = [:]
@@ -149,6 +150,7 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
             isRight(entry.item, yield)
         else { return nil }
         keptCost -= cost
+        keptCount -= 1
         remove(id)
         return (yield, entry.item)
     }
@@ -189,7 +191,8 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
                 makeRoom(for: cost, &actions)
                 keptCost += cost
                 entries[id]?.phase = .kept(yield, cost: cost)
-                kept.append(id)
+                keptCount += 1
+                append(id, to: \.kept, living: keptCount) { if case .kept = $0 { true } else { false } }
                 sendNext(&actions)
                 return actions
             }
@@ -225,8 +228,8 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
         if entry.isWanted {
             guard case .new = entry.phase else { return }
             entries[id]?.phase = .waiting
-            line.append(id)
             waiting += 1
+            append(id, to: \.line, living: waiting) { if case .waiting = $0 { true } else { false } }
             return
         }
         switch entry.phase {
@@ -238,6 +241,7 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
             actions.cancels.append(work)
         case .kept(let yield, let cost):
             keptCost -= cost
+            keptCount -= 1
             actions.droppedYields.append(yield)
         }
         if case .kept = entry.phase {} else { counters.stopped += 1 }
@@ -271,11 +275,23 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
         while keptCost + cost > keptLimit, let id = kept.popFirst() {
             guard let entry = entries[id], case .kept(let yield, let old) = entry.phase else { continue }
             keptCost -= old
+            keptCount -= 1
             counters.evicted += 1
             remove(id)
             actions.droppedYields.append(yield)
             actions.leftovers.append(entry.item)
         }
+    }
+
+    /// Appends an entry to a queue. Entries leave a queue lazily; when they outnumber the living, they are removed, so
+    /// that a queue that is never emptied from its front does not grow.
+    private mutating func append(
+        _ id: ID, to queue: WritableKeyPath<Self, ArraySlice<ID>>, living count: Int, isLiving: (Phase) -> Bool
+    ) {
+        self[keyPath: queue].append(id)
+        guard self[keyPath: queue].count > 2 * count + 16 else { return }
+        self[keyPath: queue] = ArraySlice(
+            self[keyPath: queue].filter { id in entries[id].map { isLiving($0.phase) } ?? false })
     }
 
     private mutating func remove(_ id: ID) {
