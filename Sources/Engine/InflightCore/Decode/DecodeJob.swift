@@ -7,7 +7,7 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
     /// The memory taken from the budget, in bytes.
     private var memory = 0
 
-    override func start(priority: ImageRequest.Priority) {
+    override func start(priority: ImageRequest.Priority) -> JobStep? {
         stage.workers.run { [self] in
             // The decode itself will report malformed bytes.
             memory = (try? needed()) ?? 0
@@ -26,6 +26,7 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
                 scheduler.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
             }
         }
+        return nil
     }
 
     override func reprioritize() {

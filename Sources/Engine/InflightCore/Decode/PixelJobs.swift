@@ -31,8 +31,9 @@ class PixelJob: EngineJob, @unchecked Sendable {
         self.result = result
     }
 
-    override func start(priority: ImageRequest.Priority) {
+    override func start(priority: ImageRequest.Priority) -> JobStep? {
         stage.workers.run { self.run() }
+        return nil
     }
 
     override func cancel() {

@@ -21,7 +21,13 @@ class EngineJob: @unchecked Sendable {
     var scheduler: Scheduler { preconditionFailure("a job belongs to no stage") }
 
     /// The job has a slot: begins its work, on a thread of its own kind. Returns at once.
-    func start(priority: ImageRequest.Priority) { preconditionFailure("a job without work was started") }
+    ///
+    /// - Returns: the job's step if it has none to do, for example because a limit has passed. The scheduler applies it
+    ///   after this call has returned: a job that reported it inside would start the next one inside its own start, and
+    ///   so on for each queued job.
+    func start(priority: ImageRequest.Priority) -> JobStep? {
+        preconditionFailure("a job without work was started")
+    }
 
     /// The last subscriber has left. Returns at once; the end is reported when the work has stopped.
     func cancel() {}

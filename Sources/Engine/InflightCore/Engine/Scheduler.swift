@@ -112,7 +112,7 @@ final class Scheduler: @unchecked Sendable {
                     message: "Too many loads in progress. Try again later, or raise maximumQueuedTasks."))
         }
         let (isShared, progress) = enter(task, plan: plan, prefix: prefix, into: &machine, now: now, actions: &actions)
-        unlockAndPerform(actions)
+        drain(unlockAndPerform(actions))
         return .added(isShared: isShared, progress: progress)
     }
 
@@ -272,10 +272,19 @@ final class Scheduler: @unchecked Sendable {
     func jobAdvanced(_ step: JobStep) { jobsAdvanced(CollectionOfOne(step)) }
 
     /// Jobs have ended or entered another state. Jobs that advanced together are passed together.
-    func jobsAdvanced(_ steps: some Collection<JobStep>) {
+    func jobsAdvanced(_ steps: some Collection<JobStep>) { drain(advance(steps)) }
+
+    /// Applies the steps of jobs that ended inside their start, and of those that start because of them.
+    private func drain(_ steps: [JobStep]) {
+        var steps = steps
+        while !steps.isEmpty { steps = advance(steps) }
+    }
+
+    /// - Returns: the steps of jobs that were started and ended at once.
+    private func advance(_ steps: some Collection<JobStep>) -> [JobStep] {
         if log.hook != nil { for step in steps { logStep(step) } }
         let now = clock.now()
-        change { machine, actions in
+        let next = changeWithoutDraining { machine, actions in
             // Most steps end a job, whose result is delivered and whose slot starts another.
             actions.reserveCapacity(2 * steps.count)
             for step in steps {
@@ -290,11 +299,13 @@ final class Scheduler: @unchecked Sendable {
                 case .woke: machine.jobWoke(step.job.id, now: now, actions: &actions)
                 }
             }
+            return []
         }
         for step in steps {
             FetchJob.resume(step.grants)
             if step.isWaiting { step.job.didSuspend() }
         }
+        return next
     }
 
     private func logStep(_ step: JobStep) {
@@ -412,16 +423,27 @@ final class Scheduler: @unchecked Sendable {
     ///
     /// - Parameter body: returns the tasks that it removed from the machine, and their results.
     private func changeEnding(_ body: (inout Machine, inout Machine.Actions) -> [(ImageTask, JobResult)]) {
+        drain(changeWithoutDraining(body))
+    }
+
+    /// Does the same, and returns the steps of jobs that were started and ended at once.
+    private func changeWithoutDraining(
+        _ body: (inout Machine, inout Machine.Actions) -> [(ImageTask, JobResult)]
+    ) -> [JobStep] {
         var actions = Machine.Actions()
         let now = telemetry?.now
         lock.lock()
         let ended = body(&machine, &actions)
         if let now { telemetry?.record(machine.takeJournal(), at: now) }
-        unlockAndPerform(actions, ended: ended)
+        return unlockAndPerform(actions, ended: ended)
     }
 
     /// Releases the lock, performs the machine's actions, and ends the tasks that were removed from the machine.
-    private func unlockAndPerform(_ actions: Machine.Actions, ended: [(ImageTask, JobResult)] = []) {
+    ///
+    /// - Returns: the steps of jobs that were started and ended at once.
+    private func unlockAndPerform(
+        _ actions: Machine.Actions, ended: [(ImageTask, JobResult)] = []
+    ) -> [JobStep] {
         var leaving = ended.count
         // Set these inputs while the lock is held. As soon as it is released, another thread may start the jobs.
         for action in actions {
@@ -437,7 +459,7 @@ final class Scheduler: @unchecked Sendable {
         tasksInTransit += leaving
         var idle = takeIdleWaiters()
         lock.unlock()
-        perform(actions)
+        let steps = perform(actions)
         for (task, result) in ended { task.didEnd(result) }
         if leaving > 0 {
             idle += lock.withLock {
@@ -446,18 +468,23 @@ final class Scheduler: @unchecked Sendable {
             }
         }
         for waiter in idle { waiter.open() }
+        return steps
     }
 
     /// Performs the machine's actions in order, with no lock held. Cancellations come first, so that a job that is
     /// started and cancelled by one event never begins. Deliveries come last, so that work begins before them and a
     /// sleeping callback queue is woken once for all of them.
-    private func perform(_ actions: Machine.Actions) {
+    ///
+    /// - Returns: the steps of jobs that were started and ended at once.
+    private func perform(_ actions: Machine.Actions) -> [JobStep] {
         defer { telemetry?.flush() }
         for case .cancel(let job) in actions { job.cancel() }
         var delivers = false
+        var steps: [JobStep] = []
         for action in actions {
             switch action {
-            case .start(let job, let priority): job.start(priority: priority)
+            case .start(let job, let priority):
+                if let step = job.start(priority: priority) { steps.append(step) }
             case .discard(let job): job.discard()
             case .refuse(let job, let refusal):
                 if !refusal.hasStaleResponse { job.discard() }
@@ -468,6 +495,7 @@ final class Scheduler: @unchecked Sendable {
             }
         }
         if delivers { deliver(actions) }
+        return steps
     }
 
     /// Delivers job results to tasks. Tasks that continue with another request do so after the others have ended, those

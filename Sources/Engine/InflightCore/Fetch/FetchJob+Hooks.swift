@@ -27,7 +27,7 @@ extension FetchJob {
                 // Subscribers may have joined or left meanwhile or, after a 401, since the first request.
                 request.priority = scheduler.priority(of: id) ?? request.priority
                 work.exchange.sentFields = changed.fields
-                send(&request, work)
+                if let step = send(&request, work) { scheduler.jobAdvanced(step) }
             case .failure(let error):
                 finish(.failure(.thrown(error, by: "hook willSend", url: plan.url.string, stage: .request)))
             }

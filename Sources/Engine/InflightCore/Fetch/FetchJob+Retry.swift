@@ -83,11 +83,14 @@ extension FetchJob {
             after: .cannotConnect, found: cache.found, request: cache.request, now: clock.wallTime)
     }
 
-    func serveStaleResponse(_ work: Work, instead refusal: LoadError) {
+    ///
+    /// - Returns: the end of the fetch if there is none.
+    func serveStaleResponse(_ work: Work, instead refusal: LoadError) -> JobStep? {
         result = nil
         work.refusal = refusal
-        guard let cache = work.cache, let stale = staleResponse(cache) else { return finish(.failure(refusal)) }
+        guard let cache = work.cache, let stale = staleResponse(cache) else { return ending(.failure(refusal)) }
         cache.changes = StoreChanges()
         readAndServe(stale, work, from: .disk)
+        return nil
     }
 }

@@ -17,28 +17,30 @@ extension FetchJob {
     }
 
     /// Sends the current request, after `willSend` has changed it.
+    ///
+    /// - Returns: the end of the fetch if nothing can be sent.
     func send(
         _ work: Work, limits: TransportRequest.Limits, priority: ImageRequest.Priority,
         reason: ImagePipeline.OutgoingRequest.Reason
-    ) {
+    ) -> JobStep? {
         var request = plan.outgoing(
             after: work.redirected, defaultFields: stage.defaultFields, limits: limits, priority: priority)
         if work.attempts.failed == 0, work.sentExchanges == 0, request.url.origin != nil,
             let error = stage.retries?.firstAttempt(at: request.url, policy: plan.request.cachePolicy)
         {
-            return finish(.failure(error))
+            return ending(.failure(error))
         }
-        if let willSend = stage.willSend, request.url.origin != nil {
-            askBefore(request, work, reason, willSend)
-        } else {
-            send(&request, work)
-        }
+        guard let willSend = stage.willSend, request.url.origin != nil else { return send(&request, work) }
+        askBefore(request, work, reason, willSend)
+        return nil
     }
 
     /// Sends a request, with the header fields that the store or the resumed body requires.
-    func send(_ request: inout TransportRequest, _ work: Work) {
+    ///
+    /// - Returns: the end of the fetch if nothing can be sent.
+    func send(_ request: inout TransportRequest, _ work: Work) -> JobStep? {
         guard let transport = stage.transports[request.url.scheme] else {
-            return finish(.failure(stage.transports.unsupported(request.url)))
+            return ending(.failure(stage.transports.unsupported(request.url)))
         }
         scheduler.log(.debug, "exchange started") {
             [("method", request.method), ("url", request.url.string), ("exchange", "\(work.sentExchanges)")]
@@ -64,6 +66,7 @@ extension FetchJob {
         if next.cancels { transfer.cancel() }
         if next.resumes { transfer.resume() }
         if next.passesPriority { reprioritize() }
+        return nil
     }
 
     /// Sends the request again, with other header fields for the cache.
@@ -79,6 +82,7 @@ extension FetchJob {
     func resend(_ work: Work, reason: ImagePipeline.OutgoingRequest.Reason) {
         guard let limits = limits(work) else { return finish(.failure(timedOut())) }
         if endsAsCancelled(work) { return }
-        send(work, limits: limits, priority: scheduler.priority(of: id) ?? plan.request.priority, reason: reason)
+        let priority = scheduler.priority(of: id) ?? plan.request.priority
+        if let step = send(work, limits: limits, priority: priority, reason: reason) { scheduler.jobAdvanced(step) }
     }
 }

@@ -54,7 +54,7 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     // MARK: Calls from the scheduler
 
-    override func start(priority: ImageRequest.Priority) {
+    override func start(priority: ImageRequest.Priority) -> JobStep? {
         let startedAt = work?.startedAt ?? clock.now()
         let (work, isTooLate, timer) = stripe.lock.withLock {
             let work = self.work ?? Work(startedAt: startedAt, early)
@@ -64,16 +64,19 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         timer?.cancel()
         if isTooLate {
             scheduler.jobEndedWithoutWork(self)
-            return finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
+            return ending(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
         }
         if let refusal = result?.error { return serveStaleResponse(work, instead: refusal) }
         guard let limits = limits(work) else {
             scheduler.jobEndedWithoutWork(self)
-            return finish(.failure(timedOut()))
+            return ending(.failure(timedOut()))
         }
         if work.cache == nil { work.cache = makeCacheTransaction(work) }
-        if !work.isLookedUp, let cache = work.cache, looksUp(cache) { return lookUp(work, cache) }
-        send(work, limits: limits, priority: priority, reason: .first)
+        if !work.isLookedUp, let cache = work.cache, looksUp(cache) {
+            lookUp(work, cache)
+            return nil
+        }
+        return send(work, limits: limits, priority: priority, reason: .first)
     }
 
     /// Passes the job's current priority to the transfer, and to the body, which may be paused.

@@ -4,8 +4,8 @@ import InflightConcurrency
 /// servers asked for.
 // Unchecked: mutable properties are accessed only while `lock` is held.
 final class RetryController: @unchecked Sendable {
-    /// The maximum number of origins with a budget. Beyond it, all budgets are discarded, so that each origin starts
-    /// full.
+    /// The maximum number of origins with a budget. Beyond it, the budget with the most retries is discarded, so that
+    /// its origin starts full again.
     private static let maximumOrigins = 1024
     private static let maximumPauses = 1024
 
@@ -13,6 +13,7 @@ final class RetryController: @unchecked Sendable {
     private let clock: any EngineClock
     private let random: @Sendable () -> Double
     private let lock = Lock()
+    /// The budgets that are not full.
     private var budgets: [OriginKey: RetryBudget] = [:]
     /// The URLs whose servers asked for a pause, at most ``maximumPauses``. Further ones are not recorded.
     private var pauses: [String: (end: MonotonicTime, error: LoadError)] = [:]
@@ -32,7 +33,10 @@ final class RetryController: @unchecked Sendable {
         let now = policy.needsNewResult ? nil : clock.now()
         return lock.withLock {
             // Most origins have no budget, because nothing from them has failed.
-            if let index = budgets.index(forKey: origin) { budgets.values[index].recordFirstAttempt() }
+            if let index = budgets.index(forKey: origin) {
+                budgets.values[index].recordFirstAttempt()
+                if budgets.values[index].isFull { budgets.remove(at: index) }
+            }
             guard let now, !pauses.isEmpty, let pause = pauses[url.string] else { return nil }
             if pause.end > now { return pause.error }
             pauses[url.string] = nil
@@ -54,10 +58,12 @@ final class RetryController: @unchecked Sendable {
         let (date, random) = (clock.wallTime, random())
         let failure = head.map(RetryPolicy.Failure.answer) ?? .error(error.code)
         let decision = lock.withLock {
-            if budgets.count >= Self.maximumOrigins, budgets[origin] == nil { budgets.removeAll() }
-            return policy.decide(
+            var budget = budgets[origin] ?? RetryBudget()
+            let decision = policy.decide(
                 after: failure, method: method, failedAttempts: failedAttempts, now: date, random: random,
-                budget: &budgets[origin, default: RetryBudget()])
+                budget: &budget)
+            if !budget.isFull { keep(budget, of: origin) }
+            return decision
         }
         if case .retry(let delay) = decision { return delay }
         guard case .retryAfterTooLong = decision else { return nil }
@@ -68,5 +74,15 @@ final class RetryController: @unchecked Sendable {
             if end > now, pauses.count < Self.maximumPauses { pauses[url.string] = (end, error) }
         }
         return nil
+    }
+
+    /// Called with the lock held.
+    private func keep(_ budget: RetryBudget, of origin: OriginKey) {
+        if budgets.count >= Self.maximumOrigins, budgets[origin] == nil,
+            let fullest = budgets.max(by: { $0.value.tokens < $1.value.tokens })
+        {
+            budgets[fullest.key] = nil
+        }
+        budgets[origin] = budget
     }
 }

@@ -17,7 +17,7 @@ final class SourceJob: EngineJob, @unchecked Sendable {
 
     override var logFields: [(name: String, value: String)] { [("job", "source"), ("url", plan.url.string)] }
 
-    override func start(priority: ImageRequest.Priority) {
+    override func start(priority: ImageRequest.Priority) -> JobStep? {
         guard let source = plan.request.source else { preconditionFailure("a source job without a source") }
         scheduler.log(.debug, "source started") { [("url", plan.url.string)] }
         call.start(on: stage.taskExecutor, source.load) { [self] result in
@@ -32,6 +32,7 @@ final class SourceJob: EngineJob, @unchecked Sendable {
                 fail(.thrown(error, by: "source", url: plan.url.string, stage: .fetch))
             }
         }
+        return nil
     }
 
     override func cancel() {

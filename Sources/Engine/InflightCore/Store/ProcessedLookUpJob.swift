@@ -16,7 +16,7 @@ final class ProcessedLookUpJob: EngineJob, @unchecked Sendable {
 
     override var logFields: [(name: String, value: String)] { [("job", "look-up"), ("url", plan.url.string)] }
 
-    override func start(priority: ImageRequest.Priority) {
+    override func start(priority: ImageRequest.Priority) -> JobStep? {
         guard let store = stage.storage.store else {
             preconditionFailure("a lookup of a processed image without a store")
         }
@@ -37,6 +37,7 @@ final class ProcessedLookUpJob: EngineJob, @unchecked Sendable {
                 }
             }
         }
+        return nil
     }
 
     private func look(

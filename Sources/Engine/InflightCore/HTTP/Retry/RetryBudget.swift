@@ -2,7 +2,7 @@
 /// takes one. By default, a failing origin gets a tenth more requests, plus the initial retries.
 package struct RetryBudget: Hashable, Sendable {
     /// The tokens, in thousandths of a retry.
-    private var tokens: Int
+    private(set) var tokens: Int
     /// The time at which a retry was taken for requests that were lost with their connection.
     private var lossPaidAt: WallTime?
     private let capacity: Int
@@ -16,6 +16,9 @@ package struct RetryBudget: Hashable, Sendable {
         tokens = capacity
         deposit = Int((min(max(perTry.isNaN ? 0 : perTry, 0), 1) * 1000).rounded())
     }
+
+    /// Whether it is as it was at the beginning, except for the time of a loss.
+    var isFull: Bool { tokens == capacity }
 
     /// A request is sent for the first time.
     package mutating func recordFirstAttempt() {
