@@ -41,4 +41,52 @@ struct CacheFacadeTests {
         stage.pipeline.cache[ImageRequest("no URL")] = image
         #expect(stage.pipeline.cache.statistics.count == 0)
     }
+
+    @Test("An image that is not stored is reported to the log")
+    func reported() async throws {
+        let log = Log()
+        let stage = try StoreStage { configuration in
+            configuration.store = nil
+            configuration.log = { entry in
+                if entry.level >= .notice { log.add("\(entry.level): \(entry.message)") }
+            }
+        }
+        let (_, image) = try await loaded(("Cache-Control", "no-store"))
+        stage.pipeline.cache["mine:1"] = image
+        stage.pipeline.cache["http://a.example/2"] = image
+        #expect(
+            log.lines == [
+                "error: no image can be kept in memory for this request", "notice: the image is not kept in memory",
+            ])
+    }
+
+    @Test("An image for a URL that no transport serves is found by lookups, loads and loaders")
+    func otherScheme() async throws {
+        let (stage, image) = try await loaded(("Cache-Control", "max-age=60"))
+        let request = ImageRequest("mine://1")
+        await #expect(throws: LoadError.self) { try await stage.pipeline.image(for: request) }
+        stage.pipeline.cache[request] = image
+        #expect(stage.pipeline.cache[request]?.width == 8)
+        #expect(try await stage.pipeline.image(for: request).source == .memory)
+        let queue = ManualQueue()
+        let loader = ConfinedReference(ImageLoader(pipeline: stage.pipeline, callbackQueue: queue.callbackQueue))
+        let log = Log()
+        loader.submit { loader in
+            loader.request = request
+            log.add(loader.shown)
+        }
+        queue.runAll()
+        #expect(log.lines == ["loaded 8"])
+        await #expect(throws: LoadError.self) { try await stage.pipeline.data(for: request) }
+    }
+
+    @Test("A tiny image counts the memory of its key, head and slot")
+    func tiny() async throws {
+        let stage = try StoreStage { $0.store = nil }
+        stage.serve(
+            StoreStage.url,
+            [.ok(FakeCodec.picture(), fields: StoreStage.fields([("Cache-Control", "max-age=60")]))])
+        _ = try await stage.pipeline.image(for: ImageRequest(StoreStage.url))
+        #expect(stage.pipeline.cache.statistics.cost == 1056)
+    }
 }

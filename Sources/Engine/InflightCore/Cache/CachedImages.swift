@@ -44,9 +44,12 @@ final class CachedImages: Sendable {
     }
 
     /// Stores a finished image, if it may be stored.
-    func insert(_ image: LoadedImage, for plan: RequestPlan) {
-        guard let key = finishedKey(plan), mayStore(image) else { return }
+    ///
+    /// - Returns: whether it was passed to the cache.
+    func insert(_ image: LoadedImage, for plan: RequestPlan) -> Bool {
+        guard let key = finishedKey(plan), mayStore(image) else { return false }
         store(image, for: key)
+        return true
     }
 
     /// Removes the finished image.

@@ -7,9 +7,10 @@ extension ImagePipeline {
             case trace
             /// Normal operation: exchanges, redirects, cache hits, and the ends of jobs.
             case debug
-            /// Events of interest to a program's owner, such as a retry or a load that continues with a fallback.
+            /// Events of interest to a program's owner, such as a retry, a load that continues with a fallback, or an
+            /// image that is not kept in memory.
             case notice
-            /// Failures: a job failed, or a processed image could not be stored.
+            /// Failures: a job failed, a processed image could not be stored, or the disk cache cannot be used.
             case error
 
             public static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
@@ -22,7 +23,7 @@ extension ImagePipeline {
         /// The details, in a fixed order. URLs are without credentials, and values contain no control characters.
         public let fields: [(name: String, value: String)]
 
-        init(_ level: Level, _ message: String, _ fields: [(name: String, value: String)]) {
+        package init(_ level: Level, _ message: String, _ fields: [(name: String, value: String)] = []) {
             self.level = level
             self.message = message
             self.fields = fields.map { field in

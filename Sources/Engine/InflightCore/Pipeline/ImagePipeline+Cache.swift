@@ -4,6 +4,7 @@ extension ImagePipeline {
     /// - Thread: any. Nothing blocks, and nothing reads the disk or the network.
     public struct Cache: Sendable {
         let images: CachedImages
+        let log: Log
 
         /// The image in memory with the requested size and processors, or nil.
         ///
@@ -12,13 +13,25 @@ extension ImagePipeline {
         ///
         /// Assign an image to have later loads of the request find it, for as long as its response is fresh; always,
         /// until it is evicted, if it comes from no response. An incomplete image, one whose response forbids it
-        /// (`no-store`), and one of a request that cannot be cached are not kept. Assign nil to remove the image.
+        /// (`no-store`), and one of a request that cannot be cached are not kept, nor one for an invalid URL. That is
+        /// reported to ``ImagePipeline/Configuration/log``. No transport need serve the URL's scheme, as in `mine://1`.
+        /// Assign nil to remove the image.
         /// Stored responses stay: a load that must not use them has the cache policy `.reload`.
         public subscript(request: ImageRequest) -> LoadedImage? {
             get { plan(request).flatMap(images.finished) }
             nonmutating set {
-                guard let plan = plan(request) else { return }
-                if let newValue { images.insert(newValue, for: plan) } else { images.remove(plan) }
+                do throws(LoadError) {
+                    let plan = try RequestPlan(
+                        request, goal: .image, fieldsExcludedFromKey: images.fieldsExcludedFromKey)
+                    guard let newValue else { return images.remove(plan) }
+                    if !images.insert(newValue, for: plan) {
+                        log(.notice, "the image is not kept in memory") { [("url", plan.url.string)] }
+                    }
+                } catch {
+                    log(.error, "no image can be kept in memory for this request") {
+                        [("url", URLParts.shown(request.url)), ("error", error.description)]
+                    }
+                }
             }
         }
 

@@ -75,7 +75,7 @@ public final class ImagePipeline: Sendable {
     public func limit(of lane: Event.Lane) -> Int { scheduler.laneLimits[lane] ?? 0 }
 
     /// The decoded images in memory.
-    public var cache: Cache { Cache(images: images) }
+    public var cache: Cache { Cache(images: images, log: scheduler.log) }
 
     // MARK: Callbacks
 

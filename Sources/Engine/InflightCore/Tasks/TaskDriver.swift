@@ -47,9 +47,12 @@ final class TaskDriver: Sendable {
         return plan
     }
 
-    /// Returns an error if no transport serves the scheme of the URL.
+    /// Returns an error if no transport serves the scheme of the URL, unless the program has put the image into the
+    /// memory cache.
     private func unsupported(_ plan: RequestPlan) -> LoadError? {
-        guard plan.request.source == nil, fetching.transports[plan.url.scheme] == nil else { return nil }
+        guard plan.request.source == nil, fetching.transports[plan.url.scheme] == nil,
+            plan.goal != .image || images.find(plan) == nil
+        else { return nil }
         return fetching.transports.unsupported(plan.url)
     }
 

@@ -25,8 +25,8 @@ final class Generation: Sendable {
         configuration.maximumConcurrentFetchesPerOrigin = 6
         configuration.decodeConcurrency = Self.decodeConcurrency
         configuration.fieldsExcludedFromKey = [Item.field]
-        // About thirty images of 256 bytes each, so that stored images are often requested and often evicted.
-        configuration.memoryCache = MemoryCacheConfiguration(limit: 30 * 256, reactsToMemoryPressure: false)
+        // About thirty small images of the minimum cost, so that stored images are often requested and often evicted.
+        configuration.memoryCache = MemoryCacheConfiguration(limit: 30 * 1056, reactsToMemoryPressure: false)
         // Most repeated requests find a stale response, which is then revalidated.
         configuration.store = .owned { _ in MemoryStore() }
         pipeline = try ImagePipeline(configuration: configuration)
