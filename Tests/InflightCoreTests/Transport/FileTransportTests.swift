@@ -119,6 +119,22 @@ struct FileTransportTests {
         #expect(recorder.waitForEnd().summary?.bodyBytes == 300_000)
     }
 
+    @Test("The total timeout of a file transfer runs on the given clock") func clock() throws {
+        let (folder, clock) = (TemporaryDirectory(), VirtualClock())
+        let url = folder.url(writing: [1], to: "a")
+        let transport = FileTransport(clock: clock)
+        var request = try TransportRequest.of(url)
+        request.limits.totalTimeout = .seconds(60)
+        for passed in [59, 60] {
+            let recorder = Recorder(onHead: { _ in .pause })
+            let transfer = transport.start(request, receiver: recorder)
+            _ = recorder.wait { $0.head != nil }
+            clock.advance(by: .seconds(passed))
+            transfer.resume()
+            #expect(recorder.waitForEnd().error?.code == (passed == 59 ? nil : .timedOut))
+        }
+    }
+
     @Test("A file transfer fails when its total timeout has passed") func totalTimeout() throws {
         let folder = TemporaryDirectory()
         let url = folder.url(writing: [1], to: "a")

@@ -1,3 +1,5 @@
+public import InflightConcurrency
+
 /// A transport for `data:` URLs, which contain their bytes (RFC 2397).
 ///
 /// The response has status 200, no version, `Content-Type` and `Content-Length`. Base64 may be percent-encoded, may
@@ -9,8 +11,10 @@ public final class DataURLTransport: Transport {
     private let exchanges: LocalExchanges
 
     /// Creates a transport. Its thread starts with the first exchange.
-    public init() {
-        exchanges = LocalExchanges(threads: 1, name: "inflight-data")
+    ///
+    /// - Parameter clock: the clock for the total time; that of the pipeline's configuration, if it has another one.
+    public init(clock: any EngineClock = SystemClock()) {
+        exchanges = LocalExchanges(threads: 1, name: "inflight-data", clock: clock)
     }
 
     public var schemes: Set<String> { ["data"] }

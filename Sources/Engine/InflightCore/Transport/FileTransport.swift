@@ -1,3 +1,5 @@
+public import InflightConcurrency
+
 /// A transport for `file:` URLs: regular files of this machine.
 ///
 /// The response has status 200, no version, and `Content-Length`; there is no `Content-Type`. `GET` and `HEAD` are
@@ -12,9 +14,11 @@ public final class FileTransport: Transport {
 
     /// Creates a transport. Its threads start with the first exchange.
     ///
-    /// - Parameter threads: the maximum number of files read at once, at least 1.
-    public init(threads: Int = 2) {
-        exchanges = LocalExchanges(threads: threads, name: "inflight-files")
+    /// - Parameters:
+    ///   - threads: the maximum number of files read at once, at least 1.
+    ///   - clock: the clock for the total time; that of the pipeline's configuration, if it has another one.
+    public init(threads: Int = 2, clock: any EngineClock = SystemClock()) {
+        exchanges = LocalExchanges(threads: threads, name: "inflight-files", clock: clock)
     }
 
     public var schemes: Set<String> { ["file"] }

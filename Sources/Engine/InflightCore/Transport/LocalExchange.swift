@@ -41,7 +41,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
         self.receiver = receiver
         self.owner = owner
         source = .closed(opening)
-        deadline = request.limits.totalTimeout.map { SystemClock().now() + $0 } ?? .distantFuture
+        deadline = request.limits.totalTimeout.map { owner.clock.now() + $0 } ?? .distantFuture
     }
 
     func cancel() {
@@ -144,7 +144,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
 
     private func checkStop() throws(LoadError) {
         if let error = state.withLock({ $0.stop }) { throw error }
-        if deadline != .distantFuture, SystemClock().now() >= deadline {
+        if deadline != .distantFuture, owner.clock.now() >= deadline {
             throw .local(.timedOut, request, "The request timed out. Raise totalTimeout (--timeout).")
         }
     }

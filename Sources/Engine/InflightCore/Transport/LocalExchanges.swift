@@ -13,11 +13,13 @@ final class LocalExchanges: Sendable {
         var waiters: [Bridge] = []
     }
 
+    let clock: any EngineClock
     private let count: Int
     private let name: String
     private let state = Guarded(State())
 
-    init(threads count: Int, name: String) {
+    init(threads count: Int, name: String, clock: any EngineClock) {
+        self.clock = clock
         self.count = count
         self.name = name
     }
