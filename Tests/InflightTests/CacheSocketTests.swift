@@ -1,5 +1,6 @@
 import Foundation
 import Inflight
+import InflightConcurrency
 import InflightTestSupport
 import Testing
 
@@ -90,6 +91,34 @@ struct CacheSocketTests {
         #expect(statistics.entries == 2)
         #expect(statistics.bodyBytes == 2 * Int64(size))
         await store.shutdown()
+    }
+
+    @Test("A pipeline whose cache folder is a file is not created, and other trouble of the cache is logged")
+    func unusableFolder() async throws {
+        let place = FileManager.default.temporaryDirectory.appendingPathComponent("inflight-\(UUID())")
+        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: place) }
+        let file = place.appendingPathComponent("file")
+        try Data("letter".utf8).write(to: file)
+        let error = #expect(throws: LoadError.self) {
+            _ = try ImagePipeline(configuration: .init(cache: .init(folder: file.path)))
+        }
+        #expect(error?.message.contains("\(file.path) is a file") == true, "\(error?.message ?? "")")
+        #expect(try Data(contentsOf: file) == Data("letter".utf8))
+        // A folder with other files is refused when it is first used.
+        let entries = Guarded([String]())
+        var configuration = ImagePipeline.Configuration(cache: .init(folder: place.path))
+        configuration.log = { entry in
+            if entry.level >= .notice { entries.withLock { $0.append(entry.description) } }
+        }
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        server.serveOthers { _ in .ok(Bytes("x")).field("Cache-Control", "max-age=60") }
+        let pipeline = try ImagePipeline(configuration: configuration)
+        _ = try await ask(pipeline, server.url("/"))
+        await pipeline.shutdown(.finish)
+        let logged = entries.withLock { $0 }
+        #expect(logged.count == 1 && logged[0].contains("contains other files"), "\(logged)")
     }
 
     @Test("RFC 9110 6.5: Trailers of a chunked body reach the caller and are not stored")

@@ -81,13 +81,21 @@ extension DiskStore {
         /// The maximum number of free pages that one transaction cuts off the index.
         var maximumCutPages: Int64 { logReserve >> 14 }
 
-        /// Throws if the configuration is invalid.
+        /// Throws if the configuration is invalid: its limit is too small, or its folder is a file.
         package func check() throws(LoadError) {
-            guard limit < Self.minimumLimit else { return }
+            guard limit >= Self.minimumLimit else {
+                throw LoadError(
+                    .cannotWrite, stage: .store,
+                    message: "A limit of \(limit) bytes is too small for the cache \(folder). Use at least "
+                        + "\(Self.minimumLimit) bytes (8 MiB), because the index and its log count too.")
+            }
+            guard let path = try? fileSystem.resolved(folder), let status = try? fileSystem.status(path),
+                !status.isFolder
+            else { return }
             throw LoadError(
                 .cannotWrite, stage: .store,
-                message: "A limit of \(limit) bytes is too small for the cache \(folder). Use at least "
-                    + "\(Self.minimumLimit) bytes (8 MiB), because the index and its log count too.")
+                message: "The cache \(folder) is a file, not a folder. Specify a folder, or a path that does not exist."
+            )
         }
 
         /// The maximum size in bytes of a stored body: a quarter of ``limit``.

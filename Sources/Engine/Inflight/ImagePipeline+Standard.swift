@@ -21,7 +21,9 @@ extension ImagePipeline.Configuration {
     ///     ``ImagePipeline/Configuration/maximumConcurrentFetchesPerOrigin``, and its streams per connection
     ///     ``ImagePipeline/Configuration/maximumStreamsPerOrigin``.
     ///   - cache: the disk cache, which keeps responses beyond the life of the process. If nil, there is none. It uses
-    ///     the ``ImagePipeline/Configuration/clock`` of this configuration.
+    ///     the ``ImagePipeline/Configuration/clock`` of this configuration, and reports its events to the
+    ///     ``ImagePipeline/Configuration/log`` too. If its limit is too small or its folder is a file, the creation of
+    ///     the pipeline throws.
     ///   - decoding: which images are decoded in sandboxed processes, as protection against untrusted input.
     ///   - decoder: the configuration of these processes. None is started before an image needs it.
     public init(
@@ -36,8 +38,8 @@ extension ImagePipeline.Configuration {
                     curl.maximumStreamsPerConnection = configuration.maximumStreamsPerOrigin
                     return try CurlTransport(configuration: curl)
                 },
-                .owned { _ in FileTransport() },
-                .owned { _ in DataURLTransport() },
+                .owned { FileTransport(clock: $0.clock) },
+                .owned { DataURLTransport(clock: $0.clock) },
             ],
             codecs: .standard(decoding, decoder))
         contentCodings = ContentCodings.standard
@@ -50,8 +52,26 @@ extension ImagePipeline.Configuration {
                 try cache.check()
                 var cache = cache
                 cache.clock = configuration.clock
+                if let log = configuration.log {
+                    cache.onEvent = { [onEvent = cache.onEvent] event in
+                        log(event.logEntry)
+                        onEvent?(event)
+                    }
+                }
                 return DiskStore(cache)
             }
+        }
+    }
+}
+
+extension DiskStore.Event {
+    fileprivate var logEntry: ImagePipeline.LogEntry {
+        switch self {
+        case .unavailable(let error): .init(.error, "the disk cache cannot be used", [("error", error.message)])
+        case .recovered: .init(.notice, "the disk cache can be used again")
+        case .repaired(let kept): .init(.notice, "the disk cache was repaired", [("entries", "\(kept)")])
+        case .entryQuarantined(let url, let reason):
+            .init(.notice, "a damaged cache entry was removed", [("url", url ?? ""), ("because", reason)])
         }
     }
 }
