@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import Inflight
 import InflightConcurrency
 import InflightTestSupport
@@ -14,6 +15,44 @@ struct BodyBudgetSocketTests {
         let limit: Int64
         let response: LoopbackServer.Response
         let body: [UInt8]
+    }
+
+    @Test("A load whose temporary file cannot be read fails, and does not end the program")
+    func unreadable() async throws {
+        let (server, folder) = (try LoopbackServer(), TemporaryDirectory())
+        defer { server.stop() }
+        let body = Bytes(Self.plain)
+        server.serveOthers { _ in .ok(body).chunked().held("end", after: body.count) }
+        var configuration = ImagePipeline.Configuration()
+        configuration.maximumBodyBytesInFlight = 0
+        configuration.temporaryFolder = folder.path
+        let pipeline = try ImagePipeline(configuration: configuration)
+        let url = server.url("/")
+        let load = Task { try await pipeline.data(for: ImageRequest.patient(url)) }
+        // As a disk that fails would leave it: the file is shorter than what was written.
+        let file = Guarded<String?>(nil)
+        try await eventually("the whole body to be in the temporary file") {
+            let path = Self.openFile(in: folder.path)
+            file.withLock { $0 = path }
+            var status = stat()
+            return path.map { unsafe stat($0, &status) == 0 && Int(status.st_size) == body.count } ?? false
+        }
+        #expect(unsafe truncate(try #require(file.withLock { $0 }), 100) == 0)
+        server.release("end")
+        let error = await #expect(throws: LoadError.self) { try await load.value }
+        #expect(error?.code == .tooLarge && error?.message.contains("temporary file") == true)
+        await pipeline.shutdown(.finish)
+    }
+
+    /// Returns a path to the unnamed file that this process has open in a folder.
+    private static func openFile(in folder: String) -> String? {
+        TemporaryDirectory.names("/proc/self/fd").map { "/proc/self/fd/" + $0 }.first { path in
+            var target = [CChar](repeating: 0, count: 4096)
+            let count = unsafe readlink(path, &target, target.count - 1)
+            return count > 0
+                && String(decoding: target[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+                    .hasPrefix(folder + "/")
+        }
     }
 
     @Test(

@@ -15,7 +15,7 @@ internal import InflightConcurrency
     private var isShared = false
     private var file: SpillFile?
     private var fileCount = 0
-    /// The complete body, if it is in a file and sealed.
+    /// The complete body, if it was in a file and is sealed.
     private var sealed: Bytes?
 
     init() {}
@@ -105,11 +105,12 @@ internal import InflightConcurrency
         isShared = false
     }
 
-    /// Completes and maps a body that is in a file; no more bytes may follow. After that, ``take()`` does not fail.
+    /// Completes a body that is in a file and reads it back into memory; no more bytes may follow. After that,
+    /// ``take()`` does not fail.
     mutating func seal() throws(PosixError) {
         guard let file, sealed == nil else { return }
         try spill(to: nil)
-        sealed = try file.mapped(fileCount)
+        sealed = try file.bytes(fileCount)
     }
 
     private mutating func grow(to wanted: Int) {

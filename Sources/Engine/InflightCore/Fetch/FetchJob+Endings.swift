@@ -85,10 +85,31 @@ extension FetchJob {
             let message = "The resumed body ended before its announced length. Try again."
             return failed(LoadError(.truncated, stage: .fetch, message: message), work, nil)
         }
-        if let failure = finishCoding(work) ?? seal(work) {
+        if let failure = finishCoding(work) {
             work.cache?.changes.bodyStorage = .nothing
             return failed(failure, work, nil)
         }
+        let hasSpilled = work.response.body.hasSpilled || work.cache?.raw.hasSpilled ?? false
+        guard hasSpilled, max(work.response.body.count, work.cache?.raw.count ?? 0) > Self.turnBytes else {
+            return sealed(work, head, wireBytes: wireBytes)
+        }
+        // Reading a long body from its temporary file would block the transport's thread for too long.
+        stage.workers.run { [self] in
+            if let step = sealed(work, head, wireBytes: wireBytes) { scheduler.jobAdvanced(step) }
+        }
+        return nil
+    }
+
+    private func sealed(_ work: Work, _ head: ResponseHead, wireBytes: Int64) -> JobStep? {
+        if let failure = seal(work) {
+            work.cache?.changes.bodyStorage = .nothing
+            return failed(failure, work, nil)
+        }
+        return complete(work, head, wireBytes: wireBytes)
+    }
+
+    /// The body is complete, and in memory.
+    private func complete(_ work: Work, _ head: ResponseHead, wireBytes: Int64) -> JobStep? {
         if plan.goal == .info {
             probeWhole(work)
             return stepAfter(.success(TransportSummary(wireBytes: wireBytes, bodyBytes: 0)), work)

@@ -11,7 +11,7 @@ extension FetchJob {
     }
 
     /// The number of bytes that one turn adds to the body.
-    private static let turnBytes = 1 << 20
+    static let turnBytes = 1 << 20
 
     /// Applies the decision about a response's head, which is now known.
     func beginBody(_ work: Work, _ head: ResponseHead, _ expectedBytes: Int64?, _ decision: ImagePipeline.HeadDecision)
@@ -244,7 +244,7 @@ extension FetchJob {
             .tooLarge, stage: .fetch,
             message:
                 "Response bodies in flight use all \(stage.bodyLimit) bytes of their memory, and no temporary file can be "
-                + "written: \(error.text). Free disk space, or raise maximumBodyBytesInFlight.")
+                + "written and read: \(error.text). Free disk space, or raise maximumBodyBytesInFlight.")
     }
 
     /// Releases the body's share of the budget, and resumes the paused transfers that fit now.

@@ -78,13 +78,18 @@ final class SpillFile: Sendable {
         return done
     }
 
-    /// Returns a memory map of the first `count` bytes. The kernel reads them on access, and may drop them again.
-    func mapped(_ count: Int) throws(PosixError) -> Bytes {
-        let memory = unsafe mmap(nil, count, PROT_READ, MAP_SHARED, descriptor, 0)
-        guard let memory = unsafe memory, unsafe memory != MAP_FAILED else { throw .last }
-        return unsafe Bytes(adopting: UnsafeRawBufferPointer(start: memory, count: count)) { memory in
-            unsafe munmap(UnsafeMutableRawPointer(mutating: memory.baseAddress), memory.count)
+    /// Returns the first `count` bytes, in memory. They are not mapped: if a mapped file cannot be read on access, for
+    /// example because its disk fails, the system ends the process with SIGBUS.
+    func bytes(_ count: Int) throws(PosixError) -> Bytes {
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, count), alignment: 16)
+        let bytes = unsafe Bytes(adopting: UnsafeRawBufferPointer(rebasing: room[..<count])) { memory in
+            unsafe UnsafeMutableRawPointer(mutating: memory.baseAddress)?.deallocate()
         }
+        errno = 0
+        guard unsafe read(into: UnsafeMutableRawBufferPointer(rebasing: room[..<count]), at: 0) == count else {
+            throw errno == 0 ? PosixError(code: EIO) : .last
+        }
+        return bytes
     }
 }
 
