@@ -139,6 +139,19 @@ struct DecoderPoolTests {
         #expect(other.code == .decoderUnavailable && other.message.contains("did not start"), "\(other.message)")
     }
 
+    @Test("A cancel ends a decode whose decoder does not become ready")
+    func cancelledWhileStarting() async throws {
+        let folder = TemporaryDirectory()
+        let (program, started) = (folder.appending("decoder"), folder.appending("started"))
+        folder.write("decoder", Array("#!/bin/sh\n: > \(started)\nexec sleep 600\n".utf8))
+        unsafe chmod(program, 0o755)
+        let (pool, cancellation) = (DecoderPool(DecoderConfiguration(path: program)), CancellationFlag())
+        async let failure = pool.failure("good 8", cancellation: cancellation)
+        try await eventually("the decoder to run") { unsafe access(started, F_OK) == 0 }
+        cancellation.cancel()
+        #expect(await failure?.code == .cancelled)
+    }
+
     @Test("A decoder handles small and empty files and files larger than its shared memory")
     func fileSizes() async throws {
         let pool = DecoderPool.faulty()

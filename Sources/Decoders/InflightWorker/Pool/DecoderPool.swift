@@ -50,7 +50,7 @@ public final class DecoderPool: Sendable {
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
         try cancellation.check()
-        return try withDecoder { (decoder) throws(LoadError) in
+        return try withDecoder(cancellation) { (decoder) throws(LoadError) in
             guard decoder.decodes.contains(format) else { throw Self.notServed(format, stage: .decode) }
             return try decoder.decode(
                 bytes, format: format, options: options, maximumTime: configuration.maximumDecodeTime,
@@ -75,7 +75,7 @@ public final class DecoderPool: Sendable {
         cancellation: CancellationFlag
     ) throws(LoadError) -> PartialImage? {
         try cancellation.check()
-        return try withDecoder { (decoder) throws(LoadError) in
+        return try withDecoder(cancellation) { (decoder) throws(LoadError) in
             guard decoder.decodes.contains(format) else { throw Self.notServed(format, stage: .decode) }
             return try decoder.decodePart(
                 bytes, format: format, options: options, beyond: detail, maximumTime: configuration.maximumDecodeTime,
@@ -134,20 +134,20 @@ public final class DecoderPool: Sendable {
     }
 
     private func withDecoder<Result>(
-        _ body: (DecoderProcess) throws(LoadError) -> Result
+        _ cancellation: CancellationFlag = CancellationFlag(), _ body: (DecoderProcess) throws(LoadError) -> Result
     ) throws(LoadError) -> Result {
-        let decoder = try take()
+        let decoder = try take(cancellation)
         defer { put(decoder) }
         return try body(decoder)
     }
 
-    private func take() throws(LoadError) -> DecoderProcess {
+    private func take(_ cancellation: CancellationFlag) throws(LoadError) -> DecoderProcess {
         // An idle decoder may have been killed meanwhile.
         while let decoder = idle.withLock({ $0.popLast() }) {
             if decoder.isFresh { return decoder }
         }
         let path = try DecoderLocation.find(configuration.path, suffix: suffix)
-        let decoder = try DecoderProcess(path: path, configuration: configuration)
+        let decoder = try DecoderProcess(path: path, configuration: configuration, cancellation: cancellation)
         try protections.check(decoder.protections, of: path)
         return decoder
     }

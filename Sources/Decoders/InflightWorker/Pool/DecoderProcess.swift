@@ -27,7 +27,7 @@ final class DecoderProcess: @unchecked Sendable {
     /// The total time after which a decoder is replaced. The system ends it some time later, so that a decoder that
     /// outlives its program cannot compute forever.
     private static let maximumBusyTime = Duration.seconds(120)
-    private static let startTime = 60_000
+    private static let startTime = Duration.seconds(60)
     /// The time that a decode may continue after its cancel.
     private static let cancelTime = Duration.milliseconds(40)
     /// The interval between checks for a cancel, in milliseconds.
@@ -35,8 +35,9 @@ final class DecoderProcess: @unchecked Sendable {
 
     /// Starts a decoder and waits until it is ready, some tens of milliseconds.
     ///
-    /// - Throws: ``LoadError/Code/decoderUnavailable``.
-    init(path: String, configuration: DecoderConfiguration) throws(LoadError) {
+    /// - Throws: ``LoadError/Code/decoderUnavailable``; ``LoadError/Code/cancelled`` if `cancellation` is set before it
+    ///   is ready.
+    init(path: String, configuration: DecoderConfiguration, cancellation: CancellationFlag) throws(LoadError) {
         let process: Int32
         (requests, control, process) = try Self.start(path)
         let limit = configuration.maximumDecodeTime + Self.maximumBusyTime
@@ -44,10 +45,11 @@ final class DecoderProcess: @unchecked Sendable {
             maximumMemory: configuration.maximumMemory,
             // CPU time counts all its threads.
             maximumSeconds: Int(limit.components.seconds) * MachineSize.processors + 60)
-        let reply = requests.send(begin.message) ? Self.firstReply(requests) : nil
+        let reply = requests.send(begin.message) ? Self.firstReply(requests, cancellation) : nil
         guard case .ready(let decodes, let encodes, let protections, let missing) = reply else {
             let ending = DecoderExit(inflight_end_process(process))
             if case .notReady(let message) = reply { throw Self.unavailable(path, message) }
+            if reply == nil { try cancellation.check() }
             throw Self.unavailable(
                 path, "it did not start: \(ending). Reinstall it and the libraries it needs")
         }
@@ -74,10 +76,13 @@ final class DecoderProcess: @unchecked Sendable {
         return (requests, control, process)
     }
 
-    private static func firstReply(_ socket: MessageSocket) -> DecoderReply? {
-        guard socket.isReadable(within: startTime), case .message(let bytes, _) = socket.receive(upTo: 4096) else {
-            return nil
+    private static func firstReply(_ socket: MessageSocket, _ cancellation: CancellationFlag) -> DecoderReply? {
+        let clock = SystemClock()
+        let end = clock.now() + startTime
+        while !socket.isReadable(within: interval) {
+            if cancellation.isCancelled || clock.now() >= end { return nil }
         }
+        guard case .message(let bytes, _) = socket.receive(upTo: 4096) else { return nil }
         return DecoderReply(bytes)
     }
 
