@@ -1,6 +1,7 @@
+import Dispatch
 import Glibc
 
-/// The few socket calls that a service and its clients need; all of them block.
+/// The few socket calls that a service and its clients need; all of them block, at most until their deadline.
 enum Sockets {
     struct Failure: Error { let code = errno }
 
@@ -28,17 +29,24 @@ enum Sockets {
 
     /// Connects to a port of this machine and sends a GET request.
     static func get(_ port: UInt16, _ target: String) throws -> Int32 {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        var address = loopback(port)
-        let status = withAddress(&address) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
-        guard descriptor >= 0, status == 0 else { throw Failure() }
+        let descriptor = try connect(port)
         send(descriptor, Array("GET \(target) HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
         return descriptor
     }
 
-    static func send(_ connection: Int32, _ bytes: [UInt8]) {
+    /// Connects to a port of this machine.
+    static func connect(_ port: UInt16) throws -> Int32 {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = loopback(port)
+        let status = withAddress(&address) { Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+        guard descriptor >= 0, status == 0 else { throw Failure() }
+        return descriptor
+    }
+
+    /// Sends all bytes, or as many as the other side takes until the deadline.
+    static func send(_ connection: Int32, _ bytes: [UInt8], until deadline: DispatchTime = .now() + 5) {
         var sent = 0
-        while sent < bytes.count {
+        while sent < bytes.count, limit(SO_SNDTIMEO, of: connection, to: deadline) {
             let count = bytes.withUnsafeBytes {
                 Glibc.send(connection, $0.baseAddress! + sent, bytes.count - sent, Int32(MSG_NOSIGNAL))
             }
@@ -47,13 +55,15 @@ enum Sockets {
         }
     }
 
-    /// Reads until the bytes end with `end`, the other side closes, a read takes five seconds, or `limit` is reached.
-    static func read(_ connection: Int32, until end: String = "", limit: Int = 1 << 20) -> [UInt8] {
-        var patience = timeval(tv_sec: 5, tv_usec: 0)
-        setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+    /// Reads until the bytes end with `end`, the other side closes, the deadline, or until `maximum` is reached.
+    static func read(
+        _ connection: Int32, to end: String = "", maximum: Int = 1 << 20, until deadline: DispatchTime = .now() + 10
+    ) -> [UInt8] {
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 4096)
-        while bytes.count < limit, end.isEmpty || !bytes.suffix(end.utf8.count).elementsEqual(end.utf8) {
+        while bytes.count < maximum, end.isEmpty || !bytes.suffix(end.utf8.count).elementsEqual(end.utf8),
+            limit(SO_RCVTIMEO, of: connection, to: deadline)
+        {
             let count = recv(connection, &piece, piece.count, 0)
             if count <= 0 { break }
             bytes += piece.prefix(count)
@@ -61,11 +71,20 @@ enum Sockets {
         return bytes
     }
 
-    /// Returns the target of a GET request, or nil for anything else.
-    static func readTarget(_ connection: Int32) -> String? {
-        let head = String(decoding: read(connection, until: "\r\n\r\n", limit: 16 * 1024), as: UTF8.self)
-        let words = head.prefix { $0 != "\r\n" }.split(separator: " ")
+    /// Returns the target of a GET request, or nil for anything else and for a request that is late.
+    static func readTarget(_ connection: Int32, until deadline: DispatchTime = .now() + 10) -> String? {
+        let bytes = read(connection, to: "\r\n\r\n", maximum: 16 * 1024, until: deadline)
+        let words = String(decoding: bytes, as: UTF8.self).prefix { $0 != "\r\n" }.split(separator: " ")
         return words.count == 3 && words[0] == "GET" ? String(words[1]) : nil
+    }
+
+    /// Limits the next call to the time until the deadline, and returns whether any is left.
+    private static func limit(_ option: Int32, of connection: Int32, to deadline: DispatchTime) -> Bool {
+        guard case .nanoseconds(let left) = DispatchTime.now().distance(to: deadline), left > 0 else { return false }
+        // At least a microsecond, because a limit of 0 is none.
+        let microseconds = max(1, left / 1000)
+        var time = timeval(tv_sec: microseconds / 1_000_000, tv_usec: microseconds % 1_000_000)
+        return setsockopt(connection, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size)) == 0
     }
 
     private static func loopback(_ port: UInt16) -> sockaddr_in {

@@ -4,21 +4,28 @@ import Inflight
 
 /// A server for `GET /WIDTH/URL` over HTTP. It responds with the image of that URL, as WebP of that width.
 ///
-/// Each request has a deadline. The service sheds load. At its limit of requests it responds with 503 and `Retry-After`
-/// at once, instead of queueing work that no client will wait for. ``stop()`` finishes the accepted requests.
+/// Each request has a deadline, which includes its reading, its retries, its decoding, and its place in a queue. The
+/// service sheds load. At its limit of requests it responds with 503 and `Retry-After` at once, instead of queueing work
+/// that no client will wait for. ``stop()`` finishes the accepted requests.
 final class ThumbnailService: Sendable {
     let port: UInt16
     private let listener: Int32
     private let pipeline: ImagePipeline
-    private let deadline: Duration
+    private let secondsPerRequest: Double
     private let queue = DispatchQueue(label: "thumbnails", attributes: .concurrent)
     private let requests = DispatchGroup()
 
-    init(port: UInt16 = 0, maximumRequests: Int, deadline: Duration) throws {
-        var configuration = ImagePipeline.Configuration()
+    /// - Parameter addresses: the addresses that origins may have. If any may be loaded, clients can read from servers
+    ///   of the service's own network.
+    init(
+        port: UInt16 = 0, maximumRequests: Int, secondsPerRequest: Double, addresses: AddressPolicy = .publicOnly
+    ) throws {
+        var transport = CurlTransport.Configuration()
+        transport.addressPolicy = addresses
+        var configuration = ImagePipeline.Configuration(curl: transport)
         configuration.maximumQueuedTasks = maximumRequests
         pipeline = try ImagePipeline(configuration: configuration)
-        self.deadline = deadline
+        self.secondsPerRequest = secondsPerRequest
         (listener, self.port) = try Sockets.listen(port)
     }
 
@@ -31,7 +38,8 @@ final class ThumbnailService: Sendable {
         close(listener)
     }
 
-    /// Stops accepting connections, and returns when all accepted requests have a response, at most the deadline later.
+    /// Stops accepting connections, and returns when all accepted requests have a response: at most a second after the
+    /// last one's deadline.
     func stop() async {
         Glibc.shutdown(listener, Int32(SHUT_RDWR))
         await withCheckedContinuation { done in requests.notify(queue: queue) { done.resume() } }
@@ -39,18 +47,32 @@ final class ThumbnailService: Sendable {
     }
 
     private func serve(_ connection: Int32) {
-        guard let target = Sockets.readTarget(connection), let request = request(target) else {
-            return respond(connection, "400 Bad Request")
+        let deadline = DispatchTime.now() + secondsPerRequest
+        guard let target = Sockets.readTarget(connection, until: deadline), let request = request(target) else {
+            return respond(connection, Response("400 Bad Request"), until: deadline)
         }
-        pipeline.load(request, on: .queue(queue)) { [self] _, result in
-            do throws(LoadError) {
-                let options = EncodeOptions(format: .webp)
-                let bytes = try pipeline.codecs.encode(try result.get().pixels, options: options)
-                respond(connection, "200 OK", ["Content-Type: image/webp"], bytes.withUnsafeBytes { Array($0) })
-            } catch {
-                let (status, fields) = Self.response(to: error)
-                respond(connection, status, fields)
-            }
+        Task {
+            let response = await response(to: request, until: deadline)
+            queue.async { self.respond(connection, response, until: deadline) }
+        }
+    }
+
+    private func response(to request: ImageRequest, until deadline: DispatchTime) async -> Response {
+        let load = Task { [pipeline] () throws(LoadError) in
+            let image = try await pipeline.image(for: request)
+            return try pipeline.codecs.encode(image.pixels, options: EncodeOptions(format: .webp))
+        }
+        // A cancelled load throws at once, whatever its fetch or decode waits for.
+        let alarm = DispatchSource.makeTimerSource(queue: queue)
+        alarm.setEventHandler { load.cancel() }
+        alarm.schedule(deadline: deadline)
+        alarm.resume()
+        defer { alarm.cancel() }
+        do throws(LoadError) {
+            let bytes = try await load.result.get()
+            return Response("200 OK", ["Content-Type: image/webp"], bytes.withUnsafeBytes { Array($0) })
+        } catch {
+            return Self.response(to: error)
         }
     }
 
@@ -61,23 +83,36 @@ final class ThumbnailService: Sendable {
             ["http://", "https://", "data:"].contains(where: { parts[1].hasPrefix($0) })
         else { return nil }
         var request = ImageRequest(parts[1], resize: Resize(width: width))
-        request.limits.totalTimeout = deadline
         request.limits.maximumBodyBytes = 20_000_000
         return request
     }
 
-    private static func response(to error: LoadError) -> (status: String, fields: [String]) {
-        switch error.code {
-        case .overloaded, .originUnavailable, .shutDown: ("503 Service Unavailable", ["Retry-After: 1"])
-        case .timedOut: ("504 Gateway Timeout", [])
-        case .invalidURL, .invalidRequest, .unsupportedScheme: ("400 Bad Request", [])
-        default: ("502 Bad Gateway", [])
+    private struct Response {
+        var status: String
+        var fields: [String]
+        var body: [UInt8]
+
+        init(_ status: String, _ fields: [String] = [], _ body: [UInt8] = []) {
+            (self.status, self.fields, self.body) = (status, fields, body)
         }
     }
 
-    private func respond(_ connection: Int32, _ status: String, _ fields: [String] = [], _ body: [UInt8] = []) {
-        let head = ["HTTP/1.1 \(status)", "Content-Length: \(body.count)", "Connection: close"] + fields
-        Sockets.send(connection, Array((head.joined(separator: "\r\n") + "\r\n\r\n").utf8) + body)
+    private static func response(to error: LoadError) -> Response {
+        switch error.code {
+        case .overloaded, .originUnavailable, .shutDown: Response("503 Service Unavailable", ["Retry-After: 1"])
+        // Only its deadline cancels a load.
+        case .timedOut, .cancelled: Response("504 Gateway Timeout")
+        case .invalidURL, .invalidRequest, .unsupportedScheme: Response("400 Bad Request")
+        case .addressNotAllowed: Response("403 Forbidden")
+        default: Response("502 Bad Gateway")
+        }
+    }
+
+    private func respond(_ connection: Int32, _ response: Response, until deadline: DispatchTime) {
+        let length = "Content-Length: \(response.body.count)"
+        let head = ["HTTP/1.1 \(response.status)", length, "Connection: close"] + response.fields
+        let bytes = Array((head.joined(separator: "\r\n") + "\r\n\r\n").utf8) + response.body
+        Sockets.send(connection, bytes, until: deadline + 1)
         close(connection)
         requests.leave()
     }

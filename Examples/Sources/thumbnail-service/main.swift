@@ -11,7 +11,8 @@ import Inflight
 /// Serves until SIGTERM, then finishes the accepted requests.
 func serve(port: UInt16?) async throws {
     let service = try ThumbnailService(
-        port: port ?? 0, maximumRequests: port == nil ? 2 : 64, deadline: .seconds(port == nil ? 3 : 10))
+        port: port ?? 0, maximumRequests: port == nil ? 2 : 64, secondsPerRequest: port == nil ? 3 : 10,
+        addresses: port == nil ? .any : .publicOnly)
     signal(SIGTERM, SIG_IGN)
     let signals = DispatchSource.makeSignalSource(signal: SIGTERM, queue: .global())
     let (terminated, stream) = AsyncStream.makeStream(of: Void.self)
@@ -51,12 +52,15 @@ func playClients(of service: UInt16) throws {
     }
     print("one too many:", try answer(Sockets.get(service, "/1/\(url)")))
 
+    // A client that sends nothing is not waited for longer than others.
+    let silent = try Sockets.connect(service)
     // On SIGTERM the service responds to every request that it has accepted, in time or with an error.
     kill(getpid(), SIGTERM)
     if let early = waiting["/early"] {
         Sockets.send(early, Array("HTTP/1.1 200 OK\r\nContent-Length: \(gif.count)\r\n\r\n".utf8) + gif)
     }
     for (name, connection) in zip(["in time:", "too late:"], slow) { print(name, answer(connection)) }
+    print("silent:", answer(silent))
 }
 
 /// Returns the status of a response, and its `Retry-After` field if it has one.
@@ -76,4 +80,5 @@ try await serve(port: CommandLine.arguments.dropFirst().first.flatMap { UInt16($
 // one too many: 503 Service Unavailable, Retry-After: 1
 // in time: 200 OK
 // too late: 504 Gateway Timeout
+// silent: 400 Bad Request
 // stopped

@@ -1,3 +1,4 @@
+import ArticleList
 import CInflightGTK
 import Inflight
 import InflightGTK
@@ -96,6 +97,29 @@ func stateParts(_ harness: Harness) {
         server.release("image")
         unsafe await harness.wait(for: "the image", on: one.window) { one.color() == green }
         one.close()
+    }
+}
+
+@MainActor
+func articleParts(_ harness: Harness) {
+    harness.part("the list of the article shows rows as high as their images") { harness in
+        let server = try LoopbackServer()
+        server.serveOthers { _ in .ok(Plain.png(PixelColor("#00ff00")!), type: "image/png") }
+        let window = unsafe gtk_window_new()!
+        unsafe gtk_window_set_default_size(window.window, 400, 400)
+        let list = unsafe grid(of: (0..<20).map { server.url("/\($0)") })
+        unsafe gtk_window_set_child(window.window, list)
+        unsafe gtk_widget_show(window)
+        let rows = unsafe gtk_scrolled_window_get_child(OpaquePointer(list))
+        unsafe await harness.wait(for: "the first image", on: window) {
+            guard let row = unsafe gtk_widget_get_first_child(rows) else { return false }
+            let picture = unsafe gtk_widget_get_first_child(row)
+            guard case .loaded = unsafe RemoteImage.attached(to: picture)?.state else { return false }
+            let height = unsafe gtk_widget_get_height(row)
+            harness.expect(height >= 128, "a row is \(height) pixels high")
+            return true
+        }
+        unsafe gtk_window_destroy(window.window)
     }
 }
 

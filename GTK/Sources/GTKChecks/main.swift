@@ -33,6 +33,7 @@ Task { @MainActor in
     textureParts(harness)
     imageParts(harness)
     stateParts(harness)
+    articleParts(harness)
     leavingParts(harness)
     frameParts(harness)
     gridParts(harness, binds: binds)

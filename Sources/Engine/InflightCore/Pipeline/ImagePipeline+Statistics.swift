@@ -3,8 +3,8 @@ extension ImagePipeline {
     ///
     /// They cost a load one or two additions, and a reader a lock for the time of copying some numbers. Distributions
     /// are not included: histograms of queueing, first byte, fetch, decode and delivery, from `p50` to `p99`, are those
-    /// of a ``Metrics``, which an ``Observer`` maintains if a program wants them. Counters in both have the same name
-    /// and, except for ``exchanges``, the same meaning.
+    /// of a ``Metrics``, which an ``Observer`` maintains if a program wants them. Counters with the same name in both
+    /// have the same meaning, except ``exchanges``.
     public struct Statistics: Sendable, Hashable {
         /// The number of tasks that had to wait for a job. Images found in memory are not counted. A task that
         /// continues with another request, such as a fallback, is counted again.

@@ -8,7 +8,7 @@ public import InflightCore
 /// let queue = OperationQueue()
 /// queue.maxConcurrentOperationCount = 2
 /// let loads = urls.map { LoadOperation(image: ImageRequest($0), pipeline: pipeline) }
-/// queue.addOperations(loads, waitUntilFinished: false)
+/// for load in loads { queue.addOperation(load) }
 /// queue.addBarrierBlock { for load in loads { print(load.result as Any) } }
 /// ```
 ///
