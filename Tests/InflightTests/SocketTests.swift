@@ -150,6 +150,26 @@ struct SocketTests {
         #expect(far["x-everywhere"] == "1")
     }
 
+    @Test("A cookie for a domain reaches its hosts; one for a public suffix or another host is ignored")
+    func domainCookies() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        let cookies = [
+            "shared=1; Domain=site.localhost; Path=/", "suffix=1; Domain=localhost; Path=/",
+            "foreign=1; Domain=other.localhost; Path=/", "own=1; Path=/",
+        ]
+        server.serve(
+            "/start",
+            cookies.reduce(.redirect(to: server.url("/next", host: "b.site.localhost"))) { $0.field("Set-Cookie", $1) })
+        server.serve("/next", .redirect(to: server.url("/end", host: "other.localhost")))
+        server.serve("/end", .redirect(to: server.url("/back", host: "a.site.localhost")))
+        server.serve("/back", .ok(Bytes("image")))
+        let pipeline = try pipeline()
+        let reply = try await pipeline.response(for: .patient(server.url("/start", host: "a.site.localhost")))
+        #expect(reply.body == Bytes("image"))
+        #expect(server.requests.map { $0.fields["cookie"] } == [nil, "shared=1", nil, "shared=1; own=1"])
+    }
+
     @Test("Content codings are negotiated and decoded, also if the caller sets Accept-Encoding")
     func contentCodings() async throws {
         let server = try LoopbackServer()

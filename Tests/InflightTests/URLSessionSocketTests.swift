@@ -25,4 +25,20 @@ struct URLSessionSocketTests {
         #expect(try await pipeline.response(for: ImageRequest(server.url("/coded"))).body.count == 1 + 258 * 100)
         await pipeline.shutdown(.finish)
     }
+
+    @Test("Each cookie of a redirect is sent to its target")
+    func cookies() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        let date = "Expires=Wed, 01 Jan 2098 00:00:00 GMT"
+        server.serve(
+            "/a", .redirect(to: "/b").field("Set-Cookie", "a=1; \(date)").field("Set-Cookie", "b=2; \(date); Path=/"))
+        server.serve("/b", .ok(Bytes("there")))
+        var configuration = ImagePipeline.Configuration()
+        configuration.transports.append(.owned { _ in URLSessionTransport() })
+        let pipeline = try ImagePipeline(configuration: configuration)
+        #expect(try await pipeline.data(for: .patient(server.url("/a"))) == Bytes("there"))
+        #expect(server.requests(of: "/b").map { $0.fields["cookie"] } == ["a=1; b=2"])
+        await pipeline.shutdown(.finish)
+    }
 }

@@ -1,3 +1,4 @@
+internal import CInflightCurl
 public import InflightCore
 
 /// A transport for HTTP and HTTPS by libcurl, with one event-loop thread for all exchanges.
@@ -48,6 +49,16 @@ public final class CurlTransport: Transport {
         let exchange = Exchange(request: request, receiver: receiver, mailbox: mailbox)
         mailbox.post(.start(exchange))
         return exchange
+    }
+
+    /// Returns whether a domain is a public suffix, by libpsl's list, or nil if libpsl is not installed. The first call
+    /// of the process loads the library and reads the list, about 50 KB.
+    public func isPublicSuffix(_ domain: String) -> Bool? {
+        switch unsafe inflight_is_public_suffix(domain) {
+        case 0: false
+        case 1: true
+        default: nil
+        }
     }
 
     /// Fails all active exchanges with ``LoadError/Code/shutDown``, closes all connections, and ends the thread.

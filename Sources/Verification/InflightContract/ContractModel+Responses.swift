@@ -376,8 +376,7 @@ extension ContractModel {
     }
 
     private func rerouted(_ job: Int, _ origin: UInt8) {
-        jobs[job].redirects += 1
-        if jobs[job].redirects > jobs[job].spec.redirects { return failed(job, .badRedirect) }
+        guard follows(job) else { return failed(job, .badRedirect) }
         if origin != jobs[job].origin { jobs[job].hasCredentials = false }
         jobs[job].origin = origin
         (jobs[job].conditions, jobs[job].offered, jobs[job].found) = (Conditions(), [], [])

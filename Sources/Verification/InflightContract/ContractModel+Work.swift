@@ -445,8 +445,7 @@ extension ContractModel {
         case .failure(let code): failed(job, code)
         case .stopped: report(7, "exchange \(serial) was stopped although its job has subscribers")
         case .redirect(let origin):
-            jobs[job].redirects += 1
-            if jobs[job].redirects > jobs[job].spec.redirects { return failed(job, .badRedirect) }
+            guard follows(job) else { return failed(job, .badRedirect) }
             if isLate(job) { return failed(job, .timedOut) }
             if origin != jobs[job].origin { jobs[job].hasCredentials = false }
             jobs[job].origin = origin
@@ -457,6 +456,13 @@ extension ContractModel {
             jobs[job].sequence = bounds.isLastInFirstOut ? lastSequence : -lastSequence
             reachedQueue(job)
         }
+    }
+
+    /// Counts a redirect, and returns whether it is followed. A resource's redirects all have one target, so the second
+    /// leads to its own request, which is a loop.
+    func follows(_ job: Int) -> Bool {
+        jobs[job].redirects += 1
+        return jobs[job].redirects <= min(jobs[job].spec.redirects, 1)
     }
 
     func isLate(_ job: Int) -> Bool {

@@ -84,6 +84,31 @@ final class BadInputTests: EndToEndSuite {
         for path in ["/nowhere", "/file", "/loop"] {
             #expect(try failure(server.url(path)).error?.code == "badRedirect", "\(path)")
         }
+        // A loop is no matter of a limit.
+        #expect(server.requests(of: "/loop").count == 1)
+        let message = try failure(server.url("/loop")).error?.message ?? ""
+        #expect(message.contains("loop") && !message.contains("--max-redirects"), "\(message)")
+    }
+
+    @Test("Cookies of redirects that are malformed, too long, too many or for other hosts do not fail a load")
+    func cookies() throws {
+        var flood = LoopbackServer.Response.redirect(to: "/good.jpg")
+        for number in 0..<2000 { flood.fields.append("Set-Cookie", "c\(number)=\(String(repeating: "v", count: 99))") }
+        server.serve("/flood", flood)
+        server.serve(
+            "/odd",
+            .redirect(to: "/good.jpg").field("Set-Cookie", "=").field("Set-Cookie", "a")
+                .field("Set-Cookie", "b=" + String(repeating: "v", count: 5000)).field("Set-Cookie", "c=\u{1}d")
+                .field("Set-Cookie", "d=1; Domain=example.org").field("Set-Cookie", "e=1; Path=/other"))
+        server.serve("/nul", .redirect(to: "/good.jpg").rawLine("Set-Cookie: a=\u{0}b"))
+        for (path, count) in [("/flood", 50), ("/odd", 0)] {
+            let result = place.run("get", server.url(path), "--discard", "--no-cache", "--json")
+            #expect(try result.lines.first?.outcome == "ok", "\(path): \(result.errors)")
+            let sent = server.requests(of: "/good.jpg").last?.fields["Cookie"] ?? ""
+            #expect(sent.split(separator: "; ").count == count, "\(path)")
+        }
+        // libcurl refuses the head.
+        #expect(try failure(server.url("/nul")).error?.code == "badResponse")
     }
 
     @Test("Redirects are followed up to --max-redirects")

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import InflightCore
 import InflightTestSupport
 import Testing
@@ -25,6 +26,30 @@ final class NetworkTests: EndToEndSuite {
         #expect(followed.fields["Authorization"] == nil && followed.fields["X-One"] == nil)
         let direct = try #require(other.requests.first { $0.target == "/good.jpg?direct" })
         #expect(direct.fields["Authorization"] == "secret" && direct.fields["X-One"] == nil)
+    }
+
+    @Test("Cookies that a redirect sets are sent to its target, beside --header, and nothing of them is stored")
+    func redirectCookies() throws {
+        let jpeg = jpeg
+        server.serve("/gate.jpg") { request in
+            request.fields["Cookie"] == "token=t0ps3cret; own=1"
+                ? .ok(jpeg, type: "image/jpeg").field("Cache-Control", "max-age=600")
+                : .redirect(to: "/gate.jpg").field("Set-Cookie", "token=t0ps3cret; Path=/")
+                    .field("Cache-Control", "max-age=600")
+        }
+        for count in [2, 3] {
+            // The second run asks for the redirect again, and finds its target in the cache.
+            let result = place.run(
+                "get", server.url("/gate.jpg"), "-o", "out", "--cache", "cache", "--header", "Cookie: own=1", "--json")
+            #expect(try result.lines.first?.outcome == "ok", "\(result.errors)")
+            #expect(server.requestCount == count)
+        }
+        let files = try FileManager.default.subpathsOfDirectory(atPath: place.appending("cache"))
+        #expect(!files.isEmpty)
+        for file in files {
+            let bytes = place.read("cache/" + file) ?? []
+            #expect(!String(decoding: bytes, as: UTF8.self).contains("t0ps3cret"), "\(file)")
+        }
     }
 
     @Test("At most six connections go to one host, or as many as --per-host or --concurrency allow")

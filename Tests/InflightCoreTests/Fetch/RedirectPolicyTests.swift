@@ -7,21 +7,25 @@ struct RedirectPolicyTests {
     private func exchange(
         _ url: String = "http://a.example/dir/1", method: String = "GET", body: Bytes? = nil, count: Int = 0
     ) throws -> RedirectPolicy.Exchange {
-        RedirectPolicy.Exchange(
+        let earlier = (0..<count).map {
+            RedirectPolicy.Exchange.Identity(url: "http://a.example/before/\($0)", method: "GET", cookies: [])
+        }
+        return RedirectPolicy.Exchange(
             url: try ResourceURL(url), method: method,
             fields: HTTPFields([
                 ("Authorization", "a"), ("COOKIE", "c"), ("Proxy-Authorization", "p"), ("Host", "front.example"),
                 ("X-All", "1"), ("Content-Type", "text/plain"),
             ]),
-            originFields: HTTPFields([("X-Own", "2")]), body: body, redirectCount: count)
+            originFields: HTTPFields([("X-Own", "2")]), body: body, earlier: earlier)
     }
 
     private func decide(
         _ exchange: RedirectPolicy.Exchange, _ status: Int, _ location: String?, limit: Int = 20
     ) -> RedirectPolicy.Decision {
         let fields = HTTPFields(location.map { [("Location", $0)] } ?? [])
-        return RedirectPolicy(maximumRedirects: limit).decide(
-            exchange, head: ResponseHead(status: status, fields: fields))
+        let policy = RedirectPolicy(
+            maximumRedirects: limit, now: WallTime(milliseconds: 0), isPublicSuffix: { _ in nil })
+        return policy.decide(exchange, head: ResponseHead(status: status, fields: fields))
     }
 
     private func followed(_ decision: RedirectPolicy.Decision) throws -> RedirectPolicy.Exchange {

@@ -184,3 +184,7 @@ static inline void inflight_ares_look_up(
 
 /// Returns the milliseconds until the channel must process a timeout, or -1 if no query is pending.
 int inflight_ares_timeout(ares_channel _Nonnull channel);
+
+/// Returns 1 if a name is a public suffix, 0 if it is none, and -1 if libpsl is not installed. Programs neither need it
+/// to be built nor to start, so it is loaded by the first call. Most systems have it, because their libcurl needs it.
+int inflight_is_public_suffix(const char *_Nonnull domain);

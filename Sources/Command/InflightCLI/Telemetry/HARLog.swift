@@ -86,6 +86,8 @@ private struct LoggedTransport: Transport {
         return transport.start(request, receiver: receiver)
     }
 
+    func isPublicSuffix(_ domain: String) -> Bool? { transport.isPublicSuffix(domain) }
+
     func shutdown() async { await transport.shutdown() }
 }
 

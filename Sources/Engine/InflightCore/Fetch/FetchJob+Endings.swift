@@ -20,6 +20,10 @@ extension FetchJob {
             return nil
         case (.redirect(let next), _):
             limitLifetime(by: work.exchange.head.map { received($0, work) }, work)
+            if let cache = work.cache {
+                cache.entry = StoredEntryReference(key: cache.key)
+                if next.sendsCookies(of: next.redirectCount - 1) { cache.changes.dropBody() }
+            }
             updateStore(work, isWhole: isWhole)
             return redirect(work, to: next)
         case (.failure(let error), _):

@@ -166,17 +166,20 @@ extension FetchJob {
         if !stage.fieldsExcludedFromKey.isEmpty { respectVary(head) }
         work.forgetBody()
         work.exchange.verdict = follow(head, work) ?? failure(on: head)
+        if let cache = work.cache { cache.entry = StoredEntryReference(key: cache.key, id: answer.id) }
         switch work.exchange.verdict {
         case .redirect(let next):
             limitLifetime(by: work.cache?.representation, work)
             return scheduler.jobAdvanced(redirect(work, to: next))
-        case .failure(let error): return finish(.failure(error))
+        case .failure(let error):
+            // Later loads ask the server again.
+            if error.code == .badRedirect { stage.storage.reject(work.cache?.entry) }
+            return finish(.failure(error))
         default: break
         }
         work.response.head = head
         // A response that its origin has just validated is not stale, however soon it needs revalidation.
         work.isStale = answer.isStale && source != .revalidated
-        if let cache = work.cache { cache.entry = StoredEntryReference(key: cache.key, id: answer.id) }
         let bytes = Self.body(of: answer, stored)
         tell(.readFromStore(bytes: Int64(bytes.count)))
         scheduler.log(.debug, "serving from cache") {

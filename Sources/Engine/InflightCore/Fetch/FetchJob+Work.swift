@@ -94,6 +94,9 @@ extension FetchJob {
         /// Makes previews, if a subscriber requests them.
         var previews: PreviewProducer?
 
+        /// The stored entry of each followed redirect, if it has one. A redirect whose cookie the load sends is not
+        /// stored, because a later load would follow it without the cookie.
+        var redirectEntries: [StoredEntryReference?] = []
         init(startedAt: MonotonicTime, _ early: Machine.EarlyInputs) {
             self.startedAt = startedAt
             machine = Machine(early)

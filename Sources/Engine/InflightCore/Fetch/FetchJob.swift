@@ -257,10 +257,18 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         guard (300..<400).contains(head.status), head.version != .none, plan.request.followsRedirects else {
             return nil
         }
-        let policy = RedirectPolicy(maximumRedirects: plan.request.limits.maximumRedirects)
-        switch policy.decide(work.redirected ?? plan.firstExchange(), head: head) {
-        case .follow(let next): return .redirect(next)
-        case .refuse(let error): return .failure(error)
+        let exchange = work.redirected ?? plan.firstExchange()
+        let transport = stage.transports[exchange.url.scheme]
+        let policy = RedirectPolicy(
+            maximumRedirects: plan.request.limits.maximumRedirects, now: clock.wallTime,
+            isPublicSuffix: { transport?.isPublicSuffix($0) ?? nil })
+        switch policy.decide(exchange, head: head) {
+        case .follow(let next):
+            return .redirect(next)
+        case .refuse(let error):
+            // A stored redirect that leads nowhere would fail later loads without a request.
+            work.cache?.changes.bodyStorage = .nothing
+            return .failure(error)
         case .none: return nil
         }
     }
@@ -320,6 +328,9 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     func redirect(_ work: Work, to next: RedirectPolicy.Exchange) -> JobStep {
+        // Without its cookie, a stored redirect leads to another response.
+        work.redirectEntries.append(work.cache?.entry)
+        for number in Set(next.cookies.map(\.response)) { stage.storage.reject(work.redirectEntries[number]) }
         startOver(work)
         work.redirected = next
         work.attempts = Attempts()

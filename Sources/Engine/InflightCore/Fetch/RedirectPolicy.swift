@@ -8,7 +8,44 @@ struct RedirectPolicy {
         /// The header fields that are sent only to `url`'s own origin.
         var originFields: HTTPFields
         var body: Bytes?
-        var redirectCount = 0
+        /// The cookies that the redirects so far have set.
+        var jar = CookieJar()
+        /// Those of them that this request sends. They are chosen once, so that all attempts and the store agree.
+        var cookies: [CookieJar.Cookie] = []
+        /// The requests whose redirects led to this one.
+        var earlier: [Identity] = []
+
+        var redirectCount: Int { earlier.count }
+
+        /// Returns whether this request sends a cookie that the redirect with this number has set.
+        func sendsCookies(of redirect: Int) -> Bool { cookies.contains { $0.response == redirect } }
+
+        /// The header fields as they are sent, without defaults. One field holds all cookies (RFC 6265 section 5.4):
+        /// first those of this load, because most servers use the first of two with the same name.
+        var sentFields: HTTPFields {
+            var sent = fields
+            for index in 0..<originFields.count {
+                sent.append(name: originFields.rawName(index), value: originFields.rawValue(index))
+            }
+            guard !cookies.isEmpty else { return sent }
+            let values = [CookieJar.fieldValue(cookies)[...]] + sent.rawValues("cookie").filter { !$0.isEmpty }
+            sent.remove("cookie")
+            sent.append(name: "Cookie".utf8, value: Array(values.joined(separator: "; ".utf8)))
+            return sent
+        }
+
+        /// What the requests of one load differ in. Header fields of the caller are only ever dropped, with the origin
+        /// or the method.
+        struct Identity: Hashable {
+            var url: String
+            var method: String
+            /// The value of the cookies of this load.
+            var cookies: [UInt8]
+        }
+
+        var identity: Identity {
+            Identity(url: url.string, method: method, cookies: CookieJar.fieldValue(cookies))
+        }
     }
 
     enum Decision {
@@ -22,6 +59,10 @@ struct RedirectPolicy {
     static let ownFields = ["authorization", "cookie", "proxy-authorization", "host"]
 
     var maximumRedirects: Int
+    /// The current time.
+    var now: WallTime
+    /// Returns whether a domain is a public suffix; `nil` if that is unknown. See ``Transport/isPublicSuffix(_:)``.
+    var isPublicSuffix: (_ domain: String) -> Bool?
 
     func decide(_ exchange: Exchange, head: ResponseHead) -> Decision {
         guard [301, 302, 303, 307, 308].contains(head.status) else { return .none }
@@ -46,14 +87,32 @@ struct RedirectPolicy {
                 exchange, head,
                 "Redirect to unsupported URL scheme '\(target.scheme)'. Supported: http, https.")
         }
-        return .follow(next(exchange, target: target, status: head.status))
+        let next = next(exchange, target: target, head)
+        guard !isLoop(from: exchange, to: next) else {
+            return refuse(
+                exchange, head,
+                "Redirect loop: the redirect (status \(head.status)) leads to a request that was already sent, with the "
+                    + "same cookies. Report it to the site's operator.")
+        }
+        return .follow(next)
     }
 
-    private func next(_ exchange: Exchange, target: ResourceURL, status: Int) -> Exchange {
+    /// Returns whether a redirect leads to its own request, or is followed for the second time. A redirect back to an
+    /// earlier request is no proof, because the requests in between may have changed what the server responds.
+    private func isLoop(from exchange: Exchange, to next: Exchange) -> Bool {
+        let (from, to) = (exchange.identity, next.identity)
+        return from == to || zip(next.earlier, next.earlier.dropFirst()).contains { $0 == from && $1 == to }
+    }
+
+    private func next(_ exchange: Exchange, target: ResourceURL, _ head: ResponseHead) -> Exchange {
+        let status = head.status
         var next = exchange
         // Credentials in `Location` would be the server's, not the caller's, so the URL is used without them.
         next.url = target
-        next.redirectCount += 1
+        next.earlier.append(exchange.identity)
+        next.jar.store(
+            head.fields, from: exchange.url, response: exchange.redirectCount, at: now, isPublicSuffix: isPublicSuffix)
+        next.cookies = next.jar.matching(target, at: now)
         let becomesGET =
             status == 303 ? exchange.method != "HEAD" : (status == 301 || status == 302) && exchange.method == "POST"
         if becomesGET {

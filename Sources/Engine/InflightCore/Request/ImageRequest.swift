@@ -163,6 +163,9 @@ public struct ImageRequest: Sendable {
     }
     /// Whether redirects are followed, `true` by default. If not, ``ImagePipeline/response(for:)`` returns the redirect
     /// itself, and every other call fails with its status.
+    ///
+    /// Cookies that redirects set are sent with the later requests of the same load (RFC 6265), beside a `Cookie` field
+    /// of the caller, and forgotten when it ends.
     public var followsRedirects: Bool {
         get { options.value.followsRedirects }
         set { changeRest { $0.followsRedirects = newValue } }

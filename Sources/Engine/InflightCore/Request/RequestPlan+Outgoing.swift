@@ -17,10 +17,7 @@ extension RequestPlan {
                 body: request.body, limits: limits, priority: priority)
         }
         let exchange = redirected ?? firstExchange()
-        var fields = exchange.fields
-        for index in 0..<exchange.originFields.count {
-            fields.append(name: exchange.originFields.rawName(index), value: exchange.originFields.rawValue(index))
-        }
+        var fields = exchange.sentFields
         if exchange.url.origin != nil {
             for index in 0..<defaultFields.count {
                 let name = defaultFields.name(index)

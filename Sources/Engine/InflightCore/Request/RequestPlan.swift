@@ -118,6 +118,9 @@ final class RequestPlan: Sendable {
         var rest: [UInt8] = exchange.method == "GET" ? [] : Array(exchange.method.utf8) + [0]
         exchange.fields.appendKey(ignoring: ignored, to: &rest)
         exchange.originFields.appendKey(ignoring: ignored, to: &rest)
+        if !exchange.cookies.isEmpty, !ignored.contains("cookie") {
+            SecretHash.append(CookieJar.fieldValue(exchange.cookies), to: &rest)
+        }
         if let body = exchange.body { SecretHash.append(body.array, to: &rest) }
         return LifetimeTable.Key(name: name, rest: rest)
     }

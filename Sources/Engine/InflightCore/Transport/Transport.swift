@@ -18,9 +18,22 @@ public protocol Transport: Sendable {
     /// - Returns: the exchange in flight, for cancelling and resuming it.
     func start(_ request: TransportRequest, receiver: any TransportReceiver) -> any Transfer
 
+    /// Returns whether a domain is a public suffix, such as `com` or `co.uk`: hosts below it belong to different owners
+    /// (publicsuffix.org). A redirect may set a cookie for all hosts of a domain only if it is none.
+    ///
+    /// Called while the receiver is called, so it must not block. The default implementation returns nil.
+    ///
+    /// - Parameter domain: a name in lower case, without a dot at its ends.
+    /// - Returns: nil if that is unknown. A cookie is then sent only to the host that set it.
+    func isPublicSuffix(_ domain: String) -> Bool?
+
     /// Ends exchanges in flight, each with an error, and releases threads and connections. Returns when that is done.
     /// Later starts fail with ``LoadError/Code/shutDown``.
     func shutdown() async
+}
+
+extension Transport {
+    public func isPublicSuffix(_ domain: String) -> Bool? { nil }
 }
 
 /// An exchange in flight.

@@ -47,7 +47,26 @@ extension ResponseHead {
         let named = response.allHeaderFields.compactMap { name, value in
             (name.base as? String).flatMap { name in (value as? String).map { (name: name, value: $0) } }
         }
-        for field in named.sorted(by: { $0.name < $1.name }) { fields.append(field.name, field.value) }
+        for field in named.sorted(by: { $0.name < $1.name }) {
+            let isCookie = field.name.lowercased() == "set-cookie"
+            for line in isCookie ? Self.cookieLines(field.value) : [field.value[...]] {
+                fields.append(field.name, String(line))
+            }
+        }
+    }
+
+    /// Returns the lines of `Set-Cookie` that Foundation has joined. Dates contain commas too; one that separates lines
+    /// is followed by a name and an equals sign.
+    private static func cookieLines(_ joined: String) -> [Substring] {
+        var lines: [Substring] = []
+        var start = joined.startIndex
+        for comma in joined.indices where joined[comma] == "," {
+            let rest = joined[joined.index(after: comma)...].drop { $0 == " " }
+            guard let end = rest.firstIndex(where: { " =;,".contains($0) }), rest[end] == "=" else { continue }
+            lines.append(joined[start..<comma])
+            start = rest.startIndex
+        }
+        return lines + [joined[start...]]
     }
 
     var isCoded: Bool { fields["Content-Encoding"].map { $0.lowercased() != "identity" } ?? false }

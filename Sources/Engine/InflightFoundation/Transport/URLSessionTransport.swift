@@ -26,7 +26,8 @@ public import InflightCore
 /// and checked in swift-corelibs-foundation). This transport handles them as follows:
 ///
 /// - **Repeated fields** of a response are joined by commas, and the fields have no order. They are returned sorted by
-///   name. Repeated fields of a request are sent joined (RFC 9110 section 5.3), cookies by semicolons.
+///   name, the lines of `Set-Cookie` split again. Repeated fields of a request are sent joined (RFC 9110 section 5.3),
+///   cookies by semicolons.
 /// - **A pause** cannot stop bytes on the wire: suspending a task restarts its transfer. Bytes that arrive during a
 ///   pause are kept here, up to the limit of the body.
 /// - **Slow receivers**: bytes queued for the delegate queue are in Foundation's memory, without a limit.

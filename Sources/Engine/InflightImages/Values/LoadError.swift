@@ -160,7 +160,7 @@ extension LoadError.Code {
     public static let badResponse = Self(rawValue: "badResponse")
     /// The status says that the body is not the requested resource. See ``LoadError/status``.
     public static let badStatus = Self(rawValue: "badStatus")
-    /// Too many redirects, a redirect without a target, or one to a URL that is not allowed.
+    /// Too many redirects, a loop, a redirect without a target, or one to a URL that is not allowed.
     public static let badRedirect = Self(rawValue: "badRedirect")
     /// The body ended before its announced length, or the connection was lost in its middle.
     public static let truncated = Self(rawValue: "truncated")

@@ -26,6 +26,30 @@ package enum HTTPDate {
         fields.rawValues(name).first.flatMap { parse($0, now: now) }
     }
 
+    /// Parses the date in the `Expires` attribute of a cookie, whose parts may come in any order, with any delimiters
+    /// (RFC 6265 section 5.1.1); `nil` if a part is missing or impossible.
+    package static func parse(cookieDate text: ArraySlice<UInt8>) -> WallTime? {
+        var clock: [Int64]?
+        var day: Int64?
+        var month: Int?
+        var year: Int64?
+        for token in text.split(whereSeparator: isCookieDateDelimiter) {
+            let parts = token.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
+            let numbers = parts.enumerated().compactMap { leadingNumber($1, 1...2, endsHere: $0 < 2) }
+            if clock == nil, numbers.count == 3 {
+                clock = numbers
+            } else if day == nil, let number = leadingNumber(token, 1...2) {
+                day = number
+            } else if month == nil, let number = Self.month(ArraySlice(token.prefix(3).map(\.asciiLowercased))) {
+                month = number
+            } else if year == nil, let number = leadingNumber(token, 2...4) {
+                year = number < 70 ? number + 2000 : number < 100 ? number + 1900 : number
+            }
+        }
+        guard let clock, let day, let month, let year, year >= 1601, clock[2] < 60 else { return nil }
+        return time(year: year, month: month, day: day, hour: clock[0], minute: clock[1], second: clock[2])
+    }
+
     /// Formats a date as `Sun, 06 Nov 1994 08:49:37 GMT`, clamped to the first and last second of the years 0 to 9999.
     package static func text(_ time: WallTime) -> String {
         let seconds = min(max(floored(time.milliseconds, 1000), -62_167_219_200), 253_402_300_799)
@@ -96,8 +120,15 @@ package enum HTTPDate {
         let (start, colon) = (clock.startIndex, UInt8(ascii: ":"))
         guard clock.count == 8, clock[start + 2] == colon, clock[start + 5] == colon,
             let hour = digits(clock[start..<start + 2], 2), let minute = digits(clock[start + 3..<start + 5], 2),
-            let second = digits(clock[start + 6..<start + 8], 2), hour < 24, minute < 60, second <= 60
+            let second = digits(clock[start + 6..<start + 8], 2)
         else { return nil }
+        return time(year: year, month: month, day: day, hour: hour, minute: minute, second: second)
+    }
+
+    private static func time(
+        year: Int64, month: Int, day: Int64, hour: Int64, minute: Int64, second: Int64
+    ) -> WallTime? {
+        guard hour < 24, minute < 60, second <= 60 else { return nil }
         let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         let length: Int64 = month == 2 ? (isLeapYear ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
         guard day >= 1, day <= length else { return nil }
@@ -119,6 +150,24 @@ package enum HTTPDate {
 
     private static func digits(_ bytes: ArraySlice<UInt8>, _ count: Int) -> Int64? {
         bytes.count == count ? FieldScanner.number(bytes) : nil
+    }
+
+    private static func isCookieDateDelimiter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x09, 0x20...0x2F, 0x3B...0x40, 0x5B...0x60, 0x7B...0x7E: true
+        default: false
+        }
+    }
+
+    /// Returns the number with which a token begins, if it has that many digits.
+    ///
+    /// - Parameter endsHere: whether nothing may follow the digits.
+    private static func leadingNumber(
+        _ token: ArraySlice<UInt8>, _ count: ClosedRange<Int>, endsHere: Bool = false
+    ) -> Int64? {
+        let digits = token.prefix { $0.isDigit }
+        guard count.contains(digits.count), !endsHere || digits.count == token.count else { return nil }
+        return FieldScanner.number(digits)
     }
 
     private static func padded(_ number: Int64, _ width: Int) -> String {

@@ -109,6 +109,12 @@ package struct StoreChanges: Hashable, Sendable {
 
     package init() {}
 
+    /// Stores no new entry. Those that it would have replaced are removed nevertheless, because they are older.
+    mutating func dropBody() {
+        if case .new(_, let replaced) = bodyStorage { removed += replaced }
+        bodyStorage = .nothing
+    }
+
     /// Whether there are no changes.
     var isEmpty: Bool { self == StoreChanges() }
 
