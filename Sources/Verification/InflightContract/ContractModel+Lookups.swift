@@ -204,6 +204,7 @@ extension ContractModel {
             enqueue(job, ahead: jobs[job].redirects > 0)
         case .resume(let copy):
             jobs[job].part = JobRecord.Part(copy: copy, delivery: delivery)
+            jobs[job].furthest = copy.end
             enqueue(job, ahead: jobs[job].redirects > 0)
         }
     }

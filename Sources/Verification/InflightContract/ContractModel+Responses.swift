@@ -381,6 +381,7 @@ extension ContractModel {
         jobs[job].origin = origin
         (jobs[job].conditions, jobs[job].offered, jobs[job].found) = (Conditions(), [], [])
         (jobs[job].failedTries, jobs[job].lookups, jobs[job].part) = (0, 0, nil)
+        (jobs[job].progressed, jobs[job].furthest) = (0, 0)
         if jobs[job].spec.policy == .noStore {
             enqueue(job, ahead: true)
         } else {
@@ -407,6 +408,7 @@ extension ContractModel {
     /// Consumes one of the remaining retries. Returns its delay in milliseconds, or nil if no retry is left.
     private func consumeRetry(_ job: Int, _ code: LoadError.Code, _ record: ExchangeRecord) -> Int64? {
         guard bounds.retries > 0 else { return nil }
+        if code == .truncated, isReading(job), makesProgress(job, record) { return 0 }
         jobs[job].failedTries += 1
         let head = code == .badStatus ? store.deliveries[record.serial]?.head : nil
         let mayPass =
@@ -419,6 +421,18 @@ extension ContractModel {
         else { return nil }
         store.budgets[jobs[job].origin] = budget - 1000
         return requested
+    }
+
+    /// Returns whether an interrupted body got far enough beyond earlier attempts not to count against the retries: by
+    /// 16 KiB or 1 %, and at most 100 times.
+    private func makesProgress(_ job: Int, _ record: ExchangeRecord) -> Bool {
+        guard let copy = part(of: record)?.copy else { return false }
+        let brought = copy.end - jobs[job].furthest
+        jobs[job].furthest = max(jobs[job].furthest, copy.end)
+        let isEnough = brought >= 16_384 || copy.total.map { brought > 0 && brought * 100 >= $0 } ?? false
+        guard isEnough, jobs[job].progressed < 100 else { return false }
+        jobs[job].progressed += 1
+        return true
     }
 
     /// Returns the part of an interrupted body if it can be resumed.

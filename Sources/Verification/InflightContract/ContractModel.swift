@@ -132,6 +132,9 @@ public final class ContractModel {
         var lookups = 0
         var wasSent = false
         var failedTries = 0
+        /// The number of attempts that made progress, and the end of the longest first part.
+        var progressed = 0
+        var furthest = 0
         var wakesAt: Int64 = 0
         var isStoring = false
         /// The group of the job's last writes.

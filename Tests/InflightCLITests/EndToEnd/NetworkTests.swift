@@ -52,6 +52,21 @@ final class NetworkTests: EndToEndSuite {
         }
     }
 
+    @Test("An interrupted transfer that makes progress is resumed more often than --retries")
+    func progress() throws {
+        let body = Bytes((0..<121_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+        server.serve("/cut.bin") { request in
+            LoopbackServer.Response.ranged(body, for: request, etag: "\"v\"").truncated(after: 30_000)
+        }
+        let result = place.run("get", server.url("/cut.bin"), "--any", "-o", "out", "--json")
+        #expect(try result.lines.first?.outcome == "ok", "\(result.errors)")
+        #expect(place.holds("out/cut.bin", body.array))
+        #expect(server.requests.map { $0.fields["Range"] } == [nil] + (1...4).map { "bytes=\(30_000 * $0)-" })
+        let none = place.run("get", server.url("/cut.bin?2"), "--any", "-o", "out", "--json", "--retries", "0")
+        #expect(try none.lines.first?.error?.code == "truncated")
+        #expect(server.requestCount == 6)
+    }
+
     @Test("At most six connections go to one host, or as many as --per-host or --concurrency allow")
     func perHost() throws {
         for (options, limit) in [([], 6), (["--per-host", "2"], 2), (["--concurrency", "3"], 3)] as [([String], Int)] {

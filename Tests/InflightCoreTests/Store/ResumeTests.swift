@@ -145,6 +145,133 @@ struct ResumeTests {
         await stage.end()
     }
 
+    // MARK: Progress
+
+    /// Serves a body of zeros, of which each response delivers `piece` bytes and breaks off.
+    ///
+    /// - Parameter stalls: whether each response stalls before its body until the offset of its first byte is released.
+    private func serve(
+        _ total: Int, inPiecesOf piece: Int, ranges: Bool = true, tag: (String, String) = ResumeTests.tag,
+        stalls: Bool = false, on stage: StoreStage
+    ) {
+        stage.transport.serve(StoreStage.url) { [noteSent = stage.noteSent] request in
+            noteSent(request)
+            let range = ranges ? request.fields["range"] : nil
+            let start = range.flatMap { Int($0.dropFirst(6).dropLast()) } ?? 0
+            let rest = Bytes([UInt8](repeating: 0, count: total - start))
+            let fields = HTTPFields([tag, ("Date", StoreStage.date), ("Content-Length", "\(rest.count)")])
+            let response: ScriptedTransport.Script =
+                start > 0 ? .partial(rest, from: start, of: total, fields: fields) : .ok(rest, fields: fields)
+            let cut = start + piece < total ? response.failing(.truncated, after: piece) : response
+            return stalls ? cut.stalled("\(start)") : cut
+        }
+    }
+
+    private func failure(_ stage: StoreStage, _ change: @escaping @Sendable (inout ImageRequest) -> Void = { _ in })
+        async -> LoadError.Code?
+    {
+        do {
+            _ = try await stage.waited {
+                try await stage.data { request in
+                    // The clock advances to every timer, that of a rate included.
+                    request.limits.minimumBytesPerSecond = 0
+                    change(&request)
+                }
+            }
+            return nil
+        } catch {
+            return (error as? LoadError)?.code
+        }
+    }
+
+    @Test(
+        "Attempts that bring 16 KiB or 1 % of a body do not count against the retries",
+        arguments: [(121_000, 30_000, 5), (3_000_000, 16_384, 100), (10_000, 100, 100), (1_000_000, 10_000, 100)])
+    func progress(total: Int, piece: Int, requests: Int) async throws {
+        let stage = try StoreStage(retry: Self.twoMore)
+        serve(total, inPiecesOf: piece, on: stage)
+        if total <= 100 * piece {
+            #expect(await failure(stage) == nil)
+            #expect(stage.sent.count == requests)
+            #expect(stage.store.entries.map(\.response.isComplete) == [true])
+        } else {
+            // At most 100 attempts, and then the first one that counts and two retries.
+            #expect(await failure(stage) == .truncated)
+            #expect(stage.sent.count == requests + 3)
+        }
+        await stage.end()
+    }
+
+    @Test("Attempts that bring less count against the retries", arguments: [(2_000_000, 16_383), (10_000, 99)])
+    func tooLittleProgress(total: Int, piece: Int) async throws {
+        let stage = try StoreStage(retry: Self.twoMore)
+        serve(total, inPiecesOf: piece, on: stage)
+        #expect(await failure(stage) == .truncated)
+        #expect(stage.sent.count == 3)
+        await stage.end()
+    }
+
+    @Test("A body that begins anew after each interruption makes no progress")
+    func beginsAnew() async throws {
+        let stage = try StoreStage(retry: Self.twoMore)
+        serve(121_000, inPiecesOf: 30_000, ranges: false, on: stage)
+        #expect(await failure(stage) == .truncated)
+        // The first attempt made progress.
+        #expect(stage.sent.count == 4)
+        let weak = try StoreStage(retry: Self.twoMore)
+        serve(121_000, inPiecesOf: 30_000, tag: ("ETag", "W/\"weak\""), on: weak)
+        #expect(await failure(weak) == .truncated)
+        #expect(weak.sent.count == 3)
+        for stage in [stage, weak] { await stage.end() }
+    }
+
+    @Test("Progress neither outlasts the total timeout nor enables retries that are disabled")
+    func progressAndLimits() async throws {
+        let stage = try StoreStage(retry: Self.twoMore)
+        serve(121_000, inPiecesOf: 30_000, stalls: true, on: stage)
+        let load = Task {
+            try await stage.data {
+                $0.limits.totalTimeout = .seconds(5)
+                $0.limits.minimumBytesPerSecond = 0
+            }
+        }
+        // Each attempt takes two seconds.
+        for attempt in 0..<3 {
+            try await stage.transport.waitForStarts(attempt + 1)
+            stage.clock.advance(by: .seconds(2))
+            stage.transport.release("\(30_000 * attempt)")
+            try await stage.clock.waitForTimers()
+            stage.clock.advanceToNextTimer()
+        }
+        do {
+            _ = try await load.value
+            Issue.record("the load outlasted its timeout")
+        } catch {
+            #expect((error as? LoadError)?.code == .timedOut)
+        }
+        #expect(stage.sent.count == 3)
+        var never = RetryPolicy()
+        never.maximumRetries = 0
+        let once = try StoreStage(retry: never)
+        serve(121_000, inPiecesOf: 30_000, on: once)
+        #expect(await failure(once) == .truncated)
+        #expect(once.sent.count == 1)
+        for stage in [stage, once] { await stage.end() }
+    }
+
+    @Test("Progress takes nothing from the retry budget of an origin")
+    func progressAndBudget() async throws {
+        let stage = try StoreStage(retry: Self.twoMore)
+        serve(10_000, inPiecesOf: 500, on: stage)
+        #expect(await failure(stage) == nil)
+        for number in 0..<5 { stage.serve("http://a.example/\(number)x", .failure(.cannotConnect)) }
+        for number in 0..<5 {
+            _ = try? await stage.waited { try await stage.data("http://a.example/\(number)x") }
+        }
+        #expect(stage.sent.count == 20 + 5 * 3)
+        await stage.end()
+    }
+
     @Test(
         "The retry budget of a failing origin runs out and refills by first attempts")
     func budget() async throws {

@@ -13,12 +13,16 @@ extension FetchJob {
     func retry(after error: LoadError, _ head: ResponseHead?, _ work: Work) -> JobStep? {
         let url = currentURL(work)
         guard let retries = stage.retries, url.origin != nil, error.code != .cancelled else { return nil }
-        work.attempts.failed += 1
+        let isCutOff = head == nil && work.exchange.verdict == nil
+        let resumption = isCutOff ? part(of: work).flatMap { Resumption(of: $0) } : nil
+        // A timeout is the caller's own limit. A server that stalls again and again must not exceed it a hundred times.
+        let madeProgress = error.code != .timedOut && work.attempts.makesProgress(resumption)
+        if !madeProgress { work.attempts.failed += 1 }
         work.attempts.isRepeatOfLoss = error.code == .connectionLost
         guard
             let delay = retries.delay(
                 after: error, head, method: work.redirected?.method ?? plan.request.method, url: url,
-                failedAttempts: work.attempts.failed)
+                failedAttempts: max(1, work.attempts.failed), madeProgress: madeProgress)
         else { return nil }
         tell(.retryScheduled(after: delay, why: head.map { "status \($0.status)" } ?? error.message))
         scheduler.log(.notice, "retrying later") {
@@ -27,12 +31,10 @@ extension FetchJob {
                 ("after", "\(delay.saturatedNanoseconds / 1_000_000) ms"),
             ]
         }
-        return sleep(work, for: delay, canResume: head == nil)
+        return sleep(work, for: delay, resumption)
     }
 
-    /// - Parameter canResume: whether the received part of the body is valid.
-    private func sleep(_ work: Work, for wait: Duration, canResume: Bool) -> JobStep {
-        let resumption = canResume && work.exchange.verdict == nil ? part(of: work).flatMap { Resumption(of: $0) } : nil
+    private func sleep(_ work: Work, for wait: Duration, _ resumption: Resumption?) -> JobStep {
         if var resumption {
             work.exchange = Exchange()
             sleepBody(work)

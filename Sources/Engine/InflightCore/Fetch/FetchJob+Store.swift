@@ -148,6 +148,7 @@ extension FetchJob {
         work.response.expectedBytes = resumption.stored.totalLength
         guard unsafe body.withUnsafeBytes({ unsafe takeStored($0, work) }) == nil else { return forget(work) }
         work.exchange.receivedBytes = 0
+        work.attempts.furthest = work.response.rawBytes
         work.resumption = resumption
         work.response.storedPart = resumption.id
     }
@@ -165,8 +166,8 @@ extension FetchJob {
         let head = answer.head
         if !stage.fieldsExcludedFromKey.isEmpty { respectVary(head) }
         work.forgetBody()
-        work.exchange.verdict = follow(head, work) ?? failure(on: head)
         if let cache = work.cache { cache.entry = StoredEntryReference(key: cache.key, id: answer.id) }
+        work.exchange.verdict = follow(head, work) ?? failure(on: head)
         switch work.exchange.verdict {
         case .redirect(let next):
             limitLifetime(by: work.cache?.representation, work)

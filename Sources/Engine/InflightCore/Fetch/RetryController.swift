@@ -50,9 +50,11 @@ final class RetryController: @unchecked Sendable {
     ///   - error: the error with which the load would fail.
     ///   - head: the head of the response, if the failure is a response.
     ///   - failedAttempts: the number of failed attempts, this one included.
+    ///   - madeProgress: whether this one made progress.
     /// - Returns: the delay before the next attempt, or nil if there is none.
     func delay(
-        after error: LoadError, _ head: ResponseHead?, method: String, url: ResourceURL, failedAttempts: Int
+        after error: LoadError, _ head: ResponseHead?, method: String, url: ResourceURL, failedAttempts: Int,
+        madeProgress: Bool
     ) -> Duration? {
         let origin = url.originKey
         let (date, random) = (clock.wallTime, random())
@@ -60,8 +62,8 @@ final class RetryController: @unchecked Sendable {
         let decision = lock.withLock {
             var budget = budgets[origin] ?? RetryBudget()
             let decision = policy.decide(
-                after: failure, method: method, failedAttempts: failedAttempts, now: date, random: random,
-                budget: &budget)
+                after: failure, method: method, failedAttempts: failedAttempts, madeProgress: madeProgress,
+                now: date, random: random, budget: &budget)
             if !budget.isFull { keep(budget, of: origin) }
             return decision
         }

@@ -10,8 +10,13 @@ import InflightConcurrency
 /// Delays double with each retry, and a random part of each is waited ("full jitter"), so that many loads that failed
 /// together do not retry together. `Retry-After` of a server is obeyed. The first retry after a lost connection is sent
 /// at once. Retries also take from a budget of their origin, so that they cannot multiply the load on a failing server.
+///
+/// An attempt that makes progress is no failure: a body with a strong validator was cut off, though not by a timeout,
+/// after at least 16 KiB or 1 % more of it than any attempt before. The rest is requested after at most
+/// ``firstDelay``. Up to 100 such attempts of one load count neither against ``maximumRetries`` nor against the budget.
 public struct RetryPolicy: Sendable, Hashable {
-    /// The maximum number of retries of one load, after its first attempt. 0 disables retries.
+    /// The maximum number of retries of one load, after its first attempt and without those that made progress. 0
+    /// disables retries.
     public var maximumRetries = 2
     /// The maximum delay before the first retry. It doubles with each further retry.
     public var firstDelay: Duration = .milliseconds(500)
@@ -48,12 +53,13 @@ public struct RetryPolicy: Sendable, Hashable {
 
     /// - Parameters:
     ///   - failedAttempts: the number of failed attempts, this one included.
+    ///   - madeProgress: whether this attempt counts neither as failed nor against the budget.
     ///   - now: the time to which a date in `Retry-After` is relative.
     ///   - random: a number in `0 ... 1`, drawn for each call.
     ///   - budget: the origin's budget, from which a retry is taken.
     package func decide(
-        after failure: Failure, method: String, failedAttempts: Int, now: WallTime, random: Double,
-        budget: inout RetryBudget
+        after failure: Failure, method: String, failedAttempts: Int, madeProgress: Bool = false, now: WallTime,
+        random: Double, budget: inout RetryBudget
     ) -> Decision {
         guard Self.isTransient(failure) else { return .fail }
         var asked: Duration?
@@ -62,6 +68,7 @@ public struct RetryPolicy: Sendable, Hashable {
         }
         if let asked, asked > maximumRetryAfter { return .retryAfterTooLong(after: asked) }
         guard retriesUnsafeMethods || Self.isIdempotent(method), failedAttempts <= maximumRetries else { return .fail }
+        if madeProgress { return .retry(after: delay(beforeRetry: 1, random: random)) }
         let isLoss = failure == .error(.connectionLost)
         guard isLoss ? budget.takeRetry(ofLossAt: now) : budget.takeRetry() else { return .fail }
         // Retry at once: a connection that the server closed while it was idle is no evidence about a new connection.
