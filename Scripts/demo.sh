@@ -36,10 +36,11 @@ echo "${line%, *}, $(grep -c '^http' "$scratch/list.txt") URLs in the list: some
 echo
 
 mkdir -p "$out"
-echo "\$ inflight get -i list.txt -o $out --size 320x240 --fit cover --format jpeg"
+echo "\$ inflight get -i list.txt -o $out --size 320x240 --fit cover --format jpeg --overwrite"
 status=0
-# The server's port differs in each run, so the user's own cache would fill with entries that are never requested again.
-"$bin/inflight" get -i "$scratch/list.txt" -o "$out" --size 320x240 --fit cover --format jpeg \
+# The server's port differs in each run. So the user's own cache would fill with entries that are never requested again,
+# and without --overwrite, the files of an earlier run would be kept as those of other URLs.
+"$bin/inflight" get -i "$scratch/list.txt" -o "$out" --size 320x240 --fit cover --format jpeg --overwrite \
     --cache "$scratch/cache" || status=$?
 case $status in
     0) ;;
