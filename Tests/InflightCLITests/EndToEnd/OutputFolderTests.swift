@@ -169,6 +169,9 @@ final class OutputFolderTests: OutputFolderSuite {
         let lines = try get(["/b/page", "/a/page"], "--any", "--skip-existing")
         #expect(lines.map(\.outcome) == ["skipped", "skipped"])
         #expect(lines.map(\.file) == ["out/page-2.html", "out/page.html"])
+        place.write("out/page.html", "")
+        #expect(try get(["/a/page"], "--any", "--skip-existing").map(\.outcome) == ["ok"])
+        #expect(place.holds("out/page.html", Array("first".utf8)))
     }
 
     @Test("Previews replace those of the same URL only")

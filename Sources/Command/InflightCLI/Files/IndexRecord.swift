@@ -144,8 +144,10 @@ struct IndexRecord: Equatable {
     /// Returns the key of a text such as a URL.
     static func key(of text: String) -> String {
         var hash = SHA256()
-        hash.append(text.utf8)
-        return String(hash.hex.prefix(keyLength))
+        hash.append(Array(text.utf8))
+        let digest = hash.digest
+        func word(_ start: Int) -> UInt64 { digest[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) } }
+        return Self.text(word(0)) + Self.text(word(8))
     }
 
     private static let keyLength = 32

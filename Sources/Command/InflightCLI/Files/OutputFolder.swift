@@ -10,10 +10,12 @@ import InflightCore
 /// Confined to the run's queue.
 final class OutputFolder {
     /// The file of a URL, from an earlier run.
-    struct Recorded {
+    private struct Recorded {
         var record: IndexRecord
         /// Whether the record is the last one of its file. It is not if a run was killed before it replaced the file.
         var isLast: Bool
+        /// Whether the file is as it was written. Otherwise it is empty or truncated.
+        var isWhole = true
     }
 
     private enum Contents {
@@ -50,7 +52,7 @@ final class OutputFolder {
     func current(of key: String) -> IndexRecord? {
         index.refresh()
         for name in index.names(of: key) {
-            if case .own(let own) = contents(of: name, key), own.record.variant == variant {
+            if case .own(let own) = contents(of: name, key), own.isWhole, own.record.variant == variant {
                 return own.record
             }
         }
@@ -86,8 +88,8 @@ final class OutputFolder {
             if let same = sameSize.first(where: { $0.identity.checksum == checksum }) { return own(same) }
         }
         // A power failure may leave an empty file, and a copy that was interrupted a part.
-        if size == 0 || (size < last.identity.size && isDamaged(name)) { return own(last) }
-        return .foreign
+        guard size == 0 || (size < last.identity.size && isDamaged(name)) else { return .foreign }
+        return .own(Recorded(record: last, isLast: true, isWhole: false))
     }
 
     // MARK: Files of this run
