@@ -99,16 +99,16 @@ def download(folder, rows, *options):
     return output
 
 
-def kinds(value):
-    """A value's type, without those of its parts."""
-    return type(value).__name__
+def kinds(row):
+    """The names of columns with the types of their values, without those of their parts. A caption may be null."""
+    return [(name, "str" if name == "caption" and value is None else type(value).__name__) for name, value in row.items()]
 
 
 def check_row(row, source, key, is_success):
     number = source["rank"]
     check(row["url"], source["url"], f"URL of {key}")
     check(row["status"], "success" if is_success else "failed_to_download", f"status of {key}")
-    for name in ("rank", "score", "tags", "more"):
+    for name in ("rank", "score", "tags", "more", "caption"):
         check(row[name], source[name], f"{name} of {key}")
     if not is_success:
         check((row["width"], row["exif"], row["sha256"]), (None, None, None), f"columns of {key}")
@@ -146,8 +146,8 @@ def layout(name, python, folder, rows, *options):
                 check_row(row, sources[key], key, True)
                 check(size, [row["width"], row["height"]], f"pixels of {key} in {library}")
                 check(caption, sources[key]["caption"] or "", f"caption of {key} in {library}")
-                columns = columns or [(name, kinds(value)) for name, value in row.items()]
-                check([(name, kinds(value)) for name, value in row.items()], columns, f"columns of {key} in {library}")
+                columns = columns or kinds(row)
+                check(kinds(row), columns, f"columns of {key} in {library}")
         check(set(found["features"]), {"__key__", "__url__", "jpg", "json", "txt"}, "features of datasets")
     print(f"test-dataset: {name}: {len(sources)} rows, {len(successes)} images")
 

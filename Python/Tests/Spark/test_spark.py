@@ -88,7 +88,7 @@ class Spark(unittest.TestCase):
                          ["url", "key", "status", "error_message", "width", "height", "original_width",
                           "original_height", "exif", "sha256", "id", "caption", "jpg"])
         found = {row["key"]: row for row in table.to_pylist()}
-        self.assertEqual((len(found), manifest.rows, manifest.rejected), (60, 61, 1))
+        self.assertEqual((len(found), manifest.rows, manifest.rejected), (61, 61, 0))
         self.assertEqual((found["row-1"]["jpg"][:2], found["row-1"]["caption"]), (b"\xff\xd8", "caption of row-1"))
         self.assertEqual((found["row-9"]["jpg"], found["row-9"]["status"]), (None, "failed_to_download"))
 
