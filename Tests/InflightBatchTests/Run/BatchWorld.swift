@@ -56,15 +56,17 @@ final class BatchWorld: Sendable {
         return configuration
     }
 
-    /// Runs to the end, or until `stops` returns true for an event.
+    /// Runs to the end, or until `stops` returns true for an event, on an engine that `change` has configured.
     func run(
-        _ configuration: BatchConfiguration, stops: @escaping @Sendable (BatchEvent) -> Bool = { _ in false }
+        _ configuration: BatchConfiguration, stops: @escaping @Sendable (BatchEvent) -> Bool = { _ in false },
+        change: (inout ImagePipeline.Configuration) -> Void = { _ in }
     ) async throws -> BatchEnding {
         var engine = ImagePipeline.Configuration(decoding: .inProcess)
         engine.memoryCache = MemoryCacheConfiguration(limit: 0, reactsToMemoryPressure: false)
         engine.retry = nil
         engine.circuitBreaker = nil
         engine.maximumConcurrentFetches = 300
+        change(&engine)
         let pipeline = try ImagePipeline(configuration: engine)
         events.withLock { $0 = [] }
         let bridge = ValueBridge<BatchEnding>()

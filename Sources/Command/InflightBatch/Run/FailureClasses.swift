@@ -4,6 +4,8 @@ internal import InflightCore
 package enum FailureClasses {
     /// The class of images whose server opts out of their use.
     static let optOut = "opt_out"
+    /// The class of images whose decode exceeded its time limit. Another attempt would, too.
+    private static let decodeTimeout = "decode_timeout"
 
     /// The class of URLs whose host has no address.
     static let hostNotFound = "host_not_found"
@@ -12,6 +14,7 @@ package enum FailureClasses {
     static func name(_ error: LoadError) -> String {
         if error.underlying is HostNotFound { return hostNotFound }
         if error.code == .badStatus, let status = error.status { return "http_\(status)" }
+        if error.code == .timedOut, error.stage == .decode { return decodeTimeout }
         return error.code.rawValue
     }
 
@@ -20,7 +23,7 @@ package enum FailureClasses {
         [
             LoadError.Code.notAnImage, .unsupportedFormat, .damaged, .tooManyPixels, .tooMuchMemory, .decoderCrashed,
             .decoderUnavailable, .tooManyFrames, .cannotEncode,
-        ].map(\.rawValue))
+        ].map(\.rawValue) + [decodeTimeout])
 
     private static let transientFaults: Set<String> = Set(
         [

@@ -31,7 +31,7 @@ final class ImageFetcher: @unchecked Sendable {
     private let queue: DispatchQueue
     private let threads: WorkerThreads
     private let clock = SystemClock()
-    private let cancellation = CancellationFlag()
+    private let cancellation = CancellationToken()
     private var tasks: [Int: ImageTask] = [:]
     /// The number of bytes of bodies that wait for a thread.
     private(set) var waitingBytes = 0
@@ -159,6 +159,17 @@ final class ImageFetcher: @unchecked Sendable {
         let (codecs, body) = (pipeline.codecs, response.body)
         if !response.isDelimited { try codecs.checkEndMarker(of: body) }
         _ = try codecs.validate(body, maximumPixels: treatment.decoding.maximumPixels)
+        let memory = try codecs.memoryNeeded(body, options: treatment.decoding)
+        // The memory counts until the pixels are released, after the encode.
+        return try pipeline.withinDecodeLimits(memory: memory, cancellation: cancellation) {
+            (cancellation) throws(LoadError) in try encoded(body, cancellation)
+        }
+    }
+
+    private func encoded(
+        _ body: Bytes, _ cancellation: CancellationFlag
+    ) throws(LoadError) -> (Bytes, ImageRecord) {
+        let codecs = pipeline.codecs
         var (pixels, info) = try codecs.decode(body, options: treatment.decoding, cancellation: cancellation)
         pixels = try pixels.processed(by: treatment.processors, cancellation: cancellation)
         let metadata = (try? codecs.metadata(of: body)) ?? ImageMetadata()

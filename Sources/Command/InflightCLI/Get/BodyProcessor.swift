@@ -51,21 +51,27 @@ final class BodyProcessor: Sendable {
     /// The output directory; `nil` if nothing is stored, or if the output goes to standard output.
     let store: FileStore?
     private let options: GetOptions
-    private let codecs: CodecRegistry
+    private let pipeline: ImagePipeline
     /// Set when the run ends early.
-    private let cancellation: CancellationFlag
+    private let cancellation: CancellationToken
+    /// Set with ``cancellation``.
+    private let isCancelled = CancellationFlag()
     /// Whether the steps are timed.
     private let isRecorded: Bool
     private let clock = SystemClock()
 
+    private var codecs: CodecRegistry { pipeline.codecs }
+
     init(
-        options: GetOptions, codecs: CodecRegistry, store: FileStore?, cancellation: CancellationFlag, isRecorded: Bool
+        options: GetOptions, pipeline: ImagePipeline, store: FileStore?, cancellation: CancellationToken,
+        isRecorded: Bool
     ) {
         self.options = options
-        self.codecs = codecs
+        self.pipeline = pipeline
         self.store = store
         self.cancellation = cancellation
         self.isRecorded = isRecorded
+        cancellation.onCancel { [isCancelled] in isCancelled.cancel() }
     }
 
     /// The size in bytes above which a body takes long to check and to write.
@@ -190,7 +196,7 @@ final class BodyProcessor: Sendable {
     }
 
     /// Makes thumbnails for the report, after loads have ended.
-    var thumbnails: ThumbnailRenderer { ThumbnailRenderer(codecs: codecs, cancellation: cancellation) }
+    var thumbnails: ThumbnailRenderer { ThumbnailRenderer(codecs: codecs, cancellation: isCancelled) }
 
     private func subject(_ bytes: Bytes, _ info: ImageInfo, _ pixels: PixelBuffer?) -> ThumbnailSubject? {
         guard options.wantsThumbnails else { return nil }
@@ -204,12 +210,21 @@ final class BodyProcessor: Sendable {
         guard verified else { return (info, nil) }
         var decoding = DecodeOptions()
         decoding.maximumPixels = options.network.limits.maximumPixels
-        if options.wantsThumbnails {
+        decoding.maximumMemory = options.network.limits.maximumDecodeBytes
+        let makesThumbnail = options.wantsThumbnails
+        if makesThumbnail {
             decoding.resize = Resize(width: ThumbnailRenderer.side, height: ThumbnailRenderer.side)
-            return (info, try codecs.decode(bytes, options: decoding, cancellation: cancellation).0)
         }
-        try codecs.verify(bytes, options: decoding, cancellation: cancellation)
-        return (info, nil)
+        let memory =
+            makesThumbnail
+            ? try codecs.memoryNeeded(bytes, options: decoding) : try codecs.memoryToVerify(bytes, options: decoding)
+        let pixels: PixelBuffer? = try pipeline.withinDecodeLimits(memory: memory, cancellation: cancellation) {
+            [decoding] (cancellation) throws(LoadError) in
+            if makesThumbnail { return try codecs.decode(bytes, options: decoding, cancellation: cancellation).0 }
+            try codecs.verify(bytes, options: decoding, cancellation: cancellation)
+            return nil
+        }
+        return (info, pixels)
     }
 
     private func store(

@@ -31,7 +31,7 @@ final class GetRun: @unchecked Sendable {
     /// The folder of the files; `nil` if nothing is stored, or if the user chose the name of the only file.
     private let folder: OutputFolder?
     /// Set when the run ends early, so that work that has not begun is skipped.
-    private let cancellation = CancellationFlag()
+    private let cancellation = CancellationToken()
     private let onEnd: @Sendable (Int32) -> Void
     private let clock = SystemClock()
     private let start: MonotonicTime
@@ -68,7 +68,7 @@ final class GetRun: @unchecked Sendable {
         }
         items = ItemTable(fileName: output?.name, looksUp: options.looksUp && store != nil, reporter: reporter)
         let processor = BodyProcessor(
-            options: options, codecs: pipeline.codecs, store: store, cancellation: cancellation,
+            options: options, pipeline: pipeline, store: store, cancellation: cancellation,
             isRecorded: recorder != nil)
         folder =
             output?.name != nil

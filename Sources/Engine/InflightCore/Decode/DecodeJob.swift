@@ -3,7 +3,7 @@ import InflightConcurrency
 /// Decodes the bytes of a fetch, when there is memory for it and within its time limit.
 // Unchecked: only the job's work accesses `memory`, before it waits and after, and a cancel that takes it out of the
 // queue.
-final class DecodeJob: PixelJob, @unchecked Sendable {
+final class DecodeJob: PixelJob, MemoryWaiter, @unchecked Sendable {
     /// The memory taken from the budget, in bytes.
     private var memory = 0
 
@@ -46,8 +46,12 @@ final class DecodeJob: PixelJob, @unchecked Sendable {
         }
     }
 
+    func memoryWasGranted() {
+        stage.workers.run { self.runWithMemory() }
+    }
+
     /// Decodes with the memory that was taken. Called on a decoding thread.
-    func runWithMemory() {
+    private func runWithMemory() {
         let taken = memory
         run()
         stage.giveBackMemory(taken)

@@ -8,7 +8,7 @@ final class DecodeStage: Sendable {
     let codecs: CodecRegistry
     let workers: any WorkExecutor
     /// The memory of all running decodes.
-    let budget: Guarded<MemoryBudget<DecodeJob>>
+    let budget: Guarded<MemoryBudget<any MemoryWaiter>>
     private let maximumTime: Duration?
 
     init(
@@ -33,8 +33,18 @@ final class DecodeStage: Sendable {
     }
 
     /// Runs decodes whose memory requests were granted.
-    func run(_ jobs: [DecodeJob]) {
-        for job in jobs { workers.run { job.runWithMemory() } }
+    func run(_ waiters: [any MemoryWaiter]) {
+        for waiter in waiters { waiter.memoryWasGranted() }
+    }
+
+    /// Takes memory for a decode on the caller's thread, and blocks it until there is enough.
+    func takeMemory(_ bytes: Int) throws(LoadError) {
+        let thread = WaitingThread()
+        switch budget.withLock({ $0.take(bytes, for: thread) }) {
+        case .taken: break
+        case .waits: thread.wait()
+        case .refused: throw CodecError.tooMuchMemory(bytes, allowed: budget.withLock { $0.limit })
+        }
     }
 
     // MARK: Time
