@@ -70,7 +70,8 @@ class Parquet(Case):
         done = self.run_main("batch", "a.parquet", "b.parquet", "-o", "out", "--size", "8x8")
         written = json.loads(done.stdout)
         self.assertEqual(written["arguments"],
-                         ["batch", "-", "-o", "out", "--size", "8x8", "--input-format", "jsonl"])
+                         ["batch", "-", "-o", "out", "--size", "8x8", "--input-format", "jsonl",
+                          "--rows-of", f"{self.folder}/a.parquet=3", "--rows-of", f"{self.folder}/b.parquet=1"])
         self.assertEqual([json.loads(line) for line in written["input"].splitlines()],
                          [{"url": "u1", "score": 1.5}, {"url": None, "score": None}, {"url": "u3", "score": None},
                           {"url": "u4", "score": 2.0}])

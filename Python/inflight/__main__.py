@@ -1,6 +1,7 @@
 """`python -m inflight batch list.parquet -o DIR`: the command, with Parquet files as its input.
 
-The rows of the files are written into the command's standard input as JSON Lines. Everything else is passed on.
+The rows of the files are written into the command's standard input as JSON Lines, and `--rows-of` names the files, so
+that the command's messages name a file and a row in it. Everything else is passed on.
 """
 
 import os
@@ -35,9 +36,13 @@ def main(arguments: list[str]) -> int:
         return fail(UNAVAILABLE, "Reading Parquet files needs pyarrow: pip install 'inflight-images[parquet]'")
 
     url = value(rest, "--url-column") or "url"
+    names: list[str] = []
     for file in files:
         try:
-            check_columns(pq.read_schema(file), url, value(rest, "--id-column"), value(rest, "--caption-column"))
+            metadata = pq.read_metadata(file)
+            schema = metadata.schema.to_arrow_schema()
+            check_columns(schema, url, value(rest, "--id-column"), value(rest, "--caption-column"))
+            names += ["--rows-of", f"{os.path.abspath(file)}={metadata.num_rows}"]
         except (ColumnError, pa.ArrowInvalid) as error:
             return fail(DATA_ERROR, f"{file}: {error}")
         except OSError as error:
@@ -48,7 +53,7 @@ def main(arguments: list[str]) -> int:
             with pq.ParquetFile(file) as parquet:
                 yield from map(json_lines, parquet.iter_batches(batch_size=1024))
 
-    return run([path, "batch", "-", *rest, "--input-format", "jsonl"], lines())
+    return run([path, "batch", "-", *rest, "--input-format", "jsonl", *names], lines())
 
 
 def run(arguments: list[str], lines: Iterator[bytes]) -> int:

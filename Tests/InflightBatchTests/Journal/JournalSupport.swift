@@ -44,7 +44,7 @@ struct RunFolder {
 func success(
     _ number: Int, host: String = "a.test", size: Int64 = 10, offset: Int64 = 0, _ image: ImageRecord = .init()
 ) -> JournalRow {
-    let staged = StagedImage(offset: offset, record: image)
+    let staged = StagedImage(offset: offset, sum: UInt64.max - UInt64(number), record: image)
     return JournalRow(number: number, host: host, outcome: .success(StagedSample(imageSize: size, token: staged)))
 }
 

@@ -13,11 +13,17 @@ final class InputFile {
     private var rows: RowReader
     private var hasEnded = false
     private var appendedCount = 0
+    private let copy: InputCopy?
 
     /// Opens an input.
     ///
-    /// - Parameter standardInput: The descriptor of standard input, which stays open.
-    init(_ source: InputSource, options: InputOptions, standardInput: Int32) throws(InputError) {
+    /// - Parameters:
+    ///   - standardInput: The descriptor of standard input, which stays open.
+    ///   - keptCopy: The path for a copy of standard input; if nil, none is made.
+    init(
+        _ source: InputSource, options: InputOptions, standardInput: Int32, keptCopy: String? = nil
+    ) throws(InputError) {
+        copy = source.path == nil ? try keptCopy.map { path throws(InputError) in try InputCopy(path) } : nil
         rows = RowReader(format: source.format, options: options)
         isOwner = source.path != nil
         descriptor = source.path.map { unsafe open($0, O_RDONLY | O_CLOEXEC | O_NOCTTY) } ?? standardInput
@@ -43,8 +49,10 @@ final class InputFile {
             if let result = try rows.next() { return result }
             if hasEnded { return nil }
             if let piece = try decoder.next() {
+                try copy?.append(piece)
                 rows.append(piece)
             } else if decoder.isAtEnd {
+                try copy?.commit()
                 rows.end()
                 hasEnded = true
             } else {

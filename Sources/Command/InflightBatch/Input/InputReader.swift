@@ -22,6 +22,7 @@ package final class InputReader {
 
     private let options: InputOptions
     private let standardInput: Int32
+    private let keptCopy: String?
     private var current: InputFile?
     /// The index of the current input, or of the next one.
     private var index = 0
@@ -38,10 +39,14 @@ package final class InputReader {
     /// - Parameters:
     ///   - options: The columns and the row limit for all inputs.
     ///   - standardInput: The descriptor of standard input. The reader does not close it.
-    package init(_ sources: [InputSource], options: InputOptions, standardInput: Int32 = 0) {
+    ///   - keptCopy: The path for a copy of standard input, complete when its end was read; if nil, none is made.
+    package init(
+        _ sources: [InputSource], options: InputOptions, standardInput: Int32 = 0, keptCopy: String? = nil
+    ) {
         self.sources = sources
         self.options = options
         self.standardInput = standardInput
+        self.keptCopy = keptCopy
         let sizes = sources.map(\.size)
         totalBytes = sizes.contains(nil) ? nil : sizes.reduce(0) { $0 + Double($1 ?? 0) }
     }
@@ -81,7 +86,7 @@ package final class InputReader {
     }
 
     private func open(_ source: InputSource) throws(InputError) -> InputFile {
-        let file = try InputFile(source, options: options, standardInput: standardInput)
+        let file = try InputFile(source, options: options, standardInput: standardInput, keptCopy: keptCopy)
         current = file
         return file
     }

@@ -128,6 +128,8 @@ package enum InputError: Error, Hashable, Sendable {
     case truncated(InputFormat.Compression)
     /// There is no memory for reading the input.
     case outOfMemory
+    /// The copy of the input cannot be written.
+    case cannotKeep(OutputError)
 }
 
 extension InputError: CustomStringConvertible {
@@ -154,6 +156,7 @@ extension InputError: CustomStringConvertible {
         case .corrupt(.zstd): "The zstd data is corrupt, or was compressed with a window of more than 8 MiB."
         case .truncated(let compression): "The \(compression.rawValue) data is truncated."
         case .outOfMemory: "There is not enough memory for reading the input."
+        case .cannotKeep(let error): "\(error)"
         }
     }
 

@@ -6,9 +6,39 @@ package struct InputSource: Hashable, Sendable {
     package var path: String?
     /// The format of the rows.
     package var format: InputFormat
+    /// Whether the file is the copy of standard input that a run has kept.
+    package var isKeptCopy = false
+    /// The files whose rows are those of standard input, if a program has converted them: a row of each is one line.
+    package var parts: [Part] = []
 
-    /// The name for messages and for the reject file.
-    package var name: String { path ?? "standard input" }
+    /// A file among ``parts``.
+    package struct Part: Hashable, Sendable {
+        /// The name for messages and for the reject file.
+        package var name: String
+        /// The number of its rows.
+        package var rowCount: Int
+
+        /// Creates a part.
+        package init(name: String, rowCount: Int) {
+            self.name = name
+            self.rowCount = rowCount
+        }
+    }
+
+    /// The name for messages and for the journal.
+    package var name: String { isKeptCopy ? Self.standardInputName : path ?? Self.standardInputName }
+
+    private static let standardInputName = "standard input"
+
+    /// Returns the name of the file that has a line of this input, and the line in that file, from 1.
+    func place(ofLine line: Int) -> (name: String, line: Int) {
+        var first = 0
+        for part in parts {
+            if line - first <= part.rowCount { return (part.name, line - first) }
+            first += part.rowCount
+        }
+        return (name, line)
+    }
 
     /// The size of the file in bytes; `nil` for anything else, such as a pipe.
     var size: Int64? {

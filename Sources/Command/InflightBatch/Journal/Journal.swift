@@ -5,7 +5,9 @@ internal import InflightSQLite
 /// - Rows of open shards are recorded as they end. ``commit()`` makes them survive the end of the process. Call it
 ///   before a staged file may be relied upon: what was recorded since is lost if the process is killed.
 /// - A finished shard replaces the records of its rows in one transaction. It survives a power cut, together with
-///   everything that was recorded before.
+///   everything that was recorded before. The images of recorded rows in open shards may not: nothing synchronizes
+///   staged files. Their rows have checksums, with which ``StagingFolder`` finds those that are lost.
+/// - A journal of an earlier version is read as it is, and gets this version's tables when a run continues.
 /// - A lock beside the journal excludes other runs until the journal is released.
 /// - The index of URLs for ``RowOutcome/duplicate(of:)`` is not in the journal. It is built again when the input is
 ///   read again.
@@ -35,6 +37,8 @@ package final class Journal {
     private var log = DigestLog()
     private var pendingCount = 0
     private(set) var classes = ClassTable()
+    /// The columns of a row as ``row(_:)`` reads them. The last one is the checksum, which version 1 lacks.
+    private let rowColumns: String
 
     /// Opens the journal of a run, or creates it in an empty or a new folder.
     ///
@@ -81,8 +85,14 @@ package final class Journal {
             let database = try Database(
                 path: place.journal, mode: mode, rowLimit: Self.rowLimit, waitingAtMost: Self.busyTimeout)
             openDatabase = database
-            (options, layout) = try Self.checked(database)
+            let version: Int
+            (options, layout, version) = try Self.checked(database)
+            rowColumns = version == 1 && mode == .reading ? "*, NULL" : "*"
             if mode == .writing {
+                if version == 1 {
+                    // The checkpoint lets an earlier version of the program tell why it cannot read the journal.
+                    try database.run("BEGIN IMMEDIATE; \(JournalLayout.upgrade); COMMIT; PRAGMA wal_checkpoint")
+                }
                 try database.run("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
                 try database.run("PRAGMA journal_size_limit = 67108864")
             }
@@ -94,7 +104,9 @@ package final class Journal {
         }
     }
 
-    private static func checked(_ database: Database) throws(DatabaseError) -> ([String: String], ShardLayout) {
+    private static func checked(
+        _ database: Database
+    ) throws(DatabaseError) -> ([String: String], ShardLayout, version: Int) {
         var problem = "no answer"
         try database.query("PRAGMA quick_check(1)") { (row: borrowing Row) throws(DatabaseError) in
             problem = row.text(0)
@@ -107,7 +119,8 @@ package final class Journal {
             tables.insert(row.text(0))
             return true
         }
-        guard tables == Set(JournalLayout.statements) else {
+        let isFirst = tables == Set(JournalLayout.firstStatements)
+        guard isFirst || tables == Set(JournalLayout.statements) else {
             throw DatabaseError(code: DatabaseError.damaged.code, text: "its tables are not those of a journal")
         }
         var options: [String: String] = [:]
@@ -117,7 +130,7 @@ package final class Journal {
         }
         guard let size = options[shardSizeOption].flatMap({ Int($0) }), let layout = ShardLayout(shardSize: size)
         else { throw .damaged }
-        return (options, layout)
+        return (options, layout, isFirst ? 1 : JournalLayout.version)
     }
 
     private func load() throws(DatabaseError) {
@@ -185,30 +198,35 @@ package final class Journal {
     /// Records the end of a row. A row that was recorded before is replaced.
     package func record(_ row: JournalRow) throws(JournalError) {
         try changing { () throws(DatabaseError) in
-            var (code, size, offset) = (JournalLayout.success, nil as Int?, nil as Int?)
+            var (code, size, offset, sum) = (JournalLayout.success, nil as Int?, nil as Int?, nil as UInt64?)
             var (message, original) = (nil as String?, nil as Int?)
             var image = ImageRecord()
             switch row.outcome {
             case .success(let sample):
                 image = sample.token.record
-                (size, offset) = (Int(sample.imageSize), Int(sample.token.offset))
+                (size, offset, sum) = (Int(sample.imageSize), Int(sample.token.offset), sample.token.sum)
             case .failure(let name, let text): (code, message) = (try classes.code(name, in: database), text)
             case .duplicate(let number): (code, original) = (JournalLayout.duplicate, number)
             }
             try database.change(
-                "INSERT OR REPLACE INTO row VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", .number(Int64(row.number)),
-                .number(Int64(code)), Value(message), .text(row.host), Value(original), Value(image.width),
+                "INSERT OR REPLACE INTO row VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                .number(Int64(row.number)), .number(Int64(code)), Value(message), .text(row.host), Value(original),
+                Value(image.width),
                 Value(image.height), Value(image.originalWidth), Value(image.originalHeight), Value(image.exif),
-                image.sha256.map { Value.bytes($0.bytes) } ?? .null, Value(size), Value(offset))
+                image.sha256.map { Value.bytes($0.bytes) } ?? .null, Value(size), Value(offset),
+                Value(sum.map { Int(truncatingIfNeeded: $0) }))
             pendingCount += 1
         }
         if pendingCount >= Self.batchLimit { try commit() }
     }
 
-    /// Removes the record of a row, which has not ended any more.
-    package func forget(_ row: Int) throws(JournalError) {
+    /// Removes the records of rows, which have not ended any more, and of their duplicates: another fetch may bring
+    /// other bodies. Takes time in proportion to the number of all rows.
+    package func forget(_ rows: Set<Int>) throws(JournalError) {
+        let numbers = rows.map(String.init).joined(separator: ",")
         try changing { () throws(DatabaseError) in
-            try database.change("DELETE FROM row WHERE number = ?", .number(Int64(row)))
+            try database.run("DELETE FROM row WHERE number IN (\(numbers)) OR original IN (\(numbers))")
+            try database.run("DELETE FROM content WHERE row IN (\(numbers))")
         }
     }
 
@@ -230,8 +248,8 @@ package final class Journal {
         return try inDatabase { () throws(DatabaseError) in
             var found: [JournalRow] = []
             try database.query(
-                "SELECT * FROM row WHERE number >= ? AND number < ? ORDER BY number", .number(Int64(rows.lowerBound)),
-                .number(Int64(rows.upperBound))
+                "SELECT \(rowColumns) FROM row WHERE number >= ? AND number < ? ORDER BY number",
+                .number(Int64(rows.lowerBound)), .number(Int64(rows.upperBound))
             ) { (row: borrowing Row) throws(DatabaseError) in
                 found.append(try self.row(row))
                 return true
@@ -244,7 +262,7 @@ package final class Journal {
     package func row(_ number: Int) throws(JournalError) -> JournalRow? {
         try inDatabase { () throws(DatabaseError) in
             var found: JournalRow?
-            try database.query("SELECT * FROM row WHERE number = ?", .number(Int64(number))) {
+            try database.query("SELECT \(rowColumns) FROM row WHERE number = ?", .number(Int64(number))) {
                 (row: borrowing Row) throws(DatabaseError) in
                 found = try self.row(row)
                 return false
@@ -262,8 +280,10 @@ package final class Journal {
             (image.originalWidth, image.originalHeight) = (row.integer(7), row.integer(8))
             image.exif = row.isNull(9) ? nil : row.text(9)
             image.sha256 = ContentDigest(row.bytes(10))
+            let sum = row.isNull(13) ? nil : UInt64(bitPattern: row.number(13))
             outcome = .success(
-                StagedSample(imageSize: row.number(11), token: StagedImage(offset: row.number(12), record: image)))
+                StagedSample(
+                    imageSize: row.number(11), token: StagedImage(offset: row.number(12), sum: sum, record: image)))
         case .duplicate:
             guard let original = row.integer(4) else { throw .damaged }
             outcome = .duplicate(of: original)

@@ -48,7 +48,8 @@ struct JournalFolder {
             throw .damaged(named, reason: "it is not an SQLite database")
         }
         // SQLite's header holds the version at offset 60 and the application's identity at offset 68. Both are written
-        // before the file has its name, so they are never only in the log.
+        // before the file has its name, so they are never only in the log. The version may be older than that in the
+        // log, after an upgrade.
         func word(_ offset: Int) -> Int { header[offset..<(offset + 4)].reduce(0) { $0 << 8 | Int($1) } }
         guard word(68) == JournalLayout.applicationID else { throw .foreignFile(named) }
         let version = word(60)

@@ -2,7 +2,7 @@
 enum JournalLayout {
     /// "InfB", in the header of the file.
     static let applicationID = 0x496E_6642
-    static let version = 1
+    static let version = 2
 
     /// The bytes that represent ``OutcomeClass``. The table `class` names the failures, from 2 to 254.
     static let success: UInt8 = 0
@@ -36,7 +36,7 @@ enum JournalLayout {
         """
         CREATE TABLE row (number INTEGER PRIMARY KEY, class INTEGER NOT NULL, message TEXT, host TEXT NOT NULL, \
         original INTEGER, width INTEGER, height INTEGER, original_width INTEGER, original_height INTEGER, exif TEXT, \
-        sha256 BLOB, size INTEGER, offset INTEGER)
+        sha256 BLOB, size INTEGER, offset INTEGER, sum INTEGER)
         """,
         // One byte per row in `classes`. In `images`, 4 bytes per row, least significant byte first: the block of the
         // archive at which its image begins, or 0. Empty without an archive.
@@ -47,4 +47,12 @@ enum JournalLayout {
         // The row that stores each body. Only filled if equal bodies are stored once.
         "CREATE TABLE content (sha256 BLOB PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID",
     ]
+
+    /// The tables of version 1, whose rows lack the checksums of staged images.
+    static let firstStatements = statements.map { statement in
+        statement.hasPrefix("CREATE TABLE row ") ? String(statement.dropLast(", sum INTEGER)".count)) + ")" : statement
+    }
+
+    /// Makes a journal of version 1 one of version 2. SQLite then has the statement of `row` as it is in `statements`.
+    static let upgrade = "ALTER TABLE row ADD COLUMN sum INTEGER; PRAGMA user_version = 2"
 }

@@ -11,6 +11,7 @@
 ///
 /// - A shard is assembled once, when all its rows have ended. The last one also needs ``inputDidEnd(rowCount:)``.
 /// - A duplicate of an earlier row waits for it. So the outcome of each row is known when its shard is assembled.
+/// - If staged images are lost, their rows end again, and the shards that need them are assembled once they have.
 /// - Staged images are discarded when their shard is finished, and no running assembly reads them.
 /// - If the staged bytes reach the limit, only rows of ``preferredShard`` are admitted: the lowest one that is not
 ///   finished. It waits for nothing but running assemblies, so that the run always proceeds. The limit is exceeded by
@@ -257,6 +258,45 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
         closeIfUnused(shard, &actions)
         noteFullness()
         return actions
+    }
+
+    /// The assembly of a shard found that the staged images of `rows` are lost, and wrote nothing.
+    ///
+    /// - Returns: The rows that have not ended any more, and what follows. Without those whose shard is being
+    ///   assembled, which will find this out itself, and those whose shard is finished, which has their images.
+    package mutating func shardDidLose(
+        _ rows: Set<Int>, shard: Int
+    ) throws(Failure) -> (restarted: [Int], actions: [Action]) {
+        guard case .assembling(let sources)? = open[shard]?.phase else { throw .notAssembling(shard) }
+        open[shard]?.phase = .collecting
+        var restarted: [Int] = []
+        for row in rows.sorted() {
+            let position = configuration.layout.position(of: row)
+            guard case .collecting? = open[position.shard]?.phase, case .ended(.success)? = slot(position) else {
+                continue
+            }
+            // The bytes remain staged until the shard is finished.
+            open[position.shard]?.slots[position.index] = .waiting
+            open[position.shard]?.endedCount -= 1
+            restarted.append(row)
+        }
+        for (number, state) in open {
+            guard case .collecting = state.phase else { continue }
+            for case .ended(.duplicate(let named)) in state.slots {
+                let original = followed(named)
+                guard number == shard ? !hasEnded(original) : restarted.contains(original) else { continue }
+                waitingShards[original, default: []].append(number)
+                open[number]?.unresolvedCount += 1
+            }
+        }
+        var actions: [Action] = []
+        for source in sources.sorted() {
+            open[source]?.readerCount -= 1
+            closeIfUnused(source, &actions)
+        }
+        assembleIfComplete(shard, &actions)
+        noteFullness()
+        return (restarted, actions)
     }
 
     // MARK: Assembly

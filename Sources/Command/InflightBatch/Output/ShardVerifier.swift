@@ -13,7 +13,7 @@ package struct ShardVerifier {
     /// The names of files beside the shards.
     private static let otherNames =
         ["", "-wal", "-shm"].map { JournalFolder.journalName + $0 } + [
-            JournalFolder.lockName, "rejects.jsonl", "command.json",
+            JournalFolder.lockName, "rejects.jsonl", "command.json", InputCopy.name,
         ]
 
     private let configuration: ShardWriter.Configuration

@@ -194,12 +194,26 @@ package final class ShardWriter {
             let target = "\(configuration.folder)/\(hashedPath)"
             let folder = String(target[..<(target.lastIndex(of: "/") ?? target.endIndex)])
             if folders.insert(folder).inserted { try OutputFolder.create(folder) }
-            // Rows with equal bodies have equal images. One that was cut short is replaced.
-            if try OutputFolder.size(ofFile: target) != image.size {
+            // Rows with equal bodies have equal images. A file that a power cut has damaged is replaced.
+            if !(try Self.file(target, isEqualTo: image)) {
                 try write(target) { (file) throws(OutputError) in try file.append(image) }
             }
             samples = .hashed(folders: folders)
         }
+    }
+
+    private static func file(_ path: String, isEqualTo image: FileRange) throws(OutputError) -> Bool {
+        guard try OutputFolder.size(ofFile: path) == image.size else { return false }
+        let file = try StoredFile(path)
+        var done: Int64 = 0
+        while done < image.size {
+            let count = Int(min(Int64(StoredFile.chunkSize), image.size - done))
+            guard try file.read(count, at: done) == image.file.read(count, at: image.offset + done) else {
+                return false
+            }
+            done += Int64(count)
+        }
+        return true
     }
 
     private func note(imageAt offset: Int64) {

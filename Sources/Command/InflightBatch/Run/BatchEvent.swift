@@ -4,7 +4,7 @@ package import InflightCore
 package enum BatchEvent: Sendable {
     /// The journal is open. `resumedRows` is the number of rows that an earlier run has ended.
     case started(resumedRows: Int, finishedShards: Int)
-    /// A row has ended.
+    /// A row has ended. It ends again if its staged image is lost before its shard is written.
     case rowEnded(BatchRowEnd)
     /// A row of the input cannot be used.
     case rejected(file: String, line: Int, reason: String)

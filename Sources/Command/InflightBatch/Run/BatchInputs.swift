@@ -77,8 +77,10 @@ struct BatchInputs {
         case .new:
             try BatchFailure.recording { () throws(JournalError) in try journal.record(digest, ofInput: source) }
         case .changed(let row):
+            let place = sources[source].place(ofLine: line)
+            let file = sources[source].parts.isEmpty ? name(source) : place.name
             throw .changedInput(
-                "\(name(source)): row \(row + 1) (line \(line)) differs from the one that the run in \(folder) has "
+                "\(file): row \(row + 1) (line \(place.line)) differs from the one that the run in \(folder) has "
                     + "read. Rows may be appended to the last input only. Use the unchanged input, or another folder.")
         }
         return event

@@ -402,6 +402,16 @@ package struct BatchMachine<Token: Sendable>: Sendable {
         return Self.translated(try assembler.shardDidAssemble(shard))
     }
 
+    /// Records that a shard was not assembled, because the staged images of `rows` are lost. They are fetched again.
+    package mutating func shardDidLose(_ rows: Set<Int>, shard: Int, at now: Duration) throws(Failure) -> [Action] {
+        // A closed shard may admit rows of the oldest open one.
+        searchedShard = nil
+        let (restarted, next) = try assembler.shardDidLose(rows, shard: shard)
+        var actions = Self.translated(next)
+        for row in restarted { load(row, since: now, &actions) }
+        return actions
+    }
+
     private mutating func fail(
         _ row: Int, _ failure: FailureClass, _ message: String, _ actions: inout [Action]
     ) throws(Failure) {

@@ -45,6 +45,8 @@ package final class BatchRun: @unchecked Sendable {
     /// The names of the input's columns that pass through, until the first shard was read those seen so far.
     private var ownColumns: [String]
     private var writer: ShardWriter.Configuration?
+    /// The number of assemblies of each open shard that found lost images.
+    private var lostAssemblies: [Int: Int] = [:]
     /// When the first row of each open shard was read.
     private var shardStarts: [Int: Duration] = [:]
     private var uncommitted = 0
@@ -107,6 +109,9 @@ package final class BatchRun: @unchecked Sendable {
     }
 
     private static let openShardLimit = 16
+    /// The number of assemblies of a shard that may find lost images, which are fetched again. More are a fault of the
+    /// disk that fetching cannot cure.
+    private static let lostAssemblyLimit = 5
     private static let expectedImageBytes: Int64 = 32 << 10
 
     private static func openFiles(
@@ -156,7 +161,9 @@ package final class BatchRun: @unchecked Sendable {
             let summary = try? journal.summary()
             let rows = summary.map { $0.successes + $0.duplicates + $0.failures } ?? 0
             onEvent(.started(resumedRows: rows, finishedShards: journal.finishedShards.count))
-            feed.start(configuration.inputs, options: configuration.columns)
+            feed.start(
+                configuration.inputs, options: configuration.columns,
+                keptCopy: InputCopy.temporaryPath(in: configuration.folder))
             driver.begin(self)
         }
     }
@@ -258,18 +265,25 @@ extension BatchRun: RowDriverDelegate {
     func readRow() throws(BatchFailure) -> Bool {
         guard let feed, let item = inputs.next(feed) else { return false }
         switch item {
-        case .failed(let failure): throw .input(failure)
+        case .failed(let failure):
+            if case .cannotKeep(let error) = failure.error { throw .output(error) }
+            throw .input(failure)
         case .ended:
             if let event = try inputs.didEnd(journal) { onEvent(event) }
+            if configuration.inputs.contains(where: { $0.path == nil }) {
+                try BatchFailure.writing { () throws(OutputError) in try InputCopy.keep(in: configuration.folder) }
+            }
             hasReadAll = true
             onEvent(.inputEnded(rows: inputs.rowCount, rejects: inputs.rejectCount))
             try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in try machine.inputDidEnd() }
             return false
         case .reject(let reject, let source, let digest):
             if let event = try inputs.didRead(.reject(reject), source, digest, journal) { onEvent(event) }
-            let name = configuration.inputs[source].name
-            try BatchFailure.rejecting { () throws(LoadError) in try rejects.append(reject, of: name) }
-            onEvent(.rejected(file: name, line: reject.line, reason: reject.reason.description))
+            let place = configuration.inputs[source].place(ofLine: reject.line)
+            var named = reject
+            named.line = place.line
+            try BatchFailure.rejecting { [named] () throws(LoadError) in try rejects.append(named, of: place.name) }
+            onEvent(.rejected(file: place.name, line: place.line, reason: reject.reason.description))
         case .row(var row, let source, let digest, let place):
             if let event = try inputs.didRead(.row(row), source, digest, journal) { onEvent(event) }
             row.key = try key(of: row)
@@ -346,7 +360,8 @@ extension BatchRun: RowDriverDelegate {
     /// Returns the outcomes of a shard's rows that an earlier run has recorded and that hold. Called before the shard's
     /// first image is staged.
     private func recordedOutcomes(of shard: Int) throws(BatchFailure) -> [Int: RowOutcome<Int>] {
-        var rows = try staged(BatchFailure.recording { () throws(JournalError) in try journal.rows(of: shard) })
+        var rows = try BatchFailure.recording { () throws(JournalError) in try journal.rows(of: shard) }
+        rows = try staged(rows, shard)
         if reopened.contains(shard) {
             try reopen(shard, except: Set(rows.map(\.number)))
             rows = try BatchFailure.recording { () throws(JournalError) in try journal.rows(of: shard) }
@@ -365,26 +380,30 @@ extension BatchRun: RowDriverDelegate {
         return outcomes
     }
 
-    /// Removes the records of rows whose images are not staged any more: their places will be those of other images.
-    /// Returns the other rows.
-    private func staged(_ rows: [JournalRow]) throws(BatchFailure) -> [JournalRow] {
-        var staged: [JournalRow] = []
+    /// Removes the records of rows whose images are not staged any more, so that they are fetched again. Returns the
+    /// other rows of the shard.
+    private func staged(_ rows: [JournalRow], _ shard: Int) throws(BatchFailure) -> [JournalRow] {
+        var lost: Set<Int> = []
         for row in rows {
-            if case .success(let sample) = row.outcome {
-                let isStaged = try BatchFailure.writing { () throws(OutputError) in
-                    try staging.contains(
-                        offset: sample.token.offset, size: sample.imageSize,
-                        shard: layout.position(of: row.number).shard)
-                }
-                if !isStaged {
-                    try BatchFailure.recording { () throws(JournalError) in try journal.forget(row.number) }
-                    continue
-                }
+            guard case .success(let sample) = row.outcome else { continue }
+            let isStaged = try BatchFailure.writing { () throws(OutputError) in
+                try staging.holds(sample.token, size: sample.imageSize, shard: shard)
             }
-            staged.append(row)
+            if !isStaged { lost.insert(row.number) }
         }
-        if staged.count < rows.count { try commit() }
-        return staged
+        if lost.isEmpty { return rows }
+        try BatchFailure.recording { () throws(JournalError) in try journal.forget(lost) }
+        try commit()
+        warnOfLostImages(lost.count, shard)
+        return try BatchFailure.recording { () throws(JournalError) in try journal.rows(of: shard) }
+    }
+
+    private func warnOfLostImages(_ count: Int, _ shard: Int) {
+        let images = count == 1 ? "1 staged image" : "\(count) staged images"
+        onEvent(
+            .warning(
+                "\(images) of shard \(layout.shardName(shard)) did not survive a failure of the power or the disk. "
+                    + "Fetching again."))
     }
 
     /// Stages the images of a finished shard, and records its rows as those of an open one, except those that a run
@@ -404,10 +423,9 @@ extension BatchRun: RowDriverDelegate {
                     outcome = .failure(class: name, message: row.errorMessage ?? "")
                 } else {
                     let image = Bytes(try reader.image(row).bytes())
-                    let offset = try staging.append(image, shard: shard)
-                    outcome = .success(
-                        StagedSample(
-                            imageSize: Int64(image.count), token: StagedImage(offset: offset, record: row.image)))
+                    var staged = try staging.append(image, shard: shard)
+                    staged.record = row.image
+                    outcome = .success(StagedSample(imageSize: Int64(image.count), token: staged))
                 }
                 let host = (try? ResourceURL(row.url))?.origin?.host ?? ""
                 do throws(BatchFailure) { try record(number, outcome, host: host) } catch { failure = error }
@@ -429,19 +447,19 @@ extension BatchRun: RowDriverDelegate {
         return (input.url, place)
     }
 
-    func store(for row: Int) -> @Sendable (Bytes) throws(OutputError) -> Int64 {
+    func store(for row: Int) -> @Sendable (Bytes) throws(OutputError) -> StagedImage {
         let shard = layout.position(of: row).shard
         return { [staging] image throws(OutputError) in try staging.append(image, shard: shard) }
     }
 
     func rowDidFetch(
-        _ row: Int, host: String, _ end: ImageFetcher.End<Int64>
+        _ row: Int, host: String, _ end: ImageFetcher.End<StagedImage>
     ) throws(BatchFailure) -> RowOutcome<Int> {
         var report = BatchRowEnd(row: row, host: host, kind: .success)
         report.receivedBytes = end.receivedBytes
         let outcome: RowOutcome<Int>
         switch end.result {
-        case .image(let offset, let size, let image):
+        case .image(var staged, let size, let image):
             report.digest = image.sha256
             report.imageBytes = size
             if let original = try original(of: row, image.sha256) {
@@ -449,7 +467,7 @@ extension BatchRun: RowDriverDelegate {
                 try record(row, .duplicate(of: original), host: host)
                 outcome = .duplicate(of: original)
             } else {
-                let staged = StagedImage(offset: offset, record: image)
+                staged.record = image
                 try record(row, .success(StagedSample(imageSize: size, token: staged)), host: host)
                 outcome = .success(StagedSample(imageSize: size, token: row))
             }
@@ -516,7 +534,7 @@ extension BatchRun: RowDriverDelegate {
         let parts = try BatchFailure.recording { () throws(JournalError) in
             try journal.parts(of: shard, outcomes)
         }
-        let start = shardStarts.removeValue(forKey: shard) ?? driver.now
+        let start = shardStarts[shard] ?? driver.now
         let assembly = ShardAssembly(
             shard: shard, parts: parts, rows: contents, writer: writer, staging: staging,
             columns: configuration.columns, ownColumns: ownColumns, duration: driver.now - start,
@@ -526,7 +544,12 @@ extension BatchRun: RowDriverDelegate {
             queue.async { [self] in
                 guard !hasEnded else { return }
                 do throws(BatchFailure) {
-                    try didAssemble(shard, range, result)
+                    switch try BatchFailure.writing({ () throws(OutputError) in try result.get() }) {
+                    case .written(let result): try didAssemble(shard, range, result)
+                    case .lost(let images):
+                        rows.putBack(contents, shard: shard)
+                        try didLose(images, shard)
+                    }
                 } catch {
                     driverDidFail(error)
                 }
@@ -534,10 +557,29 @@ extension BatchRun: RowDriverDelegate {
         }
     }
 
+    private func didLose(_ images: Set<Int>, _ shard: Int) throws(BatchFailure) {
+        lostAssemblies[shard, default: 0] += 1
+        // Another fetch may bring another body than that of the rows that are duplicates by their bodies. A run that
+        // resumes fetches these again, too.
+        guard lostAssemblies[shard, default: 0] <= Self.lostAssemblyLimit, !configuration.deduplicatesContent else {
+            throw .output(
+                OutputError(
+                    damaged: staging.file(shard),
+                    "\(images.count) images are not as they were written. Check the disk, then run the same command "
+                        + "again."))
+        }
+        warnOfLostImages(images.count, shard)
+        try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in
+            try machine.shardDidLose(images, shard: shard, at: driver.now)
+        }
+        driver.schedule()
+    }
+
     private func didAssemble(
-        _ shard: Int, _ range: Range<Int>, _ result: Result<ShardAssembly.Result, OutputError>
+        _ shard: Int, _ range: Range<Int>, _ result: ShardAssembly.Result
     ) throws(BatchFailure) {
-        let result = try BatchFailure.writing { () throws(OutputError) in try result.get() }
+        shardStarts[shard] = nil
+        lostAssemblies[shard] = nil
         try commit()
         try BatchFailure.recording { () throws(JournalError) in
             try journal.finish(shard, rows: range, images: result.imageBlocks)

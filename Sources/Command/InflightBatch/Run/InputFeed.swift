@@ -43,9 +43,14 @@ final class InputFeed: Sendable {
     }
 
     /// Begins to read.
-    func start(_ sources: [InputSource], options: InputOptions, standardInput: Int32 = 0) {
+    ///
+    /// - Parameters are those of ``InputReader``.
+    func start(
+        _ sources: [InputSource], options: InputOptions, standardInput: Int32 = 0, keptCopy: String? = nil
+    ) {
         thread.run { [self] in
-            let reader = InputReader(sources, options: options, standardInput: standardInput)
+            let reader = InputReader(
+                sources, options: options, standardInput: standardInput, keptCopy: keptCopy)
             while true {
                 let item: Item
                 do throws(InputFailure) {

@@ -23,6 +23,9 @@ final class RowStore {
 
     /// Removes the rows of a shard, and returns them. The caller may use them on another thread.
     func take(shard: Int) -> ShardRows? { shards.removeValue(forKey: shard) }
+
+    /// Returns rows to the store that ``take(shard:)`` has removed. The caller does not use them any more.
+    func putBack(_ rows: ShardRows, shard: Int) { shards[shard] = rows }
 }
 
 /// The rows of one shard, in their order.

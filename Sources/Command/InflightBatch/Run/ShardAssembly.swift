@@ -7,7 +7,7 @@ struct ShardAssembly: Sendable {
     /// What one row adds to its shard.
     enum Part: Sendable {
         /// The staged image of a row, which may be one of an earlier shard.
-        case image(shard: Int, size: Int64, StagedImage)
+        case image(row: Int, size: Int64, StagedImage)
         case failure(class: String, message: String)
         /// The image of an earlier row, whose shard is finished: at this block of its archive, if it is known.
         case copy(row: Int, block: UInt32?)
@@ -16,6 +16,13 @@ struct ShardAssembly: Sendable {
         static func failure(_ name: String, asRow original: Int) -> Part {
             .failure(class: name, message: "Row \(original) names the same URL, and failed.")
         }
+    }
+
+    /// How the work ended.
+    enum Ending: Sendable {
+        case written(Result)
+        /// Nothing was written: the staged images of these rows are not as they were staged.
+        case lost(Set<Int>)
     }
 
     /// A shard that was written.
@@ -42,11 +49,12 @@ struct ShardAssembly: Sendable {
     var cancellation: CancellationFlag
 
     /// Writes the shard. Blocks its thread.
-    func run() throws(OutputError) -> Result {
+    func run() throws(OutputError) -> Ending {
         let output = try ShardWriter(shard, writer)
         var earlier = try EarlierShards(parts, writer)
         var staged: [Int: StoredFile] = [:]
         var rowsWithOtherColumns = 0
+        var lost: Set<Int> = []
         for (index, part) in parts.enumerated() {
             if cancellation.isCancelled { throw OutputError(.write, staging.path, ECANCELED) }
             guard let input = try rows.row(index) else { throw OutputError(.read, staging.path, 0) }
@@ -54,7 +62,10 @@ struct ShardAssembly: Sendable {
             row.key = input.key ?? writer.layout.positionKey(.init(shard: shard, index: index))
             if !values(of: input, &row) { rowsWithOtherColumns += 1 }
             switch part {
-            case .image(let shard, let size, let image):
+            case .image(let number, let size, let image):
+                let shard = writer.layout.position(of: number).shard
+                if !(try staging.holds(image, size: size, shard: shard)) { lost.insert(number) }
+                guard lost.isEmpty else { continue }
                 let file: StoredFile
                 if let open = staged[shard] { file = open } else { file = try StoredFile(staging.file(shard)) }
                 staged[shard] = file
@@ -71,8 +82,10 @@ struct ShardAssembly: Sendable {
                 try output.add(row, .image(image, caption: input.caption))
             }
         }
+        guard lost.isEmpty else { return .lost(lost) }
         let stats = try output.finish(duration: duration)
-        return Result(stats: stats, imageBlocks: output.imageBlocks, rowsWithOtherColumns: rowsWithOtherColumns)
+        return .written(
+            Result(stats: stats, imageBlocks: output.imageBlocks, rowsWithOtherColumns: rowsWithOtherColumns))
     }
 
     /// The finished shards that have the images of duplicates.
@@ -160,7 +173,7 @@ extension Journal {
                     images[row] = other.token
                 }
                 guard let image = images[row] else { throw .incomplete(folder, shard: shard, row: row) }
-                parts.append(.image(shard: layout.position(of: row).shard, size: sample.imageSize, image))
+                parts.append(.image(row: row, size: sample.imageSize, image))
             case .failure(let name, let message): parts.append(.failure(class: name, message: message))
             case .duplicate(let original, .failed(let name, _)): parts.append(.failure(name, asRow: original))
             case .duplicate(let original, .finished):

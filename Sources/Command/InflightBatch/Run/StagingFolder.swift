@@ -1,15 +1,19 @@
 internal import Glibc
 internal import InflightConcurrency
 internal import InflightCore
+internal import InflightSQLite
 
 /// The folder of images that wait for their shard, in one file for each shard.
 ///
 /// Images are appended in the order in which their rows end. Creating and removing a file for each would take up to a
-/// third of the CPU time of a run on ext4. Safe from any thread. Each call may read and write, and so blocks its
-/// thread.
+/// third of the CPU time of a run on ext4. Nothing is synchronized: after a power cut, any bytes may be missing or
+/// zero, and ``holds(_:size:shard:)`` tells which images that concerns. Safe from any thread. Each call may read and
+/// write, and so blocks its thread.
 // Unchecked: `shards` is accessed only with the lock.
 final class StagingFolder: @unchecked Sendable {
     static let name = "staging"
+    /// The number of bytes to read at a time.
+    private static let chunkSize = 256 * 1024
 
     private struct Shard {
         let file: OpenFile
@@ -30,22 +34,47 @@ final class StagingFolder: @unchecked Sendable {
     /// The path of the images of a shard.
     func file(_ shard: Int) -> String { "\(path)/\(shard)" }
 
-    /// Returns whether a shard has an image of this place and size.
-    func contains(offset: Int64, size: Int64, shard: Int) throws(OutputError) -> Bool {
-        let (end, overflow) = offset.addingReportingOverflow(size)
-        return try lock.withLock { () throws(OutputError) in
-            guard offset >= 0, size >= 0, !overflow else { return false }
-            return end <= (try opened(shard)).end
+    /// Returns whether the file of a shard has an image as it was appended. Reads all of it, unless the file is too
+    /// short. Of an image without a checksum, it compares the length only.
+    func holds(_ image: StagedImage, size: Int64, shard: Int) throws(OutputError) -> Bool {
+        let (end, overflow) = image.offset.addingReportingOverflow(size)
+        guard image.offset >= 0, size >= 0, !overflow else { return false }
+        let found = try lock.withLock { () throws(OutputError) in try opened(shard) }
+        guard end <= found.end else { return false }
+        guard let sum = image.sum else { return true }
+        do throws(OutputError) {
+            return try Self.sum(of: image.offset..<end, in: found.file) == sum
+        } catch {
+            // Without a number, the file is shorter than it was. A bad block of the disk is an input/output error.
+            guard error.number == 0 || error.number == EIO else { throw error }
+            return false
         }
+    }
+
+    private static func sum(of range: Range<Int64>, in file: OpenFile) throws(OutputError) -> UInt64 {
+        var sum = XXH64(seed: 0)
+        var bytes: [UInt8] = []
+        var offset = range.lowerBound
+        while offset < range.upperBound {
+            let count = Int(min(Int64(chunkSize), range.upperBound - offset))
+            if bytes.count != count { bytes = [UInt8](repeating: 0, count: count) }
+            try file.read(&bytes, at: offset)
+            sum.add(bytes)
+            offset += Int64(count)
+        }
+        return sum.value
     }
 
     /// Appends an image. It is incomplete if the process ends meanwhile, so record it only afterwards.
     ///
-    /// - Returns: Its offset in the shard's file.
-    func append(_ image: Bytes, shard: Int) throws(OutputError) -> Int64 {
+    /// - Returns: Its place in the shard's file, and its checksum.
+    func append(_ image: Bytes, shard: Int) throws(OutputError) -> StagedImage {
         let (file, offset) = try reserve(Int64(image.count), shard)
-        try unsafe image.withUnsafeBytes { (bytes) throws(OutputError) in try unsafe file.write(bytes, at: offset) }
-        return offset
+        let sum = try unsafe image.withUnsafeBytes { (bytes) throws(OutputError) in
+            try unsafe file.write(bytes, at: offset)
+            return unsafe XXH64.of(bytes, seed: 0)
+        }
+        return StagedImage(offset: offset, sum: sum)
     }
 
     /// Removes the images of a shard, also while another thread reads them.

@@ -17,12 +17,6 @@ enum BatchCommand {
         case .retry:
             let options = try SavedCommand.retry(arguments, classes: options.retriedClasses, in: folder)
             try checkClasses(options.retriedClasses, folder)
-            if options.inputs.contains("-"), StandardStream(descriptor: 0).isTerminal {
-                throw CommandLineTool.Refusal(
-                    message:
-                        "The rows of the run in \(folder.quoted) came from standard input. Pipe the same rows again: "
-                        + "inflight batch retry DIR < FILE", status: CommandLineTool.ExitStatus.noInput)
-            }
             return try download(options, folder, savesAs: nil)
         case .status: return try status(options, folder)
         case .verify: return try verify(options, folder)
@@ -63,9 +57,13 @@ enum BatchCommand {
             } catch {
                 throw .input(error)
             }
-        }.map { source in
+        }.map { source throws(CommandLineTool.Refusal) -> InputSource in
             var source = source
             source.path = source.path.map(SavedCommand.absolute)
+            if source.path == nil { source.parts = options.standardInputParts }
+            guard options.action == .retry, source.path == nil else { return source }
+            if let copy = source.keptCopy(in: folder) { return copy }
+            if StandardStream(descriptor: 0).isTerminal { throw missingInput(folder) }
             return source
         }
         let report = try options.report.map(reportFile)
@@ -83,6 +81,14 @@ enum BatchCommand {
             report?.abandon()
             throw error
         }
+    }
+
+    /// Runs of version 0.1.0 have kept no copy of standard input, nor have those that did not read its end.
+    private static func missingInput(_ folder: String) -> CommandLineTool.Refusal {
+        CommandLineTool.Refusal(
+            message:
+                "The rows of the run in \(folder.quoted) came from standard input, and it has no copy of them. Pipe the "
+                + "same rows again: inflight batch retry DIR < FILE", status: CommandLineTool.ExitStatus.noInput)
     }
 
     private static func wait(

@@ -47,6 +47,17 @@ extension BatchOptions {
                 "--quoting HOW", "quotes in CSV and TSV: csv (RFC 4180; default of CSV) or none (default of TSV)",
                 OptionValue.choices()
             ) { (options, quoting: InputOptions.Quoting) in options.columns.quoting = quoting },
+            Option(
+                "--rows-of FILE=N", "call the next N rows of standard input those of FILE, in messages and rejects",
+                isRepeatable: true
+            ) { options, value in
+                let (file, number) =
+                    value.text.lastIndex(of: "=").map {
+                        (value.text[..<$0], OptionValue.digits(String(value.text[value.text.index(after: $0)...])))
+                    } ?? ("", nil)
+                guard !file.isEmpty, let number else { throw value.invalid("a file and its rows, such as a.parquet=9") }
+                options.standardInputParts.append(InputSource.Part(name: String(file), rowCount: number))
+            },
             Option("--url-column NAME", "column or JSON member of the URL (default url)") {
                 $0.columns.urlColumn = try $1.path("a column")
             },
@@ -205,9 +216,10 @@ extension BatchOptions {
         notes: """
             The first argument may be an action. A file of that name is given as ./status.
             Malformed rows are listed in DIR/rejects.jsonl and skipped, and counted on
-            standard error. If no row of an input can be used, the status is 65. The options of a
-            run are stored in DIR/command.json for retry, except --header. retry also
-            takes them, for other limits. Steps of --process: inflight get --help.
+            standard error. If no row of an input can be used, the status is 65. The
+            options of a run are stored in DIR/command.json for retry, except --header,
+            and rows of standard input in DIR/input.zst. retry also takes options, for
+            other limits. Steps of --process: inflight get --help.
             """,
         failure: "more rows failed than --max-failure-rate allows, or verify found damage",
         noInput: "an input, the folder or the certificates cannot be read",

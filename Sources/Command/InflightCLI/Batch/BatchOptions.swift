@@ -21,6 +21,8 @@ struct BatchOptions: CommandOptions {
 
     var columns = InputOptions()
     var ownColumns: [String]?
+    /// The files whose rows are those of standard input.
+    var standardInputParts: [InputSource.Part] = []
     /// The format of all inputs; if `nil`, their names tell it.
     var inputFormat: InputFormat?
 
@@ -78,6 +80,14 @@ struct BatchOptions: CommandOptions {
         try image.checkEncoding()
         if !retriedClasses.isEmpty, action != .retry { throw UsageError("--class can only be used with retry.") }
         if streamFolder != nil, !streams { throw UsageError("--files can only be used with --stream.") }
+        // As a path, a URL would name a folder such as `s3:`.
+        for path in [folder, streamFolder].compactMap(\.self)
+        where path.contains("://") && path.first != "/" && path.first != "." {
+            throw UsageError("\(path.quoted) is a URL, which is not supported as output. Specify a folder.")
+        }
+        if !standardInputParts.isEmpty, !inputs.contains("-") {
+            throw UsageError("--rows-of can only be used with standard input (-).")
+        }
         if keys == .id, columns.idColumn == nil { throw UsageError("--keys id requires --id-column.") }
         switch action {
         case .run where streams: try checkStream()
