@@ -40,8 +40,8 @@ extension ImagePipeline {
         /// at least one of several, is reserved for loads of at least normal priority.
         public var maximumConcurrentFetches = 64
         /// The maximum number of running fetches from one origin while it speaks HTTP/1.1, each on its own connection.
-        /// Values below 1 count as 1. A quarter of the slots, at least one of several, is reserved for loads of at least
-        /// normal priority: with the default of 6, loads of lower priority use 5.
+        /// Values below 1 count as 1. A quarter of the slots, at least one of several, is reserved for loads of at
+        /// least normal priority: with the default of 6, loads of lower priority use 5.
         public var maximumConcurrentFetchesPerOrigin = 6
         /// The maximum number of running fetches from one origin that is known to speak HTTP/2 or HTTP/3, each a stream
         /// of a shared connection. A quarter of them is reserved likewise.

@@ -44,8 +44,8 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         /// The number of slots that the levels below ``reservedFromLevel`` leave free. If it is not less than
         /// ``limit``, it is ignored.
         public var reserve = 0
-        /// Whether the levels below ``reservedFromLevel`` leave ``reserve(of:)`` the group's limit free in each group, so
-        /// that urgent elements of a group do not wait for a group full of others.
+        /// Whether the levels below ``reservedFromLevel`` leave ``reserve(of:)`` the group's limit free in each group,
+        /// so that urgent elements of a group do not wait for a group full of others.
         public var reservesInGroups = false
         /// The lowest level that may take the reserved slots.
         public var reservedFromLevel = 2
