@@ -37,7 +37,7 @@ struct URLSessionSocketTests {
         var configuration = ImagePipeline.Configuration()
         configuration.transports.append(.owned { _ in URLSessionTransport() })
         let pipeline = try ImagePipeline(configuration: configuration)
-        #expect(try await pipeline.data(for: .patient(server.url("/a"))) == Bytes("there"))
+        #expect(try await pipeline.response(for: .patient(server.url("/a"))).body == Bytes("there"))
         #expect(server.requests(of: "/b").map { $0.fields["cookie"] } == ["a=1; b=2"])
         await pipeline.shutdown(.finish)
     }
