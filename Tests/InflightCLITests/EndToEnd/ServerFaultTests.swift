@@ -75,4 +75,59 @@ final class ServerFaultTests: EndToEndSuite {
             #expect(server.requests.last?.fields.values("accept-encoding") == [field])
         }
     }
+
+    // MARK: URLs that are not UTF-8
+
+    @Test(
+        "A redirect keeps the bytes of a Location that is not UTF-8",
+        arguments: [
+            ("/caf\\e9.jpg", "/caf%E9.jpg"), ("/a\\f8 b.jpg?\\82\\a0=%20", "/a%F8%20b.jpg?%82%A0=%20"),
+            ("/\\c3\\a9\\e9", "/%C3%A9%E9"), ("/\\c3\\a9", "/%C3%A9"), ("//127.0.0.1:PORT/\\ff", "/%FF"),
+            ("http://127.0.0.1:PORT/\\ff.jpg", "/%FF.jpg"),
+        ])
+    func location(_ location: String, _ target: String) throws {
+        var response = LoopbackServer.Response(status: 302)
+        let bytes = Self.bytes(location.replacing("PORT", with: "\(server.port)"))
+        response.rawLines.append(Bytes(Array("Location: ".utf8) + bytes))
+        server.serve("/from", response)
+        server.serve(String(target.prefix { $0 != "?" }), .ok(jpeg))
+        let line = try get(server.url("/from"), "--discard")
+        #expect(line.outcome == "ok" && line.finalURL == server.url(target), "\(line)")
+        #expect(server.requests.last?.target == target)
+    }
+
+    @Test("A redirect to a host that is not UTF-8 fails as badRedirect")
+    func locationHost() throws {
+        var response = LoopbackServer.Response(status: 302)
+        response.rawLines.append(Bytes(Self.bytes("Location: http://b\\fccher.example/")))
+        server.serve("/from", response)
+        #expect(try get(server.url("/from")).error?.code == "badRedirect")
+    }
+
+    @Test("A URL in the arguments or in a list keeps its bytes that are not UTF-8")
+    func urlArguments() throws {
+        server.serve("/caf%E9.jpg", .ok(jpeg))
+        place.write("caf\u{E9}.jpg", jpeg.array)
+        place.write("list", Self.bytes(server.url("/caf\\e9.jpg")))
+        let argument = "set -- \"$@\" \"$(printf '\(server.url("/caf"))\\351.jpg')\""
+        for result in [
+            place.run("get", "--discard", "--json", "-i", "list"),
+            place.run("get", "--discard", "--json", prefix: argument), place.run("info", "--json", prefix: argument),
+        ] {
+            let line = try #require(try result.lines.first)
+            #expect(result.status == 0 && line.url == server.url("/caf%E9.jpg"), "\(line) \(result.errors)")
+            #expect(server.requests.last?.target == "/caf%E9.jpg")
+        }
+        let file = "cp caf\u{E9}.jpg \"$(printf 'caf\\351.jpg')\"\n"
+            + "set -- \"$@\" \"$(printf 'file://\(place.path)/caf\\351.jpg')\""
+        #expect(place.run("get", "--discard", prefix: file).status == 0)
+    }
+
+    /// Returns the bytes of a text in which `\\e9` stands for the byte 0xE9.
+    private static func bytes(_ text: String) -> [UInt8] {
+        let parts = text.split(separator: "\\", omittingEmptySubsequences: false)
+        return parts.dropFirst().reduce(into: Array(parts[0].utf8)) {
+            $0 += [UInt8($1.prefix(2), radix: 16)!] + Array($1.dropFirst(2).utf8)
+        }
+    }
 }

@@ -35,21 +35,15 @@ final class InputLines {
     func next() -> Line? {
         if let url = arguments.popFirst() { return .url(url) }
         switch list?.next() {
-        case .text(let bytes):
-            if let text = String(validating: bytes, as: UTF8.self) { return .url(text) }
-            return Self.invalid(
-                bytes.prefix(200), "This line of the list is not valid UTF-8. Percent-encode non-ASCII characters.")
+        case .text(let bytes): return .url(PercentEncoding.text(ofURL: bytes))
         case .tooLong(let number, let beginning):
             let limit = Quantity.grouped(ListSource.longestLine)
             let message = "Line \(number) of the list exceeds \(limit) bytes, the limit for a URL."
-            return Self.invalid(beginning[...], message, "…")
+            return .invalid(
+                String(decoding: beginning, as: UTF8.self) + "…",
+                LoadError(.invalidURL, stage: .request, message: message))
         case .endless, nil: return nil
         }
-    }
-
-    private static func invalid(_ beginning: ArraySlice<UInt8>, _ message: String, _ end: String = "") -> Line {
-        let text = String(decoding: beginning, as: UTF8.self) + end
-        return .invalid(text, LoadError(.invalidURL, stage: .request, message: message))
     }
 
     /// Stops reading the list.

@@ -20,18 +20,25 @@ enum CommandLineTool {
 
     /// Returns this process's arguments, without the program's name.
     ///
-    /// Arguments that are not UTF-8 are refused: `CommandLine.arguments` would repair them, and so name another file.
+    /// In a URL, bytes that are not UTF-8 are percent-encoded. Other arguments that are not UTF-8 are refused:
+    /// `CommandLine.arguments` would repair them, and so name another file.
     private static func arguments() throws(UsageError) -> [String] {
         var arguments: [String] = []
         for index in 1..<max(1, Int(CommandLine.argc)) {
             // The system's own list, which never changes and ends after the last argument.
             guard let argument = unsafe CommandLine.unsafeArgv[index] else { break }
-            guard let text = unsafe String(validatingCString: argument) else {
-                let shown = unsafe String(cString: argument).quoted
-                throw UsageError(
-                    "Argument \(index), \(shown), is not valid UTF-8. Rename the file, or use a link to it.")
+            if let text = unsafe String(validatingCString: argument) {
+                arguments.append(text)
+                continue
             }
-            arguments.append(text)
+            let repaired = unsafe String(cString: argument)
+            guard ["http://", "https://", "file://"].contains(where: { repaired.lowercased().hasPrefix($0) }) else {
+                throw UsageError(
+                    "Argument \(index), \(repaired.quoted), is not valid UTF-8. "
+                        + "If it names a file, rename the file, or use a link to it.")
+            }
+            let bytes = unsafe UnsafeRawBufferPointer(start: argument, count: strlen(argument))
+            arguments.append(unsafe PercentEncoding.text(ofURL: bytes))
         }
         return arguments
     }

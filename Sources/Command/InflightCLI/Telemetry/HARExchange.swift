@@ -56,7 +56,7 @@ struct HARExchange: Sendable {
         writer.add("httpVersion", version)
         Self.add(fields, redaction, to: &writer)
         writer.add("content") { addContent(to: &$0) }
-        writer.add("redirectURL", Redaction.text(fields["Location"] ?? ""))
+        writer.add("redirectURL", Redaction.text(fields.reference("Location") ?? ""))
         writer.add("headersSize", -1)
         writer.add("bodySize", summary?.wireBytes ?? -1)
         if let error { writer.add("_error", "\(error.code): \(Redaction.text(error.message))") }

@@ -66,7 +66,7 @@ struct RedirectPolicy {
 
     func decide(_ exchange: Exchange, head: ResponseHead) -> Decision {
         guard [301, 302, 303, 307, 308].contains(head.status) else { return .none }
-        guard let location = head.fields["location"], !location.isEmpty else {
+        guard let location = head.fields.reference("location"), !location.isEmpty else {
             return refuse(
                 exchange, head,
                 "The redirect (status \(head.status)) has no Location. Report it to the site's operator.")

@@ -121,6 +121,11 @@ public struct HTTPFields: Sendable, Hashable {
         return values
     }
 
+    /// Returns the first value with this name as a URL reference, whose bytes need not be UTF-8.
+    package func reference(_ name: String) -> String? {
+        first(name).map { PercentEncoding.text(ofURL: text[$0.value..<$0.end]) }
+    }
+
     /// Returns the fields whose names (in lower case) pass `isKept`, in order.
     package func filtered(_ isKept: (_ name: String) -> Bool) -> HTTPFields {
         var kept = HTTPFields()

@@ -6,11 +6,22 @@ package enum PercentEncoding {
 
     static func encoded(_ text: some StringProtocol, keeping kept: Set<UInt8>) -> String {
         let needsNothing = text.utf8.allSatisfy { isAlphanumeric($0) || kept.contains($0) }
-        if needsNothing { return String(text) }
+        return needsNothing ? String(text) : encoded(text.utf8) { isAlphanumeric($0) || kept.contains($0) }
+    }
+
+    /// Returns the text of a URL or a reference that was received as bytes.
+    ///
+    /// If the bytes are not UTF-8, those beyond ASCII are encoded one by one, as browsers do: the server that wrote
+    /// them, in whatever charset, expects the same bytes.
+    package static func text(ofURL bytes: some Collection<UInt8>) -> String {
+        String(validating: bytes, as: UTF8.self) ?? encoded(bytes) { $0 < 0x80 }
+    }
+
+    private static func encoded(_ source: some Collection<UInt8>, keeping isKept: (UInt8) -> Bool) -> String {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.utf8.count + 16)
-        for byte in text.utf8 {
-            if isAlphanumeric(byte) || kept.contains(byte) {
+        bytes.reserveCapacity(source.count + 16)
+        for byte in source {
+            if isKept(byte) {
                 bytes.append(byte)
             } else {
                 bytes.append(UInt8(ascii: "%"))

@@ -12,8 +12,8 @@ package enum Invalidation {
         guard let own = try? ResourceURL(request.url) else { return [request.url] }
         var urls = [own.string]
         for name in ["location", "content-location"] {
-            guard let reference = head.fields[name], let url = try? own.resolving(reference), url.origin == own.origin,
-                !urls.contains(url.string)
+            guard let reference = head.fields.reference(name), let url = try? own.resolving(reference),
+                url.origin == own.origin, !urls.contains(url.string)
             else { continue }
             urls.append(url.string)
         }

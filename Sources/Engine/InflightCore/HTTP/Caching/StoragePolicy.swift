@@ -31,7 +31,7 @@ package enum StoragePolicy {
 
     /// Returns whether the response to a POST is also that to a GET (RFC 9110 section 9.3.3).
     private static func answersReading(_ head: ResponseHead, of request: CachingRequest) -> Bool {
-        guard head.status == 200, let location = head.fields["content-location"],
+        guard head.status == 200, let location = head.fields.reference("content-location"),
             let url = try? ResourceURL(request.url)
         else { return false }
         return (try? url.resolving(location))?.string == url.string
