@@ -59,6 +59,27 @@ struct RulesTests {
         #expect(HostName("localhost.example") == .name("localhost.example"))
         #expect(HostName("straße.de") == .name("xn--strae-oqa.de"))
         #expect(HostName("１２７.0.0.1") == .address)
+        #expect(HostName("fe80::1%25eth0") == .address)
+    }
+
+    @Test(
+        "Host names with symbols are encoded as browsers encode them",
+        arguments: [
+            ("☃.net", "xn--n3h.net"), ("i❤.ws", "xn--i-7iq.ws"), ("1\u{FE0F}\u{20E3}.ws", "xn--1-2sn.ws"),
+            ("bücher.💩.la", "xn--bcher-kva.xn--ls8h.la"),
+        ])
+    func symbols(host: String, name: String) {
+        #expect(HostName(host) == .name(name))
+    }
+
+    @Test(
+        "A host name is invalid if only the transitional mapping allows it, or if it maps to a delimiter",
+        arguments: [
+            "faß☃.de", "ς☃.gr", "👨\u{200D}👩.ws", "1א.de", "\u{FFFD}.de", "a／b.example", "user＠a.example", "a：80",
+            "a％2fb.example", "a℀b.example", "＃.example", "a＼b.example", "☃／b.example",
+        ])
+    func invalidNames(host: String) {
+        #expect(HostName(host) == .invalid)
     }
 
     @Test(

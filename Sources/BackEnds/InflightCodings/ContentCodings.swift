@@ -41,6 +41,8 @@ private struct LibraryCoding: ContentCoding {
     private var hasEnded = false
     private var hasBegun = false
 
+    var isComplete: Bool { hasEnded }
+
     init(_ decoding: OpaquePointer) {
         unsafe self.decoding = decoding
         unsafe room = .allocate(capacity: Self.roomBytes)

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import InflightCore
 import InflightTestSupport
 import Testing
@@ -118,9 +119,129 @@ final class ServerFaultTests: EndToEndSuite {
             #expect(result.status == 0 && line.url == server.url("/caf%E9.jpg"), "\(line) \(result.errors)")
             #expect(server.requests.last?.target == "/caf%E9.jpg")
         }
-        let file = "cp caf\u{E9}.jpg \"$(printf 'caf\\351.jpg')\"\n"
+        let file =
+            "cp caf\u{E9}.jpg \"$(printf 'caf\\351.jpg')\"\n"
             + "set -- \"$@\" \"$(printf 'file://\(place.path)/caf\\351.jpg')\""
         #expect(place.run("get", "--discard", prefix: file).status == 0)
+    }
+
+    // MARK: Lengths
+
+    @Test(
+        "A coded body is complete at its own end if Content-Length is that of the decoded file", arguments: [9, 9000])
+    func decodedLength(_ runs: Int) throws {
+        let count = Int64(1 + 258 * runs)
+        let coded = Bytes(Gzip.zeros(runs: runs))
+        let wrong = LoopbackServer.Response.ok(coded).field("Content-Encoding", "gzip").claiming(contentLength: count)
+        // One server closes the connection at the end, another keeps it open.
+        for response in [wrong, wrong.at(.end, .hold("never"))] {
+            server.serve("/zeros", response)
+            let line = try get(server.url("/zeros"), "--any")
+            #expect(line.outcome == "ok" && line.bytes == Int(count) && line.wireBytes == coded.count, "\(line)")
+            #expect(place.holds("out/zeros", [UInt8](repeating: 0, count: Int(count))))
+        }
+        // All bytes have been decoded, but not the checksum.
+        server.serve("/zeros", wrong.held("checksum", after: coded.count - 8))
+        let command = RunningCommand(["get", server.url("/zeros"), "--any", "--discard", "--json"], in: place)
+        try server.blockUntilHeld("checksum")
+        server.release("checksum")
+        #expect(try command.wait().lines.first?.outcome == "ok")
+    }
+
+    @Test("A coded body without its end fails as truncated, whatever its Content-Length")
+    func truncatedCoding() throws {
+        let coded = Gzip.zeros(runs: 9)
+        let whole = Int64(1 + 258 * 9)
+        for (bytes, length) in [(coded.dropLast(1), whole), (coded.dropLast(9), whole), (coded[...], whole + 1)] {
+            server.serve(
+                "/zeros",
+                .ok(Bytes(Array(bytes))).field("Content-Encoding", "gzip").claiming(contentLength: length))
+            #expect(try get(server.url("/zeros"), "--any").error?.code == "truncated", "\(bytes.count)")
+        }
+        var broken = coded
+        broken[coded.count - 8] ^= 1
+        server.serve("/zeros", .ok(Bytes(broken)).field("Content-Encoding", "gzip").claiming(contentLength: whole))
+        #expect(try get(server.url("/zeros"), "--any").error?.code == "badResponse")
+    }
+
+    /// Returns a 206 with `body`.
+    private func part(_ body: Bytes, _ range: String?) -> LoopbackServer.Response {
+        var response = LoopbackServer.Response(status: 206, body: .bytes(body))
+        if let range { response.fields.append("Content-Range", "bytes \(range)") }
+        return response.field("Cache-Control", "max-age=600")
+    }
+
+    @Test("A 206 that covers the whole image is used as a 200, and stored")
+    func wholePart() throws {
+        let whole = part(jpeg, "0-\(jpeg.count - 1)/\(jpeg.count)")
+        for response in [whole, whole.chunked(), whole.untilClose()] {
+            server.serve("/a.jpg", response)
+            #expect(try get(server.url("/a.jpg")).outcome == "ok")
+            #expect(place.holds("out/a.jpg", jpeg.array))
+            #expect(try get(server.url("/a.jpg"), "--size", "30x").outcome == "ok")
+            #expect(place.run("info", server.url("/a.jpg")).status == 0)
+        }
+        #expect(try get(server.url("/a.jpg"), "--cache", "cache").from == "network")
+        #expect(try get(server.url("/a.jpg"), "--cache", "cache").from == "disk")
+    }
+
+    @Test(
+        "A 206 that does not cover the whole image fails as badStatus, or as truncated if it is too short")
+    func otherPart() throws {
+        let count = jpeg.count
+        for range in [nil, "0-\(count - 1)/*", "0-\(count - 1)/\(count + 1)", "1-\(count)/\(count + 1)", "*/\(count)"] {
+            server.serve("/a.jpg", part(jpeg, range))
+            #expect(try get(server.url("/a.jpg"), "--any").error?.code == "badStatus", "\(range ?? "")")
+        }
+        server.serve("/a.jpg", part(jpeg, "0-\(count)/\(count + 1)"))
+        #expect(try get(server.url("/a.jpg"), "--any").error?.code == "badStatus")
+        server.serve("/a.jpg", part(jpeg, "0-\(count)/\(count + 1)").chunked())
+        #expect(try get(server.url("/a.jpg"), "--any").error?.code == "truncated")
+    }
+
+    // MARK: Hosts and data
+
+    @Test(
+        "A host with symbols is reached under its ASCII name, also behind a redirect",
+        arguments: [("☃", "xn--n3h"), ("💩", "xn--ls8h"), ("i❤", "xn--i-7iq"), ("bücher", "xn--bcher-kva")])
+    func symbols(_ label: String, _ ascii: String) throws {
+        let url = "http://\(label).localhost:\(server.port)/good.jpg"
+        server.serve("/to", .redirect(to: url))
+        for url in [url, server.url("/to"), "http://\(ascii).localhost:\(server.port)/good.jpg"] {
+            #expect(try get(url, "--discard").outcome == "ok")
+            #expect(server.requests.last?.fields["host"] == "\(ascii).localhost:\(server.port)")
+        }
+    }
+
+    @Test(
+        "A host name that maps to a delimiter fails as invalidURL",
+        arguments: ["127.0.0.1：PORT", "127.0.0.1／.localhost", "me＠127.0.0.1"])
+    func delimiters(_ host: String) throws {
+        let url = "http://\(host.replacing("PORT", with: "\(server.port)"))/good.jpg"
+        #expect(try get(url, "--discard").error?.code == "invalidURL")
+        #expect(server.requestCount == 0)
+    }
+
+    @Test("An IPv6 address with a zone is reached, and the zone is not sent")
+    func zone() throws {
+        var configuration = LoopbackServer.Configuration()
+        configuration.ipv6 = true
+        let server = try LoopbackServer(configuration)
+        server.serve("/good.jpg", .ok(jpeg))
+        let url = "http://[::1%25lo]:\(server.port)/good.jpg"
+        #expect(try get(url, "--discard").outcome == "ok")
+        #expect(server.requests.last?.fields["host"] == "[::1]:\(server.port)")
+        #expect(try get(url, "--discard", "--public-only").error?.code == "addressNotAllowed")
+        #expect(try get("http://[fe80::1%25nothing-here]/", "--discard").error?.code == "invalidURL")
+    }
+
+    @Test("A data URL whose base64 has line breaks is decoded", arguments: ["\n", "\r\n", "%0A", "%0D%0A", " "])
+    func lines(_ lineBreak: String) throws {
+        let text = Array(Data(jpeg.array).base64EncodedString())
+        let lines = stride(from: 0, to: text.count, by: 76).map { String(text[$0..<min($0 + 76, text.count)]) }
+        let url = "data:image/jpeg;base64," + lines.joined(separator: lineBreak) + lineBreak
+        #expect(try get(url, "--discard").bytes == jpeg.count)
+        #expect(try get(url, "--discard", "--size", "30x").outcome == "ok")
     }
 
     /// Returns the bytes of a text in which `\\e9` stands for the byte 0xE9.

@@ -25,7 +25,10 @@ struct ResourceURLTests {
             ("file:///tmp/a b.png", "file:///tmp/a%20b.png"),
             ("file:/tmp/a.png", "file:///tmp/a.png"),
             ("file://localhost/tmp/a.png", "file:///tmp/a.png"),
+            ("http://[FE80::1%25eth0]/", "http://[fe80::1%25eth0]/"),
+            ("https://[fe80::1%25En0.1~a_-]:8443/x", "https://[fe80::1%25En0.1~a_-]:8443/x"),
             ("data:image/png;base64,AAAA", "data:image/png;base64,AAAA"),
+            ("DATA:image/png;base64,\r\nAA\tAA\n\r\n", "data:image/png;base64,AAAA"),
             ("https://example.org/a\u{301}", "https://example.org/a%CC%81"),
             ("https://example.org/\u{301}", "https://example.org/%CC%81"),
         ])
@@ -39,7 +42,9 @@ struct ResourceURLTests {
             "", "photo.jpg", "//example.org/a", "https://", "https:///a", "http:example.org", "https://exa mple.org/",
             "https://example.org:99999/", "https://example.org:0/", "https://example.org:a/", "http://[::1/",
             "http://[zz]/", "https://example.org/a\nb", "https://example.org/\u{7F}", "file://other/tmp/a.png",
-            "1https://example.org/", "https://a[b/",
+            "1https://example.org/", "https://a[b/", "http://[fe80::1%25]/", "http://[fe80::1%eth0]/",
+            "http://[fe80::1%25a%20b]/", "http://[fe80::1%25a/b]/", "http://[%25eth0]/", "http://a%25eth0/",
+            "http://[fe80::1%25a]b/", "data:,\u{0}", "data:,\n\u{1B}", "\ndata:,", "javascript:\n",
             "https://a%2Fb/", "https://a%3A80/", "https://a%40b/", "https://a%00b/", "https://a%25b/", "https://a%zz/",
             "https://a%FF/", "https://%20/",
         ])

@@ -14,6 +14,8 @@ struct DataURLTransportTests {
             ("data:image/png;BASE64,aGVs%62G8%3D", "hello", "image/png"),
             ("data:image/svg+xml;a=b; base64,Pz8_Pj4-", "???>>>", "image/svg+xml;a=b"),
             ("data:;base64,aGVs bG8=", "hello", "text/plain;charset=US-ASCII"),
+            ("data:;base64,aGVs\r\nbG8=\n", "hello", "text/plain;charset=US-ASCII"),
+            ("data:;base64,aGVs%0D%0AbG8=%0a", "hello", "text/plain;charset=US-ASCII"),
             ("data:a%20b,x", "x", "a b"),
             ("data:a%0Ab,x", "x", "text/plain;charset=US-ASCII"),
             ("data:,", "", "text/plain;charset=US-ASCII"),

@@ -45,15 +45,32 @@ enum HostName: Equatable {
 
     /// Encodes a name by IDNA 2008 with the mapping of UTS 46, as browsers do.
     static func encoded(_ host: String) -> String? {
+        var (status, name) = lookUp(host, IDN2_NFC_INPUT.rawValue | IDN2_NONTRANSITIONAL.rawValue)
+        // IDNA 2008 has no symbols such as emoji, but UTS 46 has. libidn2 accepts them only with the transitional
+        // mapping, which differs in four characters, and would lead to other hosts than browsers'.
+        if status == IDN2_DISALLOWED.rawValue, !host.unicodeScalars.contains(where: deviations.contains) {
+            (status, name) = lookUp(host, IDN2_TRANSITIONAL.rawValue)
+        }
+        // The mapping may produce delimiters of URLs, from their wide forms.
+        guard status == IDN2_OK.rawValue, let name, !name.utf8.contains(where: isDelimiter) else { return nil }
+        return name
+    }
+
+    /// The characters whose mapping is transitional (UTS 46 section 4): ß, ς, and the joiners.
+    private static let deviations: Set<Unicode.Scalar> = ["\u{DF}", "\u{3C2}", "\u{200C}", "\u{200D}"]
+
+    private static func isDelimiter(_ byte: UInt8) -> Bool {
+        byte <= 0x20 || byte == 0x7F || "<>\\^|/?#@%[]:".utf8.contains(byte)
+    }
+
+    private static func lookUp(_ host: String, _ flags: some BinaryInteger) -> (status: Int32, name: String?) {
         var output: UnsafeMutablePointer<UInt8>?
-        let flags = Int32(IDN2_NFC_INPUT.rawValue | IDN2_NONTRANSITIONAL.rawValue)
         let status = unsafe host.withCString { text in
             unsafe text.withMemoryRebound(to: UInt8.self, capacity: host.utf8.count + 1) {
-                unsafe idn2_lookup_u8($0, &output, flags)
+                unsafe idn2_lookup_u8($0, &output, Int32(flags))
             }
         }
-        guard status == IDN2_OK.rawValue, let encoded = unsafe output else { return nil }
-        defer { unsafe idn2_free(encoded) }
-        return unsafe String(cString: encoded)
+        defer { unsafe idn2_free(output) }
+        return (status, unsafe output.map { unsafe String(cString: $0) })
     }
 }

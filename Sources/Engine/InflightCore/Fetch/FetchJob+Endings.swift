@@ -46,6 +46,9 @@ extension FetchJob {
         case (.complete(let stored), _):
             work.response.head = stored.head
             return succeed(work, wireBytes: 0)
+        case (.decoded, _):
+            work.exchange.verdict = nil
+            return succeed(work, wireBytes: work.response.rawBytes)
         case (.exchangeAgain(let exchange), _):
             updateStore(work, isWhole: false)
             resend(work, as: exchange)
@@ -87,6 +90,12 @@ extension FetchJob {
             continuation.ended(after: work.exchange.receivedBytes, isWhole: true)?.isComplete != true
         {
             let message = "The resumed body ended before its announced length. Try again."
+            return failed(LoadError(.truncated, stage: .fetch, message: message), work, nil)
+        }
+        if plan.goal != .response, head.status == 206, !head.isPart, plan.request.method == "GET",
+            ContentRange(head.fields)?.total != work.response.rawBytes
+        {
+            let message = "The body ended before the length in Content-Range. Try again."
             return failed(LoadError(.truncated, stage: .fetch, message: message), work, nil)
         }
         if let failure = finishCoding(work) {

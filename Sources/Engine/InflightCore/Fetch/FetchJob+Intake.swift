@@ -86,10 +86,19 @@ extension FetchJob {
         }
         do throws(ContentCodingError) {
             if let bytes = unsafe bytes { unsafe try coded.decode(bytes, body) } else { try unsafe coded.resume(body) }
-            return verdict
+            return verdict ?? (hasDecodedLength(coded, work) ? .decoded : nil)
         } catch {
             return .failure(codingFailure(error))
         }
+    }
+
+    /// Returns whether the body is complete, and has the announced length only after decoding. Some servers compress a
+    /// file and announce its own length, so that the end of the coded data is the end of the body.
+    private func hasDecodedLength(_ coded: CodedBody, _ work: Work) -> Bool {
+        guard let announced = work.response.expectedBytes, work.response.rawBytes < announced,
+            Int64(work.response.body.count) == announced
+        else { return false }
+        return coded.isComplete
     }
 
     /// Spills the body if it exceeds the budget. For bytes from a source that cannot be paused.

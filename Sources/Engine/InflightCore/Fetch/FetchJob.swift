@@ -21,6 +21,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         case confirmed
         /// The first part of the body was already complete.
         case complete(StoredResponse)
+        /// The body is complete, although the transport waits for more bytes.
+        case decoded
         /// Send the request again, with these changes.
         case exchangeAgain(CacheExchange)
     }

@@ -6,7 +6,8 @@ enum StatusPolicy {
         case 204, 205, 304:
             return refuse(head, "The server responded with status \(head.status), which has no body.")
         case 206:
-            if request.fields.contains("range") || request.originFields.contains("range") { return nil }
+            // Some servers answer every request so. The whole representation is not a part of it.
+            if !head.isPart || request.fields.contains("range") || request.originFields.contains("range") { return nil }
             return refuse(head, "The server sent a partial response (206) to a request without a range.")
         case 200..<300: return nil
         case 404, 410:

@@ -22,8 +22,16 @@ public protocol ContentDecoder: AnyObject {
         _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool
     ) throws(ContentCodingError) -> Int
 
+    /// Whether the coded data is complete, so that no more bytes are needed. If the decoder cannot tell: `false`, the
+    /// default.
+    var isComplete: Bool { get }
+
     /// Ends the body: no more bytes follow. Throws ``ContentCodingError/truncated`` if the coded data is incomplete.
     func finish() throws(ContentCodingError)
+}
+
+extension ContentDecoder {
+    public var isComplete: Bool { false }
 }
 
 /// The reason why a body cannot be decoded.
@@ -121,6 +129,9 @@ final class CodedBody {
 
     /// Whether a call was stopped. If so, ``resume(_:)`` has to be called before more bytes are decoded.
     var hasMore: Bool { stages.contains { $0.rest != nil } }
+
+    /// Whether all codings are complete, and all their output was passed on.
+    var isComplete: Bool { stages.allSatisfy { $0.rest == nil && $0.decoder.isComplete } }
 
     /// Decodes `bytes` and passes the result on, until `body` returns `false`.
     func decode(

@@ -2,7 +2,7 @@
 public struct Origin: Hashable, Sendable, CustomStringConvertible {
     /// The URL scheme in lower case, such as `https`.
     public let scheme: String
-    /// The host in lower case, without the brackets of an IPv6 address.
+    /// The host in lower case, without the brackets of an IPv6 address, whose zone is encoded (`fe80::1%25eth0`).
     public let host: String
     /// The port; the scheme's default if the URL has none, and 0 if the scheme has no default.
     public let port: Int

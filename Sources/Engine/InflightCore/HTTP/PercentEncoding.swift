@@ -57,7 +57,7 @@ package enum PercentEncoding {
         String(decoding: decodedBytes(text), as: UTF8.self)
     }
 
-    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+    static func isAlphanumeric(_ byte: UInt8) -> Bool {
         let letter = byte | 0x20
         return (byte >= 0x30 && byte <= 0x39) || (letter >= 0x61 && letter <= 0x7A)
     }

@@ -1,7 +1,8 @@
 /// An absolute URL, parsed once, reduced to the parts that the engine needs (RFC 3986).
 ///
 /// Bytes that are invalid in a URL (spaces, non-ASCII letters) are percent-encoded as UTF-8, as in browsers. Control
-/// characters at the ends are not trimmed but rejected. The fragment is dropped, because it is never sent.
+/// characters are rejected, at the ends too; except that line breaks and tabs are removed from `data:` URLs, because
+/// base64 is often written in lines. The fragment is dropped, because it is never sent.
 public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
     /// Scheme, authority, path and query, without fragment, user name and password.
     public let string: String
@@ -86,14 +87,22 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         return behindPort.startIndex == rest.startIndex || !(behindPort.isEmpty || "/?#".contains(behindPort.first!))
     }
 
+    private static func isLineBreakOrTab(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D || byte == 0x09 }
+
     private init(parsing text: String) throws(LoadError) {
         guard text.utf8.count <= Int(UInt32.max) else { throw Self.invalid("", "it is longer than 4 GiB") }
         if let plain = PlainURL(text) {
             self.init(plain, text: text)
             return
         }
+        var text = text
         if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-            throw Self.invalid(text, "it contains a control character")
+            if text.utf8.prefix(5).map(\.asciiLowercased).elementsEqual("data:".utf8) {
+                text = String(decoding: text.utf8.filter { !Self.isLineBreakOrTab($0) }, as: UTF8.self)
+            }
+            guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+                throw Self.invalid(text, "it contains a control character")
+            }
         }
         let parts = URLParts(text)
         guard let rawScheme = parts.scheme else { throw Self.invalid(text, "it has no scheme") }

@@ -41,8 +41,8 @@ extension ResponseHead {
     /// Whether the body is a part of the representation (RFC 9110 section 15.3.7), and not the whole of it.
     var isPart: Bool {
         guard status == 206 else { return false }
-        guard let range = ContentRange(fields), let total = range.total else { return true }
-        return range.range != 0..<total
+        guard let range = ContentRange(fields), let total = range.total, range.range == 0..<total else { return true }
+        return Resumption.announcedLength(fields).map { $0 != total } ?? fields.contains("content-length")
     }
 
     /// Returns the elements of `names` (in lower case) that this response varies by (RFC 9110 section 12.5.5).

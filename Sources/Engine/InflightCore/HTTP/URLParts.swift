@@ -44,13 +44,20 @@ struct URLParts {
         }
     }
 
-    /// Returns the host in lower case without brackets, and the port; `nil` if either is malformed.
+    /// Returns the host in lower case without brackets, and the port; `nil` if either is malformed. The zone of an IPv6
+    /// address stays as it is.
     static func hostAndPort(_ text: Substring, defaultPort: Int?) -> (String, Int)? {
         var host = text
+        var zone = Substring()
         var portText: Substring?
         if text.utf8.first == UInt8(ascii: "[") {
             guard let close = text.utf8.firstIndex(of: UInt8(ascii: "]")) else { return nil }
             host = text[text.utf8.index(after: text.startIndex)..<close]
+            if let percent = host.utf8.firstIndex(of: UInt8(ascii: "%")) {
+                zone = host[percent...]
+                host = host[..<percent]
+                guard isZone(zone) else { return nil }
+            }
             guard host.utf8.contains(UInt8(ascii: ":")), host.utf8.allSatisfy(isAddressByte) else { return nil }
             let behind = text[text.utf8.index(after: close)...]
             if !behind.isEmpty {
@@ -73,7 +80,16 @@ struct URLParts {
             else { return nil }
             port = number
         }
-        return (decoded.lowercased(), port)
+        // The zone is the name of an interface, whose case matters.
+        return (decoded.lowercased() + zone, port)
+    }
+
+    /// Returns whether the text is `%25` and the zone of an IPv6 address (RFC 6874 section 2), without encoded bytes.
+    private static func isZone(_ text: Substring) -> Bool {
+        text.utf8.count > 3 && text.utf8.starts(with: "%25".utf8)
+            && text.utf8.dropFirst(3).allSatisfy {
+                PercentEncoding.isAlphanumeric($0) || "-._~".utf8.contains($0)
+            }
     }
 
     private static func isAddressByte(_ byte: UInt8) -> Bool {
