@@ -42,6 +42,11 @@ struct WritingTests {
         let missing = folder.appendingPathComponent("none").appendingPathComponent("a.png")
         let place = #expect(throws: LoadError.self) { try image.write(to: missing) }
         #expect(place?.code == .cannotWrite)
+        #expect(
+            place?.message
+                == "Cannot write \(missing.path): No such file or directory. Check the folder and the disk.")
+        let remote = #expect(throws: LoadError.self) { try image.write(to: URL(string: "http://h/a.png")!) }
+        #expect(remote?.message == "Cannot write /a.png: it is not a file URL. Check the folder and the disk.")
     }
 
     @Test("A download writes the bytes as received, and leaves the file unchanged if the load fails")

@@ -30,7 +30,7 @@ struct Sandbox {
         guard status == 0 else {
             return
                 "its system calls cannot be filtered (error \(-status)). Enable seccomp in the system, or decode in "
-                + "process"
+                + "this process"
         }
         protections.insert(.seccomp)
         return nil

@@ -50,7 +50,7 @@ struct FormatList {
             format: format, decoding: .none, animation: .none, preview: .none, encoding: .none)
         guard let vips else {
             support.decoding = .absent(
-                reason: "it needs a decoder process, which --decode in-process disables", package: nil)
+                reason: "it needs a decoder process, and images are decoded in this process only", package: nil)
             // The AVIF codec encodes only with a decoder process.
             if format == .avif { support.encoding = support.decoding }
             return support
@@ -69,7 +69,7 @@ struct FormatList {
         }
         if format == .svg, !drawsSVG, case .present = support.decoding {
             support.decoding = .absent(
-                reason: "\(library) is installed, but SVG rendering is off: enable it with --svg or drawsSVG",
+                reason: "\(library) is installed, but SVG rendering is off: enable it with drawsSVG",
                 package: nil)
         }
         return support

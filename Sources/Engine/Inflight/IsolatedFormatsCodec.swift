@@ -59,7 +59,7 @@ struct IsolatedFormatsCodec: ImageCodec {
             throw LoadError(
                 .unsupportedFormat, stage: .decode,
                 message:
-                    "This is an SVG image, and SVG rendering is off. Enable it with drawsSVG (--svg).")
+                    "This is an SVG image, and SVG rendering is off. Enable it with drawsSVG.")
         }
         var options = options
         // Enlarging loses nothing, because an SVG image is rendered at the target size.
@@ -76,8 +76,7 @@ struct IsolatedFormatsCodec: ImageCodec {
         throw LoadError(
             .notAnImage, stage: .decode,
             message:
-                "This is gzip data, not an image. If it is compressed SVG, enable SVG rendering with drawsSVG "
-                + "(--svg).")
+                "This is gzip data, not an image. If it is compressed SVG, enable SVG rendering with drawsSVG.")
     }
 
     private func document(_ bytes: Bytes, _ format: ImageFormat) throws(LoadError) -> Bytes {

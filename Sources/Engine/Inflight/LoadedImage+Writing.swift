@@ -5,6 +5,13 @@ public import InflightCore
 #else
     public import Foundation
 #endif
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#elseif canImport(Darwin)
+    internal import Darwin
+#endif
 
 extension LoadedImage {
     private static let codecs = CodecRegistry.standard()
@@ -77,8 +84,14 @@ extension Data {
         } catch {
             throw LoadError(
                 .cannotWrite, stage: .store,
-                message: "Cannot write \(file.path): \(error). Check the folder and the disk.",
+                message: "Cannot write \(file.path): \(Self.reason(error)). Check the folder and the disk.",
                 underlying: error)
         }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        let error = error as? CocoaError
+        if let cause = error?.underlying as? POSIXError { return PosixError(code: cause.code.rawValue).text }
+        return error?.code == .fileWriteUnsupportedScheme ? "it is not a file URL" : "the system gave no reason"
     }
 }

@@ -301,7 +301,7 @@ extension ImageInfo {
         throw LoadError(
             .tooManyPixels, stage: .decode,
             message: "The image declares \(storedWidth) × \(storedHeight) pixels; the limit is \(maximum) pixels. "
-                + "Raise maximumPixels (--max-pixels) if you trust the source.")
+                + "Raise maximumPixels if you trust the source.")
     }
 }
 

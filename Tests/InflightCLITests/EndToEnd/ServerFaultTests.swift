@@ -1,4 +1,5 @@
 import FoundationEssentials
+import InflightBatch
 import InflightCore
 import InflightTestSupport
 import Testing
@@ -242,6 +243,81 @@ final class ServerFaultTests: EndToEndSuite {
         let url = "data:image/jpeg;base64," + lines.joined(separator: lineBreak) + lineBreak
         #expect(try get(url, "--discard").bytes == jpeg.count)
         #expect(try get(url, "--discard", "--size", "30x").outcome == "ok")
+    }
+
+    // MARK: Messages
+
+    /// Returns the message of a failure, after checking that it names no setting of the library.
+    private func message(_ url: String, _ options: String...) throws -> String {
+        let result = place.run(["get", url, "-o", "out"] + options)
+        let line = try #require(try get(url, options: options).error)
+        #expect(line.message.firstMatch(of: /[a-z][A-Z]/) == nil, "\(line)")
+        #expect(result.errors.contains(line.message), "\(result.errors)")
+        return line.message
+    }
+
+    @Test("An error of get names the option that helps, and no setting of the library")
+    func options() throws {
+        server.serve("/never", .ok(jpeg).held("never", after: 10))
+        server.serve("/r2.jpg", .redirect(to: "/r1.jpg"))
+        server.serve("/r1.jpg", .redirect(to: "/good.jpg"))
+        server.serve("/chunked", .ok(jpeg).chunked())
+        place.write("large.jpg", jpeg.array)
+        let (good, file) = (server.url("/good.jpg"), "file://\(place.path)/large.jpg")
+        let data = "data:image/jpeg;base64,\(Data(jpeg.array).base64EncodedString())"
+        for url in [good, server.url("/chunked"), file, data] {
+            #expect(try message(url, "--max-bytes", "9").contains("Raise --max-bytes"))
+        }
+        #expect(try message(server.url("/never"), "--timeout", "0.2").contains("Raise --timeout"))
+        #expect(try message(server.url("/r2.jpg"), "--max-redirects", "1").hasSuffix("Raise --max-redirects."))
+        #expect(try message(good, "--max-pixels", "9").contains("Raise --max-pixels"))
+        #expect(try message(good, "--public-only").hasSuffix("or omit --public-only."))
+        #expect(
+            try message("data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'/>", "--size", "9x")
+                .hasSuffix("Enable it with --svg."))
+        var configuration = LoopbackServer.Configuration()
+        configuration.tls = .init(authority: try LoopbackServer.CertificateAuthority())
+        let secure = try LoopbackServer(configuration)
+        #expect(try message(secure.url("/good.jpg")).hasSuffix("specify its CA file with --cacert."))
+    }
+
+    @Test("Advice for which there is no option is left out")
+    func noOption() {
+        let get = OptionNames.get
+        for (text, expected) in [
+            ("It stalled. Try again later, or raise stallTimeout.", "It stalled. Try again later."),
+            (
+                "It is long. It may be malicious. Raise maximumDecodeTime if you trust it.",
+                "It is long. It may be malicious."
+            ),
+            (
+                "No room. Free space, or raise maximumBodyBytesInFlight.",
+                "No room. Free space, or raise --max-in-flight."
+            ),
+            (
+                "Refused. Use another address, or change the address policy.",
+                "Refused. Use another address, or omit --public-only."
+            ),
+            ("Nothing.", "Nothing."), ("", ""),
+        ] {
+            #expect(get.message(text) == expected)
+        }
+        #expect(
+            OptionNames.batch.message("Slow. Try again, or raise stallTimeout.").hasSuffix("raise --stall-timeout."))
+        #expect(OptionNames.batch.message("Or change the address policy.") == "Or add --allow-private.")
+    }
+
+    @Test("A truncated image is worth another fetch, a corrupt one is not")
+    func fetchAgain() throws {
+        server.serve("/cut.jpg", .ok(jpeg.part(0..<jpeg.count / 2)))
+        #expect(try message(server.url("/cut.jpg")).hasSuffix("is truncated. Fetch it again."))
+        let png = try TestImages.make(.png, 8, 8).array
+        server.serve("/bad.png", .ok(Bytes(png[..<40] + [png[40] ^ 1] + png[41...])))
+        for options in [[], ["--size", "4x"]] {
+            let line = try get(server.url("/bad.png"), options: options)
+            #expect(line.error?.message.contains("corrupt") == true, "\(line)")
+            #expect(line.error?.message.hasSuffix("Use another copy of it.") == true, "\(line)")
+        }
     }
 
     /// Returns the bytes of a text in which `\\e9` stands for the byte 0xE9.

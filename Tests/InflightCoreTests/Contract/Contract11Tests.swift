@@ -138,7 +138,7 @@ struct Contract11Tests {
         stage.clock.advance(by: .milliseconds(16))
         stage.transport.finishAll()
         stage.queue.runAll()
-        #expect(log.lines == ["The request timed out after 3 s. Raise totalTimeout (--timeout), or try again later."])
+        #expect(log.lines == ["The request timed out after 3 s. Raise totalTimeout, or try again later."])
     }
 
     @Test("A redirect after a timeout or a cancel is not followed and leaves no job or timer")

@@ -153,6 +153,6 @@ struct RateMonitorTests {
         #expect(
             failure.withLock { $0?.message }
                 == "The transfer was too slow: http://a.example:80 sent less than 1024 bytes per second over 30 s. "
-                + "Lower the minimum (--min-rate).")
+                + "Lower minimumBytesPerSecond.")
     }
 }

@@ -96,7 +96,7 @@ struct IsolatedFormatsTests {
         let (pixels, _) = try decode(Self.svg, drawsSVG: true)
         #expect(pixels.width == 20 && pixels.height == 10 && pixels[10, 5] == SIMD4(0, 255, 0, 255))
         let refusal = #expect(throws: LoadError.self) { try decode(Self.svg) }
-        #expect(refusal?.code == .unsupportedFormat && refusal?.message.contains("--svg") == true)
+        #expect(refusal?.code == .unsupportedFormat && refusal?.message.contains("drawsSVG") == true)
     }
 
     @Test("SVG is rendered at the requested size, even above its intrinsic size")

@@ -71,7 +71,7 @@ extension Exchange {
         case .total:
             return failure(
                 .timedOut,
-                "The request to \(host) timed out after \(limits.totalTimeout.text). Raise totalTimeout (--timeout).")
+                "The request to \(host) timed out after \(limits.totalTimeout.text). Raise totalTimeout.")
         }
     }
 

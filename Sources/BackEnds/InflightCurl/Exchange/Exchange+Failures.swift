@@ -65,7 +65,7 @@ extension Exchange {
         failure(
             .addressNotAllowed,
             "The address policy does not allow a connection to \(peer) (\(address)). "
-                + "Use a public address, or change the policy (get without --public-only, batch with --allow-private).")
+                + "Use another address, or change the address policy.")
     }
 
     /// The origin, for messages.
@@ -81,7 +81,7 @@ extension Exchange {
         }
         if why.contains("not yet valid") { return "Check this machine's clock." }
         if why.contains("subject name") { return "It belongs to another host. Check the URL." }
-        return "If you trust it, specify its CA file (--cacert)."
+        return "If you trust it, specify its CA file."
     }
 
     /// Returns the error for a connection that was lost, or refused the stream, before the response began, so that

@@ -219,7 +219,7 @@ extension Exchange {
     func tooLarge(_ what: String) -> LoadError {
         failure(
             .tooLarge,
-            "\(what); the limit is \(request.limits.maximumBodyBytes) bytes. Raise maximumBodyBytes (--max-bytes)."
+            "\(what); the limit is \(request.limits.maximumBodyBytes) bytes. Raise maximumBodyBytes."
         )
     }
 }

@@ -44,7 +44,7 @@ package struct RobotsRecord: Sendable {
         package var message: String {
             switch self {
             case .status(let status): "The server responded with status \(status)."
-            case .error(let error): error.message
+            case .error(let error): OptionNames.batch.message(error.message)
             }
         }
     }

@@ -185,7 +185,7 @@ final class ImageFetcher: @unchecked Sendable {
     }
 
     private static func failure<Value>(_ error: LoadError) -> End<Value>.Result {
-        .failure(class: FailureClasses.name(error), message: error.message)
+        .failure(class: FailureClasses.name(error), message: OptionNames.batch.message(error.message))
     }
 
     private static func pace(of error: LoadError, _ latency: Duration) -> HostPacer.Outcome {

@@ -135,7 +135,7 @@ extension RunRecord.Load {
         height = report.picture?.height
         file = report.file
         error = report.error.map {
-            RunRecord.Failure(code: $0.code.rawValue, stage: $0.stage.rawValue, message: $0.message)
+            RunRecord.Failure(code: $0.code.rawValue, stage: $0.stage.rawValue, message: $0.commandMessage)
         }
     }
 

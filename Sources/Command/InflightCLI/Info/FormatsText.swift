@@ -1,4 +1,5 @@
 import Inflight
+import InflightBatch
 
 /// The support for each format in this installation, as text and as JSON.
 enum FormatsText {
@@ -19,7 +20,7 @@ enum FormatsText {
                     inner.add("where", place.rawValue)
                 case .absent(let reason, let package):
                     inner.add("state", "absent")
-                    inner.add("reason", reason)
+                    inner.add("reason", OptionNames.get.message(reason))
                     if let package { inner.add("debianPackage", package) }
                 case .none:
                     inner.add("state", "none")
@@ -38,7 +39,7 @@ enum FormatsText {
             lines.append(row(name, abilities(of: support).map { word($0.ability) }))
             for (verb, ability) in abilities(of: support) {
                 guard case .absent(let reason, let package) = ability else { continue }
-                let what = reason + (package.map { ". Debian packages: \($0)" } ?? "")
+                let what = OptionNames.get.message(reason) + (package.map { ". Debian packages: \($0)" } ?? "")
                 let subject = verb == "encode" ? "\(name) (encoding)" : name
                 if let index = gaps.firstIndex(where: { $0.what == what }) {
                     gaps[index].names.append(subject)

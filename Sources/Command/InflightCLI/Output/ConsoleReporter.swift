@@ -63,7 +63,8 @@ final class ConsoleReporter {
     /// - Parameter shown: The failed URL or path, safe to display.
     func failed(shown: String, _ error: LoadError) {
         guard reportsFailures else { return }
-        say("\(style.red("failed")) \(shown): \(Report.Digest.Failure(error)): \(TerminalText.safe(error.message))")
+        let message = TerminalText.safe(error.commandMessage)
+        say("\(style.red("failed")) \(shown): \(Report.Digest.Failure(error)): \(message)")
     }
 
     /// Reports how many failures were not shown.

@@ -141,7 +141,7 @@ extension JSONWriter {
         add("error") { inner in
             inner.add("code", error.code.rawValue)
             inner.add("stage", error.stage.rawValue)
-            inner.add("message", error.message)
+            inner.add("message", error.commandMessage)
         }
     }
 }

@@ -59,7 +59,7 @@ struct HARExchange: Sendable {
         writer.add("redirectURL", Redaction.text(fields.reference("Location") ?? ""))
         writer.add("headersSize", -1)
         writer.add("bodySize", summary?.wireBytes ?? -1)
-        if let error { writer.add("_error", "\(error.code): \(Redaction.text(error.message))") }
+        if let error { writer.add("_error", "\(error.code): \(Redaction.text(error.commandMessage))") }
     }
 
     private func addContent(to writer: inout JSONWriter) {

@@ -12,7 +12,7 @@ enum DecoderLocation {
         throw LoadError(
             .decoderUnavailable, stage: .decode,
             message: "No decoder program at \(candidates.joined(separator: " or ")). Install inflight-decoder "
-                + "there, set INFLIGHT_DECODER to its path, or decode in process (--decode in-process).")
+                + "there, set INFLIGHT_DECODER to its path, or decode in this process.")
     }
 
     private static var environment: String? {

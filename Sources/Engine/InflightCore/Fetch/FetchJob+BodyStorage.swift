@@ -122,7 +122,7 @@ extension FetchJob {
                 LoadError(
                     .tooLarge, stage: .fetch,
                     message:
-                        "The body exceeds the limit of \(limit) bytes. Raise maximumBodyBytes (--max-bytes) if you trust it."
+                        "The body exceeds the limit of \(limit) bytes. Raise maximumBodyBytes if you trust the server."
                 ))
         }
         unsafe work.response.body.append(bytes)

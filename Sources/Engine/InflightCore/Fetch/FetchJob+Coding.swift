@@ -40,7 +40,9 @@ extension FetchJob {
     func codingFailure(_ error: ContentCodingError) -> LoadError {
         switch error {
         case .damaged:
-            LoadError(.badResponse, stage: .fetch, message: "The content-coded body is corrupt. Try again.")
+            LoadError(
+                .badResponse, stage: .fetch,
+                message: "The content-coded body is corrupt. The server may be misconfigured.")
         case .truncated:
             LoadError(.truncated, stage: .fetch, message: "The content-coded body is truncated. Try again.")
         case .outOfMemory:
@@ -50,7 +52,7 @@ extension FetchJob {
             LoadError(
                 .tooLarge, stage: .fetch,
                 message: "After content decoding, the body exceeds the limit of "
-                    + "\(plan.request.limits.maximumBodyBytes) bytes. Raise maximumBodyBytes (--max-bytes).")
+                    + "\(plan.request.limits.maximumBodyBytes) bytes. Raise maximumBodyBytes if you trust the server.")
         }
     }
 }

@@ -307,7 +307,7 @@ extension FetchJob {
         return LoadError(
             .timedOut, stage: .fetch,
             message: "The transfer was too slow: \(host) sent less than \(limits.minimumBytesPerSecond) bytes per "
-                + "second over \((limits.minimumRatePeriod as Duration?).text). Lower the minimum (--min-rate).")
+                + "second over \((limits.minimumRatePeriod as Duration?).text). Lower minimumBytesPerSecond.")
     }
 }
 

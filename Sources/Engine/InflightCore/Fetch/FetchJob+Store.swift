@@ -268,7 +268,7 @@ extension FetchJob {
                     LoadError(
                         .tooLarge, stage: .fetch,
                         message: "The cached body has \(body.count) bytes; the limit is "
-                            + "\(plan.request.limits.maximumBodyBytes). Raise maximumBodyBytes (--max-bytes).")))
+                            + "\(plan.request.limits.maximumBodyBytes). Raise maximumBodyBytes.")))
         }
         var response = LoadedResponse(
             head: head, body: body, url: currentURL(work).string, wireBytes: 0, source: source,

@@ -408,6 +408,6 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         LoadError(
             .timedOut, stage: .fetch, url: plan.url.string,
             message: "The request timed out after \(plan.request.limits.totalTimeout.text). "
-                + "Raise totalTimeout (--timeout), or try again later.")
+                + "Raise totalTimeout, or try again later.")
     }
 }

@@ -74,7 +74,7 @@ struct RedirectPolicy {
         guard exchange.redirectCount < maximumRedirects else {
             return refuse(
                 exchange, head,
-                "More than \(maximumRedirects) redirects. Raise maximumRedirects (--max-redirects).")
+                "More than \(maximumRedirects) redirects. Raise maximumRedirects.")
         }
         let target: ResourceURL
         do {

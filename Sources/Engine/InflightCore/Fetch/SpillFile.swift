@@ -94,10 +94,13 @@ final class SpillFile: Sendable {
 }
 
 /// An error of the operating system.
-struct PosixError: Error {
+package struct PosixError: Error {
     let code: Int32
+
+    package init(code: Int32) { self.code = code }
 
     static var last: PosixError { PosixError(code: errno) }
 
-    var text: String { unsafe String(cString: strerror(code)) }
+    /// The system's message, such as "No space left on device".
+    package var text: String { unsafe String(cString: strerror(code)) }
 }

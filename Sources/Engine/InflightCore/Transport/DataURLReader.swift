@@ -19,7 +19,7 @@ final class DataURLReader: LocalReader {
         if Int64(count) > limit {
             throw .local(
                 .tooLarge, request,
-                "The data exceeds the limit of \(limit) bytes. Raise maximumBodyBytes (--max-bytes).")
+                "The data exceeds the limit of \(limit) bytes. Raise maximumBodyBytes.")
         }
         if isBase64 {
             guard let decoded = Base64.decoded(PercentEncoding.decodedBytes(data)) else {

@@ -138,14 +138,14 @@ final class LocalExchange: Transfer, @unchecked Sendable {
     private func tooLarge() -> LoadError {
         .local(
             .tooLarge, request,
-            "The data exceeds the limit of \(request.limits.maximumBodyBytes) bytes. Raise maximumBodyBytes (--max-bytes)."
+            "The data exceeds the limit of \(request.limits.maximumBodyBytes) bytes. Raise maximumBodyBytes."
         )
     }
 
     private func checkStop() throws(LoadError) {
         if let error = state.withLock({ $0.stop }) { throw error }
         if deadline != .distantFuture, owner.clock.now() >= deadline {
-            throw .local(.timedOut, request, "The request timed out. Raise totalTimeout (--timeout).")
+            throw .local(.timedOut, request, "The request timed out. Raise totalTimeout.")
         }
     }
 

@@ -3,7 +3,7 @@ package import InflightConcurrency
 /// The errors that all codecs throw, with the same messages.
 package enum CodecError {
     package static func damaged(_ format: ImageFormat, _ what: String) -> LoadError {
-        LoadError(.damaged, stage: .decode, message: "The \(format) image is corrupt: \(what). Fetch it again.")
+        LoadError(.damaged, stage: .decode, message: "The \(format) image is corrupt: \(what). Use another copy of it.")
     }
 
     /// - Parameter text: the text of the library that found the damage, which becomes the underlying error.

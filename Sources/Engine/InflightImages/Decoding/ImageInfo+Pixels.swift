@@ -14,7 +14,7 @@ extension DecodeOptions {
             throw LoadError(
                 .tooManyPixels, stage: .decode,
                 message: "Upscaled to \(plan.width) × \(plan.height), the image would exceed the limit of "
-                    + "\(maximum) pixels. Request a smaller size, or raise maximumPixels (--max-pixels).")
+                    + "\(maximum) pixels. Request a smaller size, or raise maximumPixels.")
         }
         return plan.stored(for: info.orientation)
     }
