@@ -10,14 +10,14 @@ struct ContentCodingTests {
 
     /// Decodes `bytes` by the `Content-Encoding` field value `field`, in pieces of at most `pieces` bytes.
     private func decode(
-        _ bytes: [UInt8], _ field: String, pieces: Int = .max, limit: Int = .max
+        _ bytes: [UInt8], _ field: String, pieces: Int = .max, limit: Int = .max, between: Int64 = .max
     ) throws(ContentCodingError) -> String {
         guard case .coded(let decoders) = Self.codings.decoderChain(for: HTTPFields([("Content-Encoding", field)]))
         else {
             Issue.record("\(field) is not known")
             return ""
         }
-        let body = CodedBody(decoders)
+        let body = CodedBody(decoders, limit: between)
         var decoded: [UInt8] = []
         var start = 0
         repeat {
@@ -155,6 +155,17 @@ struct ContentCodingTests {
             try decode(Gzip.zeros(runs: 40_000), "gzip", limit: 100_000)
         }
         #expect(throws: ContentCodingError.stopped) { try decode(Samples.gzip, "gzip", limit: 10) }
+    }
+
+    @Test("The bytes between two codings are limited, even if the second one drops them")
+    func bytesBetween() {
+        let blocks = Gzip.stored(Gzip.emptyBlocks(1000))
+        #expect(throws: ContentCodingError.truncated) { try decode(blocks, "deflate, gzip", between: 5000) }
+        for pieces in [Int.max, 7] {
+            #expect(throws: ContentCodingError.stopped) {
+                try decode(blocks, "deflate, gzip", pieces: pieces, between: 4999)
+            }
+        }
     }
 
     @Test("A Zstandard frame with a window of 16 MiB is rejected")

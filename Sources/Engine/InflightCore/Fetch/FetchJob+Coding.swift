@@ -9,7 +9,7 @@ extension FetchJob {
         switch stage.codings.decoderChain(for: head.fields) {
         case .plain: return nil
         case .coded(let decoders):
-            work.response.coded = CodedBody(decoders)
+            work.response.coded = CodedBody(decoders, limit: plan.request.limits.maximumBodyBytes)
             return nil
         case .tooMany(let limit):
             return .failure(

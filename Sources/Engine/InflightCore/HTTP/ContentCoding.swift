@@ -116,15 +116,22 @@ struct AcceptedCodings: Sendable {
 final class CodedBody {
     private struct Stage {
         let decoder: any ContentDecoder
+        /// The number of bytes passed to the next stage.
+        var passedBytes: Int64 = 0
         /// The bytes left to decode, if the decoder was stopped.
         var rest: Bytes?
     }
 
     private var stages: [Stage]
+    private let limit: Int64
 
-    /// - Parameter decoders: the decoder of the last coding first.
-    init(_ decoders: [any ContentDecoder]) {
+    /// - Parameters:
+    ///   - decoders: the decoder of the last coding first.
+    ///   - limit: the maximum number of bytes between two decoders. Otherwise, bytes that a later one drops would cost
+    ///     time without a bound.
+    init(_ decoders: [any ContentDecoder], limit: Int64) {
         stages = decoders.map { Stage(decoder: $0) }
+        self.limit = limit
     }
 
     /// Whether a call was stopped. If so, ``resume(_:)`` has to be called before more bytes are decoded.
@@ -159,6 +166,15 @@ final class CodedBody {
     }
 
     /// - Returns: whether all bytes were consumed.
+    private func pass(
+        _ bytes: UnsafeRawBufferPointer, from index: Int, _ body: (UnsafeRawBufferPointer) -> Bool
+    ) throws(ContentCodingError) -> Bool {
+        guard Int64(bytes.count) <= limit - stages[index].passedBytes else { throw .stopped }
+        stages[index].passedBytes += Int64(bytes.count)
+        return try unsafe decode(bytes, from: index + 1, body)
+    }
+
+    /// - Returns: whether all bytes were consumed.
     private func decode(
         _ bytes: UnsafeRawBufferPointer, from index: Int, _ body: (UnsafeRawBufferPointer) -> Bool
     ) throws(ContentCodingError) -> Bool {
@@ -167,7 +183,7 @@ final class CodedBody {
         var isStopped = false
         let taken = try unsafe stages[index].decoder.decode(bytes) { piece in
             do throws(ContentCodingError) {
-                isStopped = isLast ? unsafe !body(piece) : try unsafe !decode(piece, from: index + 1, body)
+                isStopped = isLast ? unsafe !body(piece) : try unsafe !pass(piece, from: index, body)
             } catch {
                 failure = error
             }
