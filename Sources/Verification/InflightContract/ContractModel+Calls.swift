@@ -48,7 +48,7 @@ extension ContractModel {
             origin: arguments.origin)
         // A cancelled call belongs to a job without subscribers or came too late.
         if isCancelled, let found = job {
-            let began = jobs[found].startedAt < 0 ? askedAt : jobs[found].startedAt
+            let began = startTime(of: found, withSlotAt: askedAt)
             let total = jobs[found].spec.totalTime
             if total == 0 || now - began < total || found >= jobsThen { job = nil }
         } else if job == nil, !isCancelled, isOutermost {
@@ -176,9 +176,16 @@ extension ContractModel {
 
     // MARK: Slots
 
-    private func begin(_ job: Int, at time: Int64) {
+    func begin(_ job: Int, at time: Int64) {
         jobs[job].state = .running
-        if jobs[job].startedAt < 0 { jobs[job].startedAt = time }
+        jobs[job].startedAt = startTime(of: job, withSlotAt: time)
+        jobs[job].waitsSince = -1
+    }
+
+    /// Returns the start of the total time of a job that gets a slot at `time`. Waits do not count.
+    private func startTime(of job: Int, withSlotAt time: Int64) -> Int64 {
+        if jobs[job].startedAt < 0 { return time }
+        return jobs[job].waitsSince < 0 ? jobs[job].startedAt : jobs[job].startedAt + time - jobs[job].waitsSince
     }
 
     /// Checks that credentials are sent to their own origin only (rule 8).

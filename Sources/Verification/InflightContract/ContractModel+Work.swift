@@ -236,10 +236,9 @@ extension ContractModel {
         if bounds.isOrderKnown { checkTurn(of: job) }
         checkCircuit(job)
         if bounds.isPriorityKnown { check(priority, of: job) }
-        jobs[job].state = .running
+        begin(job, at: now)
         jobs[job].exchange = serial
         if let receiver { store.receivers[receiver] = job }
-        if jobs[job].startedAt < 0 { jobs[job].startedAt = now }
         takeSlot(ExchangeRecord(serial: serial, job: job, origin: origin))
         exchanges[exchanges.count - 1].requestTime = wallTime
         exchanges[exchanges.count - 1].priority = priority
@@ -450,6 +449,7 @@ extension ContractModel {
             if origin != jobs[job].origin { jobs[job].hasCredentials = false }
             jobs[job].origin = origin
             jobs[job].state = .queued
+            jobs[job].waitsSince = now
             jobs[job].level = level(of: job)
             // The job had a slot and gave it back, so it precedes all others of its level.
             lastSequence += 1
@@ -473,8 +473,5 @@ extension ContractModel {
     /// The clock is about to show this time.
     public func clockAdvances(_ time: Int64) {
         now = time
-        for job in live where jobs[job].stage == 0 && jobs[job].state == .queued && jobs[job].startedAt >= 0 {
-            if isLate(job) { failed(job, .timedOut) }
-        }
     }
 }

@@ -107,6 +107,8 @@ public final class ContractModel {
         var sequence = 0
         var redirects = 0
         var startedAt: Int64 = -1
+        /// The time at which it gave its slot back, to wait for another; -1 if it does not wait.
+        var waitsSince: Int64 = -1
 
         /// The first part of a body that is being resumed.
         struct Part {

@@ -88,25 +88,25 @@ struct Contract11Tests {
         #expect(log.lines.sorted() == ["end: busy", "end: second", "end: target"])
     }
 
-    @Test("A redirect that waits for a slot ends when the total timeout expires")
+    @Test("A redirect that waits for a slot keeps the rest of its total time")
     func timeInTheLane() throws {
         let stage = try Stage { $0.maximumConcurrentFetchesPerOrigin = 1 }
         stage.transport.serve("http://b.example/busy", .ok(Bytes("busy")))
         stage.transport.serve(Stage.url, .redirect(to: "http://b.example/target"))
+        stage.transport.serve("http://b.example/target", .ok(Bytes("target")))
         let log = Log()
         stage.load("http://b.example/busy", log: log)
         stage.load(log: log) { $0.limits.totalTimeout = .seconds(5) }
         stage.clock.advance(by: .seconds(1))
         stage.transport.finish(Stage.url)
-        #expect(stage.clock.timerCount == 1)
-        stage.clock.advance(by: .seconds(3))
-        #expect(stage.queue.count == 0)
-        stage.clock.advance(by: .seconds(1))
-        stage.queue.runAll()
-        #expect(log.lines == ["end: timedOut"])
-        #expect(stage.pipeline.statistics.jobsInFlight == 1)
+        stage.clock.advance(by: .seconds(60))
+        #expect(stage.clock.timerCount == 0)
+        stage.transport.finish("http://b.example/busy")
+        let next = try #require(stage.transport.exchanges.first)
+        #expect(next.request.limits.totalTimeout == .seconds(4))
         stage.transport.finishAll()
-        #expect(!stage.transport.startedURLs.contains("http://b.example/target"))
+        stage.queue.runAll()
+        #expect(log.lines == ["end: busy", "end: target"])
     }
 
     @Test("A redirected transfer gets the remaining total timeout, and no timer is left")
@@ -159,7 +159,7 @@ struct Contract11Tests {
         }
     }
 
-    @Test("A cancel at once removes the timer of a redirect that waits for a slot")
+    @Test("A cancel at once removes a redirect that waits for a slot")
     func cancelledInTheLane() throws {
         let stage = try Stage { $0.maximumConcurrentFetchesPerOrigin = 1 }
         stage.transport.serve("http://b.example/busy", .silent)
@@ -167,9 +167,8 @@ struct Contract11Tests {
         stage.load("http://b.example/busy")
         let task = stage.load { $0.limits.totalTimeout = .seconds(5) }
         stage.transport.finish(Stage.url)
-        #expect(stage.clock.timerCount == 1)
+        #expect(stage.pipeline.statistics.jobsInFlight == 2)
         task.cancel()
-        #expect(stage.clock.timerCount == 0)
         #expect(stage.pipeline.statistics.jobsInFlight == 1)
     }
 

@@ -121,12 +121,6 @@ final class MachineWorld {
         if let id = jobs[job] { machine.jobLeftTable(id) }
     }
 
-    func expire(_ job: String) -> [String] {
-        var actions = Machine.Actions()
-        if let id = jobs[job] { machine.queuedJobFailed(id, now: now, actions: &actions) }
-        return lines(actions)
-    }
-
     func setLimit(_ limit: Int) -> [String] {
         var actions = Machine.Actions()
         machine.originLimitChanged(Self.origin, to: limit, now: now, actions: &actions)
@@ -343,18 +337,6 @@ struct EngineMachineTests {
         #expect(world.move("u", to: MachineWorld.otherOrigin) == ["start x normal"])
         #expect(world.succeed("v") == ["deliver b from v", "start u normal"])
         #expect(world.succeed("u") == ["deliver a from u", "start w normal"])
-    }
-
-    @Test("A job queued after a redirect ends when its time is up, but a running job does not")
-    func expiry() {
-        let world = MachineWorld(fetches: 10, perOrigin: 1)
-        _ = world.add("b", "v", origin: MachineWorld.otherOrigin)
-        _ = world.add("a", "u@100")
-        #expect(world.expire("u") == [])
-        #expect(world.move("u", to: MachineWorld.otherOrigin) == [])
-        #expect(world.expire("u") == ["deliver a from u", "discard u@100"])
-        #expect(world.succeed("v") == ["deliver b from v"])
-        #expect(world.isIdle)
     }
 
     @Test("A cancelled job is discarded when it is redirected")

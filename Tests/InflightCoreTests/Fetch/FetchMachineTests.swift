@@ -22,7 +22,7 @@ struct FetchMachineTests {
         case measure, stopsForRoom, stopsForTurn, flows
         case ended, failed
         case cancel, priority, granted(number: Int = 0, turn: Bool = false), turn(number: Int = 0)
-        case timer(Int, isOfTurn: Bool), checkRate(second: Int)
+        case timer(Int), checkRate(second: Int)
     }
 
     private static func time(_ second: Int) -> MonotonicTime { .zero + .seconds(second) }
@@ -34,10 +34,10 @@ struct FetchMachineTests {
     /// - Returns: the machine's output in words; empty if there is nothing to do.
     private static func tell(_ machine: inout Machine, _ input: Input) throws -> String {
         switch input {
-        case .start: return machine.started().map { "timer \($0) is over" } ?? ""
-        case .queue: machine.waits(for: .turn(deadline: time(9)))
+        case .start: machine.started()
+        case .queue: machine.waits(for: .turn)
         case .sleep: machine.waits(for: .time(time(3)))
-        case .wake: machine.woke(deadline: time(9))
+        case .wake: machine.woke()
         case .ask: machine.asks(5)
         case .answer: machine.answered()
         case .send: machine.sends(number: 0)
@@ -75,9 +75,7 @@ struct FetchMachineTests {
         case .priority: return machine.priorityChanged().map { "tell \($0)" } ?? "later"
         case .granted(let number, let turn): return machine.granted(number: number, needsTurn: turn) ? "yes" : ""
         case .turn(let number): return machine.turnStarted(number: number) ? "yes" : ""
-        case .timer(let timer, let isOfTurn):
-            let useless = machine.timerSet(timer, for: isOfTurn ? .turn(deadline: nil) : .time(time(3)))
-            return useless.map { "timer \($0) is useless" } ?? ""
+        case .timer(let timer): return machine.timerSet(timer).map { "timer \($0) is useless" } ?? ""
         case .checkRate(let second):
             let (next, transfer) = machine.rateChecked(at: time(second))
             return [next != nil ? "again" : nil, transfer.map { "cancel \($0)" }].compactMap(\.self).joined()
@@ -186,11 +184,8 @@ struct FetchMachineTests {
             let reached = machine.phase
             #expect(reached == target, "\(input)")
         }
-        for (isOfTurn, waiting) in [(true, Phase.queued), (false, .sleeping)] {
-            var machine = try Self.machine(phase)
-            let isTaken = phase == waiting
-            #expect(try Self.tell(&machine, .timer(1, isOfTurn: isOfTurn)) == (isTaken ? "" : "timer 1 is useless"))
-        }
+        var waiting = try Self.machine(phase)
+        #expect(try Self.tell(&waiting, .timer(1)) == (phase == .sleeping ? "" : "timer 1 is useless"))
         var machine = try Self.machine(phase)
         let isUnderWay = [.flowing, .judging, .paused, .scheduled, .working].contains(phase)
         #expect(try Self.tell(&machine, .priority) == (isUnderWay ? "tell 7" : "later"))
@@ -201,12 +196,9 @@ struct FetchMachineTests {
     @Test(
         "Sequences of inputs yield the expected outputs",
         arguments: [
-            // A timer is returned when its wait is over or another replaces it.
-            [
-                (.timer(1, isOfTurn: true), ""), (.timer(2, isOfTurn: true), "timer 1 is useless"),
-                (.start, "timer 2 is over"),
-            ],
-            [(.start, ""), (.sleep, ""), (.timer(3, isOfTurn: false), ""), (.finish, "timer 3 is over")],
+            // A timer is returned when the fetch ends or another replaces it.
+            [(.start, ""), (.sleep, ""), (.timer(1), ""), (.timer(2), "timer 1 is useless"), (.wake, "")],
+            [(.start, ""), (.sleep, ""), (.timer(3), ""), (.finish, "timer 3 is over")],
             // Inputs that arrive before the transfer is known are passed to it when it is known.
             [(.start, ""), (.send, ""), (.cancel, ""), (.known(), "cancel")],
             [(.start, ""), (.priority, "later"), (.send, ""), (.known(), "priority"), (.priority, "tell 7")],

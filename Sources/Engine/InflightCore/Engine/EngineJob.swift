@@ -57,8 +57,7 @@ class EngineJob: @unchecked Sendable {
         }
     }
 
-    /// The machine has recorded that the job is queued elsewhere or asleep. The job may have been started again
-    /// meanwhile.
+    /// The machine has recorded that the job is asleep.
     func didSuspend() {}
 
     /// The fields that describe the job in the log.
@@ -94,14 +93,6 @@ struct JobStep {
 }
 
 extension JobStep {
-    /// Whether the job continues later.
-    var isWaiting: Bool {
-        switch event {
-        case .moved, .slept: true
-        case .succeeded, .failed, .woke: false
-        }
-    }
-
     /// The job has ended, successfully or not according to its result.
     init(ended job: EngineJob, grants: [BodyBudget<FetchJob.Paused>.Grant] = []) {
         self.init(job: job, event: job.result?.error == nil ? .succeeded : .failed, grants: grants)

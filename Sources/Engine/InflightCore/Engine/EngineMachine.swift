@@ -233,7 +233,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         return ImageRequest.Priority(rawValue: level)
     }
 
-    /// A started job ends without having done any work: its deadline has passed, or it has no subscribers any more.
+    /// A started job ends without having done any work: its total time is over, or it has no subscribers any more.
     mutating func jobEndedWithoutWork(_ id: JobID) {
         if isAlive(id), jobs[Int(id.index)].lane == .fetch { startedFetches -= 1 }
     }
@@ -344,24 +344,6 @@ struct EngineMachine<Task, Job>: ~Copyable {
     mutating func jobLeftTable(_ id: JobID) {
         guard isAlive(id) else { return }
         leaveTableWithDependents(id.index)
-    }
-
-    /// Returns whether the job is queued.
-    func isQueued(_ id: JobID) -> Bool {
-        guard isAlive(id), case .queued = jobs[Int(id.index)].state else { return false }
-        return true
-    }
-
-    /// A queued job has failed, because its deadline has passed.
-    mutating func queuedJobFailed(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
-        guard isAlive(id), case .queued(let ticket) = jobs[Int(id.index)].state, let job = jobs[Int(id.index)].job
-        else { return }
-        self[jobs[Int(id.index)].lane].remove(ticket)
-        leaveProbe(id.index, now: now)
-        leaveTable(id.index)
-        note(.ended(id, job))
-        failDependents(of: id.index, from: job, actions: &actions)
-        freeJobSlot(id.index)
     }
 
     /// A subscriber wants a preview of a job's partial result.

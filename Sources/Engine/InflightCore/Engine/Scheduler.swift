@@ -303,7 +303,7 @@ final class Scheduler: @unchecked Sendable {
         }
         for step in steps {
             FetchJob.resume(step.grants)
-            if step.isWaiting { step.job.didSuspend() }
+            if case .slept = step.event { step.job.didSuspend() }
         }
         return next
     }
@@ -323,16 +323,6 @@ final class Scheduler: @unchecked Sendable {
 
     /// A started job is about to end without having done anything.
     func jobEndedWithoutWork(_ job: EngineJob) { lock.withLock { machine.jobEndedWithoutWork(job.id) } }
-
-    /// The deadline of a queued job has passed. Does nothing if the job is not queued any more.
-    func queuedJobFailed(_ job: EngineJob, with result: JobResult) {
-        let now = clock.now()
-        change { machine, actions in
-            guard machine.isQueued(job.id) else { return }
-            job.result = result
-            machine.queuedJobFailed(job.id, now: now, actions: &actions)
-        }
-    }
 
     /// Bytes have arrived. Passes the progress to the tasks that observe it.
     ///

@@ -43,11 +43,10 @@ extension FetchJob {
         } else {
             startOver(work)
         }
-        // The total time covers the attempts, but not the waits between them.
-        work.startedAt = work.startedAt + wait
         // The clock may be the program's own code, so it is read without the lock.
-        let time = clock.now() + wait
-        stripe.lock.withLock { work.machine.waits(for: .time(time)) }
+        let now = clock.now()
+        work.waitsSince = now
+        stripe.lock.withLock { work.machine.waits(for: .time(now + wait)) }
         return JobStep(job: self, event: .slept)
     }
 

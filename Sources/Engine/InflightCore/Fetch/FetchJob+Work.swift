@@ -90,8 +90,10 @@ extension FetchJob {
     // Unchecked: guarded as the job's own state is.
     final class Work: @unchecked Sendable {
         var machine: Machine
-        /// The start of the load's total time, moved by the waits between attempts.
+        /// The start of the load's total time, moved by the times without a slot.
         var startedAt: MonotonicTime
+        /// The time at which the fetch gave its slot back, to wait for another or before a retry.
+        var waitsSince: MonotonicTime?
         /// The request of the last redirect; `nil` before the first.
         var redirected: RedirectPolicy.Exchange?
         /// The stored entry of each followed redirect, if it has one. A redirect whose cookie the load sends is not

@@ -57,13 +57,15 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     // MARK: Calls from the scheduler
 
     override func start(priority: ImageRequest.Priority) -> JobStep? {
-        let startedAt = work?.startedAt ?? clock.now()
-        let (work, isTooLate, timer) = stripe.lock.withLock {
-            let work = self.work ?? Work(startedAt: startedAt, early)
+        let now = clock.now()
+        let (work, isTooLate) = stripe.lock.withLock {
+            let work = self.work ?? Work(startedAt: now, early)
             self.work = work
-            return (work, work.machine.isCancelled, work.machine.started())
+            work.machine.started()
+            return (work, work.machine.isCancelled)
         }
-        timer?.cancel()
+        // The total time does not include waits.
+        if let since = work.waitsSince.take() { work.startedAt = work.startedAt + (now - since) }
         if isTooLate {
             scheduler.jobEndedWithoutWork(self)
             return ending(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
@@ -104,32 +106,20 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     }
 
     override func didSuspend() {
-        guard let wait = stripe.lock.withLock({ work?.machine.wait }) else { return }
-        let timer: any ScheduledWork
-        switch wait {
-        case .turn(deadline: nil): return
-        case .turn(deadline: .some(let deadline)):
-            timer = clock.schedule(at: deadline) { [self] in
-                scheduler.queuedJobFailed(self, with: JobResult(.failure(timedOut())))
-            }
-        case .time(let time):
-            timer = clock.schedule(at: time) { [self] in wake() }
-        }
-        // Another thread may have started or ended the job meanwhile.
+        guard let time = stripe.lock.withLock({ work?.machine.wakeTime }) else { return }
+        let timer = clock.schedule(at: time) { [self] in wake() }
+        // Another thread may have woken or ended the job meanwhile.
         let useless: (any ScheduledWork)? = stripe.lock.withLock {
             guard let work else { return timer }
-            return work.machine.timerSet(timer, for: wait)
+            return work.machine.timerSet(timer)
         }
         useless?.cancel()
     }
 
     /// Queues the job, which may start at once.
     private func wake() {
-        stripe.lock.withLock {
-            if let work { work.machine.woke(deadline: deadline(work)) }
-        }
+        stripe.lock.withLock { work?.machine.woke() }
         scheduler.jobAdvanced(JobStep(job: self, event: .woke))
-        didSuspend()
     }
 
     override func refuse(_ error: LoadError) {
@@ -343,18 +333,13 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
         return waitForTurn(work, in: work.cache.map { looksUp($0) } ?? false ? .store : .fetch, ahead: true)
     }
 
-    /// Returns the end of the total time.
-    private func deadline(_ work: Work) -> MonotonicTime? {
-        plan.request.limits.totalTimeout.map { work.startedAt + $0 }
-    }
-
     /// Gives the job's slot back, and queues the job in a lane.
     func waitForTurn(
         _ work: Work, in lane: Scheduler.Machine.LaneName, ahead: Bool, hasStaleResponse: Bool = false
     ) -> JobStep {
-        let deadline = deadline(work)
-        if let deadline, clock.now() >= deadline { return ending(.failure(timedOut())) }
-        stripe.lock.withLock { work.machine.waits(for: .turn(deadline: deadline)) }
+        guard limits(work) != nil else { return ending(.failure(timedOut())) }
+        work.waitsSince = clock.now()
+        stripe.lock.withLock { work.machine.waits(for: .turn) }
         let group = lane == .store ? OriginKey.none : currentURL(work).originKey
         return JobStep(job: self, event: .moved(lane, group, ahead: ahead, hasStaleResponse: hasStaleResponse))
     }

@@ -24,8 +24,8 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
 
     /// The event that a fetch without a slot waits for.
     enum Wait: Hashable {
-        /// A slot. The load's total time ends at the deadline; no transport measures it meanwhile.
-        case turn(deadline: MonotonicTime?)
+        /// A slot.
+        case turn
         /// The end of the wait before a retry.
         case time(MonotonicTime)
     }
@@ -72,7 +72,7 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     }
 
     enum State: ~Copyable {
-        case queued(deadline: MonotonicTime?, Handles.Timer?)
+        case queued
         case sleeping(until: MonotonicTime, Handles.Timer?)
         /// It has a slot and no exchange: it reads the store, verifies a body, or decides.
         case preparing
@@ -113,7 +113,7 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
         }
     }
 
-    private(set) var state = State.queued(deadline: nil, nil)
+    private(set) var state = State.queued
     private var early: EarlyInputs
 
     init(_ early: EarlyInputs) {
@@ -173,7 +173,6 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
 
     private var timer: Handles.Timer? {
         switch state {
-        case .queued(_, let timer): timer
         case .sleeping(_, let timer): timer
         default: nil
         }
@@ -204,25 +203,20 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
         return transfer
     }
 
-    /// The event that the fetch waits for, if any.
-    var wait: Wait? {
+    /// The end of the wait before a retry; `nil` if the fetch does not wait for a time.
+    var wakeTime: MonotonicTime? {
         switch state {
-        case .queued(let deadline, _): .turn(deadline: deadline)
-        case .sleeping(let time, _): .time(time)
+        case .sleeping(let time, _): time
         default: nil
         }
     }
 
-    /// A timer for the end of the wait was scheduled.
+    /// A timer for the end of the wait before a retry was scheduled.
     ///
     /// - Returns: the timer to cancel: this one if the wait is over, or the one that it replaces.
-    mutating func timerSet(_ timer: Handles.Timer, for wait: Wait) -> Handles.Timer? {
-        let isTurn = if case .turn = wait { true } else { false }
+    mutating func timerSet(_ timer: Handles.Timer) -> Handles.Timer? {
         switch take() {
-        case .queued(let deadline, let old) where isTurn:
-            state = .queued(deadline: deadline, timer)
-            return old
-        case .sleeping(let time, let old) where !isTurn:
+        case .sleeping(let time, let old):
             state = .sleeping(until: time, timer)
             return old
         case let other:
@@ -289,27 +283,24 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     // MARK: Slots
 
     /// The fetch has got a slot.
-    ///
-    /// - Returns: the timer of its wait, to be cancelled.
-    mutating func started() -> Handles.Timer? {
+    mutating func started() {
         require(.started)
-        defer { state = .preparing }
-        return timer
+        state = .preparing
     }
 
     /// The fetch gives its slot back, and waits for another or before a retry.
     mutating func waits(for wait: Wait) {
         require(.waits)
         switch wait {
-        case .turn(let deadline): state = .queued(deadline: deadline, nil)
+        case .turn: state = .queued
         case .time(let time): state = .sleeping(until: time, nil)
         }
     }
 
     /// The wait before a retry is over. The fetch waits for a slot.
-    mutating func woke(deadline: MonotonicTime?) {
+    mutating func woke() {
         require(.woke)
-        if phase == .sleeping { state = .queued(deadline: deadline, nil) }
+        if phase == .sleeping { state = .queued }
     }
 
     /// The fetch has ended.

@@ -15,8 +15,9 @@ public struct ImageRequest: Sendable {
         /// The longest time without a byte in either direction. A response's head must also be complete within this
         /// time after its first line. If nil, there is no limit.
         public var stallTimeout: Duration? = .seconds(15)
-        /// The maximum time for the whole fetch with its redirects and retries, from its start after queueing. Delays
-        /// before retries do not count. If nil, there is no limit.
+        /// The maximum time for the whole fetch with its redirects and retries, from its start after queueing. Time in
+        /// a queue, also after a lookup in the store or a redirect, and delays before retries do not count. If nil,
+        /// there is no limit.
         public var totalTimeout: Duration?
         /// The rate below which a transfer ends with ``LoadError/Code/timedOut``, in bytes of the body on the wire per
         /// second, averaged over ``minimumRatePeriod``. It is measured from the first byte of the body; time in which
