@@ -55,7 +55,7 @@ struct Contract5Tests {
             ])
         let log = Log()
         stage.loadInSteps(log: log, prefix: "first ")
-        for _ in 0..<3 { stage.transport.step(Stage.url) }
+        for _ in 0..<3 { stage.step() }
         stage.loadInSteps(log: log, prefix: "second ")
         #expect(log.lines.isEmpty)
         stage.queue.runAll()
@@ -70,13 +70,56 @@ struct Contract5Tests {
         #expect(log.lines.suffix(3).allSatisfy { $0.hasSuffix("abcdef") })
     }
 
+    @Test("Progress is delivered at most every 16 ms, and the last one before the ending in any case")
+    func pace() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(Bytes("abcdefghij"), chunks: [1]))
+        let log = Log()
+        stage.loadInSteps(log: log)
+        stage.transport.step(Stage.url)
+        for pause in [0, 0, 15, 1, 0, 15] {
+            stage.clock.advance(by: .milliseconds(pause))
+            stage.transport.step(Stage.url)
+            stage.queue.runAll()
+        }
+        #expect(log.lines == ["1", "4"])
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines == ["1", "4", "10", "abcdefghij"])
+    }
+
+    @Test("The last progress is delivered before a failure, too")
+    func lastProgressOfFailure() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(Bytes("abcdef"), chunks: [1]).failing(.truncated, after: 4))
+        let log = Log()
+        stage.loadInSteps(log: log)
+        stage.transport.finishAll()
+        stage.queue.runAll()
+        #expect(log.lines == ["4", "truncated"])
+    }
+
+    @Test("A task that joins receives the next progress at once, however recent the last one is")
+    func newObserver() throws {
+        let stage = try Stage()
+        stage.transport.serve(Stage.url, .ok(Bytes("abcdef"), chunks: [1]))
+        let log = Log()
+        stage.load()
+        for _ in 0..<3 { stage.transport.step(Stage.url) }
+        stage.loadInSteps(log: log)
+        stage.transport.step(Stage.url)
+        stage.queue.runAll()
+        #expect(log.lines == ["3"])
+        stage.transport.finishAll()
+    }
+
     @Test("Callbacks are submitted one at a time, and new progress replaces undelivered progress")
     func oneAtATime() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("abcdef"), chunks: [1]))
         let log = Log()
         stage.loadInSteps(log: log)
-        for _ in 0..<3 { stage.transport.step(Stage.url) }
+        for _ in 0..<3 { stage.step() }
         #expect(stage.queue.submittedCount == 1)
         stage.queue.runAll()
         stage.transport.finish(Stage.url)

@@ -18,7 +18,7 @@ struct Contract9Tests {
         stage.transport.step(Stage.url)
         stage.queue.dropAll()
         #expect(stage.queue.count == 0)
-        stage.transport.step(Stage.url)
+        stage.step()
         stage.queue.runAll()
         #expect(log.lines == ["4"])
         stage.transport.finishAll()

@@ -45,14 +45,15 @@ final class MachineWorld {
     /// Jobs are named after their results: `u`, `u@s`, `u@s+p`. A second job for the same key gets an apostrophe.
     func add(
         _ task: String, _ want: String, _ priority: ImageRequest.Priority = .normal, origin: OriginKey = origin,
-        first: Machine.LaneName = .fetch
+        first: Machine.LaneName = .fetch, observes: Bool = false
     ) -> [String] {
         var actions = Machine.Actions()
         var made = jobs
         let steps = Self.steps(want, origin: origin, first: first)
         let stages = want.split(separator: "+").map(String.init)
         let (id, _) = machine.taskAdded(
-            task, steps: steps.count, step: { steps[$0] }, priority: priority, now: now, actions: &actions
+            task, steps: steps.count, step: { steps[$0] }, priority: priority, observes: observes, now: now,
+            actions: &actions
         ) { position, id in
             var name =
                 position == 0
@@ -368,6 +369,30 @@ struct EngineMachineTests {
         #expect(world.add("b", "v") == [])
         #expect(world.add("c", "w") == [])
         #expect(world.setLimit(64) == ["start v normal", "start w normal"])
+    }
+
+    @Test("A job is observed while a task that observes it, or a job after it, is there")
+    func observers() throws {
+        let world = MachineWorld()
+        _ = world.add("a", "u")
+        _ = world.add("b", "u@100+blur", observes: true)
+        _ = world.add("c", "u@100", observes: true)
+        let fetch = try #require(world.jobs["u"])
+        let decode = try #require(world.jobs["u@100"])
+        func isObserved() -> [Bool] { [world.machine.isObserved(fetch), world.machine.isObserved(decode)] }
+        #expect(isObserved() == [true, true])
+        _ = world.cancel("b")
+        #expect(isObserved() == [true, true])
+        _ = world.cancel("c")
+        #expect(isObserved() == [false, false])
+        _ = world.add("d", "u@50", observes: true)
+        #expect(isObserved() == [true, false])
+        _ = world.succeed("u")
+        let next = world.machine.isObserved(try #require(world.jobs["u@50"]))
+        #expect(next)
+        _ = world.add("e", "v")
+        let other = world.machine.isObserved(try #require(world.jobs["v"]))
+        #expect(!other)
     }
 
     @Test("The tasks of a job include those that wait for its later stages")

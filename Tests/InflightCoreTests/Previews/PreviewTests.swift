@@ -44,7 +44,7 @@ struct PreviewTests {
         Self.load(Self.request(), stage, log)
         stage.transport.step(Stage.url)
         for _ in 0..<3 {
-            stage.transport.step(Stage.url)
+            stage.step()
             executor.runAll()
             stage.queue.runAll()
         }
@@ -61,7 +61,7 @@ struct PreviewTests {
         let log = Log()
         Self.load(Self.request(), stage, log)
         for _ in 0..<4 {
-            stage.transport.step(Stage.url)
+            stage.step()
             executor.runAll()
         }
         stage.queue.runAll()

@@ -46,6 +46,12 @@ final class Stage: Sendable {
     /// Runs the decodes queued on the executor, if the test runs them by hand.
     func runTurns() { executor?.runAll() }
 
+    /// Makes one step of the oldest exchange with this URL, after the time in which progress is reported once.
+    func step(_ url: String = Stage.url) {
+        clock.advance(by: .milliseconds(16))
+        transport.step(url)
+    }
+
     /// Loads bytes and logs each callback: progress as a byte count, then the text or the error code.
     @discardableResult
     func loadInSteps(_ request: ImageRequest = ImageRequest(Stage.url), log: Log, prefix: String = "") -> ImageTask {

@@ -23,6 +23,8 @@ extension EngineMachine {
         /// The next subscriber of the job, or the next free slot.
         var next: Int32 = -1
         var priority = ImageRequest.Priority.normal
+        /// Whether it observes how its first job progresses.
+        var observes = false
     }
 
     struct JobSlot {
@@ -39,6 +41,8 @@ extension EngineMachine {
         var level: Int8 = -1
         /// The number of subscribers at each priority. Each job that works on the result counts as one.
         var counts = InlineArray<5, UInt32>(repeating: 0)
+        /// The number of tasks that observe its progress, including those of the jobs that work on its result.
+        var observers: Int32 = 0
         /// The tasks that subscribe to this job itself.
         var firstTask: Int32 = -1
         var lastTask: Int32 = -1
@@ -169,6 +173,7 @@ extension EngineMachine {
         jobs[Int(index)].hasStaleResponse = false
         jobs[Int(index)].level = -1
         jobs[Int(index)].counts = .init(repeating: 0)
+        jobs[Int(index)].observers = 0
         jobs[Int(index)].firstTask = -1
         jobs[Int(index)].lastTask = -1
         jobs[Int(index)].firstDependent = -1

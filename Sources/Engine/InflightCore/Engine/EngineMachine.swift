@@ -123,12 +123,13 @@ struct EngineMachine<Task, Job>: ~Copyable {
     ///
     /// - Parameter done: the number of steps that need no job, because their result is in memory.
     /// - Parameter step: returns the step at a position.
+    /// - Parameter observes: whether the task observes how its first job progresses.
     /// - Parameter makeJob: creates the job of a step that has no live job, from the step's position and the job's
     ///   identity.
     /// - Returns: the task's identity, and the number of its steps that were in progress already.
     mutating func taskAdded(
         _ task: Task, steps count: Int, done: Int = 0, step: (Int) -> Step, priority: ImageRequest.Priority,
-        now: MonotonicTime,
+        observes: Bool = false, now: MonotonicTime,
         actions: inout Actions, makeJob: (Int, JobID) -> Job
     ) -> (task: TaskID, joined: Int) {
         var joined = count
@@ -148,6 +149,8 @@ struct EngineMachine<Task, Job>: ~Copyable {
             previous = index
         }
         let id = makeTaskSlot(task, job: previous, priority: priority)
+        tasks[Int(id.index)].observes = observes
+        if observes { countObserver(of: previous, by: 1) }
         if joined == done { joined = 0 }
         noteAdded(task, job: previous, steps: count, joined: joined)
         changeCount(of: previous, from: -1, to: Int8(priority.rawValue), now: now, actions: &actions)
@@ -167,6 +170,7 @@ struct EngineMachine<Task, Job>: ~Copyable {
         guard isAlive(id) else { return nil }
         let job = tasks[Int(id.index)].job
         let priority = tasks[Int(id.index)].priority
+        if tasks[Int(id.index)].observes { countObserver(of: job, by: -1) }
         unlinkTask(id.index)
         let task = freeTaskSlot(id.index)
         changeCount(of: job, from: Int8(priority.rawValue), to: -1, now: now, actions: &actions)
@@ -187,6 +191,20 @@ struct EngineMachine<Task, Job>: ~Copyable {
             actions: &actions)
         startReadyFetches(now: now, actions: &actions)
         startReady(.decode, now: now, actions: &actions)
+    }
+
+    /// Returns whether a task that depends on this job, directly or through later jobs, observes its progress.
+    func isObserved(_ id: JobID) -> Bool {
+        isAlive(id) && jobs[Int(id.index)].observers > 0
+    }
+
+    /// An observer of the job, and so of the jobs upstream, arrived or left.
+    private mutating func countObserver(of first: Int32, by difference: Int32) {
+        var index = first
+        while index >= 0 {
+            jobs[Int(index)].observers += difference
+            index = jobs[Int(index)].upstream
+        }
     }
 
     /// Calls `body` for each task that depends on this job, directly or through later jobs. `body` must not add a task.

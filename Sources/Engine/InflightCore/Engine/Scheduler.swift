@@ -126,7 +126,7 @@ final class Scheduler: @unchecked Sendable {
     ) -> (isShared: Bool, progress: ImageTask.Progress?) {
         let (id, joined) = machine.taskAdded(
             task, steps: plan.stepCount, done: prefix?.steps ?? 0, step: { task.driver.step($0, of: plan) },
-            priority: task.priority, now: now, actions: &actions
+            priority: task.priority, observes: task.observesFetch, now: now, actions: &actions
         ) { position, id in
             let job = task.driver.makeJob(position, id: id, plan: plan)
             if let prefix, position == prefix.steps { job.feed(JobResult(.image(prefix.image))) }
@@ -141,8 +141,11 @@ final class Scheduler: @unchecked Sendable {
         } else {
             machine.taskCancelled(id, now: now, actions: &actions)
         }
-        let observesProgress = joined > 0 && task.observesProgress
-        return (joined > 0, observesProgress ? (machine.firstJob(of: id) as? FetchJob)?.progress : nil)
+        guard joined > 0, task.observesFetch, let fetch = machine.firstJob(of: id) as? FetchJob else {
+            return (joined > 0, nil)
+        }
+        fetch.hasNewObserver.store(true, ordering: .relaxed)
+        return (true, task.observesProgress ? fetch.progress : nil)
     }
 
     func cancelTask(_ id: Machine.TaskID) {
@@ -332,6 +335,7 @@ final class Scheduler: @unchecked Sendable {
         var previews: ImageRequest.PreviewOptions?
         lock.withLock {
             job.progress = progress
+            guard machine.isObserved(job.id) else { return }
             machine.forEachTask(of: job.id) { _, task in
                 if task.observesProgress { observers.append(task) }
                 if let options = task.previewOptions { previews = options.together(with: previews) }

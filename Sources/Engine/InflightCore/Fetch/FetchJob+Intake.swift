@@ -1,4 +1,5 @@
 import InflightConcurrency
+internal import Synchronization
 
 // Receipt of a body's pieces, within the budget of all bodies in flight, and in bounded steps if a piece decodes to
 // many bytes. While the fetch is paused, or a turn runs on another thread, no piece arrives, and the end is held.
@@ -54,11 +55,27 @@ extension FetchJob {
         if scheduler.telemetry != nil { reportBytes(work) }
         if let cache = work.cache { storePart(work, cache) }
         if plan.goal == .info { return !probe(work) }
+        reportProgress(work)
+        if let options = work.previewOptions, !work.response.body.hasSpilled { preview(work, options) }
+        return true
+    }
+
+    /// The shortest time between two reports of progress, about that between two frames on a display.
+    private static let reportInterval = Duration.milliseconds(16)
+
+    /// Reports the progress to the tasks that observe it, unless the last report is recent. A task that has joined
+    /// since then gets the next one in any case.
+    private func reportProgress(_ work: Work) {
         let progress = ImageTask.Progress(
             receivedBytes: Int64(work.response.body.count), expectedBytes: work.response.expectedBytes)
-        let previews = scheduler.didProgress(self, progress)
-        if let previews, !work.response.body.hasSpilled { preview(work, previews) }
-        return true
+        let now = clock.now()
+        let isRecent = work.reportedAt.map { now - $0 < Self.reportInterval } ?? false
+        if isRecent, !hasNewObserver.exchange(false, ordering: .relaxed) {
+            work.unreported = progress
+        } else {
+            (work.reportedAt, work.unreported) = (now, nil)
+            work.previewOptions = scheduler.didProgress(self, progress)
+        }
     }
 
     /// Appends the decoded bytes of a coded piece, within the budget and the limit of one turn.
@@ -217,6 +234,7 @@ extension FetchJob {
             if wasWatched { stage.rates.remove(self) }
             let result = wasTooSlow ? .failure(tooSlow(work)) : result
             if scheduler.telemetry != nil { reportEnd(result, work) }
+            if let last = work.unreported.take() { _ = scheduler.didProgress(self, last) }
             return stepAfter(result, work)
         case .heldWhileSpilling(let number): schedule(number, spills: true)
         case .held, .nothing: break

@@ -122,6 +122,12 @@ extension FetchJob {
         var bodyID: BodyBudget<Paused>.ID?
         /// Makes previews, if a subscriber requests them.
         var previews: PreviewProducer?
+        /// The options of the previews that subscribers requested when progress was last reported.
+        var previewOptions: ImageRequest.PreviewOptions?
+        /// The time of the last report of progress to subscribers; `nil` if the body has none.
+        var reportedAt: MonotonicTime?
+        /// Progress since then.
+        var unreported: ImageTask.Progress?
 
         init(startedAt: MonotonicTime, _ early: Machine.EarlyInputs) {
             self.startedAt = startedAt
@@ -131,6 +137,7 @@ extension FetchJob {
         /// Discards the received body.
         func forgetBody() {
             response = ReceivedResponse()
+            (reportedAt, unreported) = (nil, nil)
             cache?.raw.reset()
             exchange.receivedBytes = 0
             previews?.restarted()

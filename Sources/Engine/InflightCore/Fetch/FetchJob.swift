@@ -1,4 +1,5 @@
 import InflightConcurrency
+internal import Synchronization
 
 /// Fetches the bytes of one URL and follows redirects, with one exchange at a time on the transport.
 // Unchecked: `early`, `work`, and in it the machine, `bodyID` and `previews` are accessed only while the job's stripe
@@ -32,6 +33,8 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
     let stripe: LockStripes.Stripe
     /// The progress last reported to subscribers. Guarded by the scheduler's lock.
     var progress: ImageTask.Progress?
+    /// Whether a task that observes progress or previews has joined since the last report.
+    let hasNewObserver = Atomic(false)
     /// The inputs that arrived before there was any `work`.
     private var early = Machine.EarlyInputs()
     var work: Work?

@@ -85,7 +85,7 @@ public final class ImagePipeline: Sendable {
     /// - Parameters:
     ///   - request: the request. If it is invalid, the result is a failure.
     ///   - queue: `.main`.
-    ///   - progress: called with the progress of the fetch. Intermediate progress may be dropped.
+    ///   - progress: called with the progress of the fetch, at most every 16 ms. Intermediate progress may be dropped.
     ///   - preview: called with partial images, each better than the one before, if ``ImageRequest/previews`` is set.
     ///   - completion: called once, with the result, unless the task was cancelled.
     /// - Returns: the task, for cancelling it or changing its priority. The engine retains it until it has ended.
@@ -116,7 +116,7 @@ public final class ImagePipeline: Sendable {
     ///   - request: the request. If it is invalid, the result is a failure.
     ///   - queue: the queue for the callbacks. If it may drop work (`CallbackQueue.mayDrop`), the result may never be
     ///     delivered.
-    ///   - progress: called with the progress of the fetch. Intermediate progress may be dropped.
+    ///   - progress: called with the progress of the fetch, at most every 16 ms. Intermediate progress may be dropped.
     ///   - preview: called with partial images, each better than the one before, if ``ImageRequest/previews`` is set.
     ///   - completion: called once, with the result, unless the task was cancelled.
     /// - Returns: the task, for cancelling it or changing its priority. The engine retains it until it has ended.

@@ -10,7 +10,8 @@ import InflightConcurrency
 public struct LoadEvents: AsyncSequence, Sendable {
     /// An event of a load.
     public enum Event: Sendable {
-        /// The progress of the fetch. The number of received bytes never decreases.
+        /// The progress of the fetch, at most every 16 ms, and always the last before the ending if it is consumed in
+        /// time. The number of received bytes never decreases.
         case progress(ImageTask.Progress)
         /// A partial image, better than the one before. None follows the ending. See ``ImageRequest/previews``.
         case preview(ImagePreview)

@@ -217,6 +217,9 @@ public final class ImageTask: @unchecked Sendable {
     /// The preview options, or nil if the request wants no previews or they are not observed.
     var previewOptions: ImageRequest.PreviewOptions? { observesPreviews ? request.previews : nil }
 
+    /// Whether progress or previews are observed.
+    var observesFetch: Bool { observesProgress || previewOptions != nil }
+
     /// The number of the request's fallbacks that were taken.
     var takenFallbacks: UInt16 { stripe.lock.withLock { state.takenFallbacks } }
 

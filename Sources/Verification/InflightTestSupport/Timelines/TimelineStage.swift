@@ -60,7 +60,8 @@ final class TimelineStage: Transport, @unchecked Sendable {
             }
             queued[url, default: []].insert(moment)
         }
-        clock.advance(by: .milliseconds(1))
+        // Long enough that each piece is reported as progress.
+        clock.advance(by: .milliseconds(16))
     }
 
     /// Ends all pending work and releases it, because the pipeline retains its transport, which is this object.
