@@ -30,9 +30,27 @@ struct FaultyCodec: ImageCodec {
         case "patient": while !cancellation.isCancelled { sched_yield() }
         case "loop": while true { sched_yield() }
         case "lie": try InvalidReply(number).send()
+        case "deaf": Self.answerWithoutReading(bytes)
         default: try SandboxViolation(words.first ?? "").attempt(number)
         }
         throw CodecError.cancelled
+    }
+
+    /// Answers this request and all later ones, but reads none of them. It sees a request coming by the last byte of
+    /// its input, in the memory that it shares with the program.
+    private static func answerWithoutReading(_ bytes: Bytes) -> Never {
+        let socket = MessageSocket(Descriptor(3))
+        var (id, seen) = (1, UInt8(0))
+        while true {
+            let last = unsafe bytes.withUnsafeBytes { unsafe $0[$0.count - 1] }
+            if last == seen {
+                sched_yield()
+                continue
+            }
+            seen = last
+            _ = socket.send(DecoderReply.failure(id: id, code: "damaged", message: "deaf").message)
+            id += 1
+        }
     }
 
     static func picture(side: Int) -> PixelBuffer {

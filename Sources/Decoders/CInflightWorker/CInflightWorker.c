@@ -111,7 +111,7 @@ int inflight_end_process(int process) {
     return info.si_code == CLD_EXITED ? 256 + info.si_status : info.si_status;
 }
 
-int inflight_send(int socket, const void *bytes, size_t count, int descriptor) {
+int inflight_send(int socket, const void *bytes, size_t count, int descriptor, int milliseconds) {
     struct iovec part = {(void *)bytes, count};
     union {
         struct cmsghdr header;
@@ -131,12 +131,21 @@ int inflight_send(int socket, const void *bytes, size_t count, int descriptor) {
         header->cmsg_len = CMSG_LEN(sizeof(int));
         memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
     }
-    ssize_t sent;
-    // The kernel counts the descriptors that all processes of a user have sent and nobody has received yet. It allows a
-    // decoder as few of them as it may open, so one of many decoders waits until the programs have received some.
-    while ((sent = sendmsg(socket, &message, MSG_NOSIGNAL)) < 0 && (errno == EINTR || errno == ETOOMANYREFS))
-        if (errno == ETOOMANYREFS) poll(NULL, 0, 1);
-    return sent < 0 ? -errno : 0;
+    int has_waited = 0;
+    while (sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+        int error = errno;
+        if (error == EINTR) continue;
+        if (error != EAGAIN && error != ETOOMANYREFS) return -error;
+        if (has_waited || milliseconds == 0) return -EAGAIN;
+        has_waited = 1;
+        // The kernel counts the descriptors that all processes of a user have sent and nobody has received yet. It
+        // allows a decoder as few of them as it may open, so one of many decoders waits until the programs have
+        // received some. No event reports that.
+        struct pollfd one = {socket, POLLOUT, 0};
+        if (error == ETOOMANYREFS) poll(NULL, 0, 1);
+        else poll(&one, 1, milliseconds);
+    }
+    return 0;
 }
 
 ssize_t inflight_receive(int socket, void *bytes, size_t count, int *descriptor) {

@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import Glibc
 import InflightConcurrency
@@ -68,6 +69,44 @@ struct ContainmentTests {
         let failure = try #require(await pool.failure("loop"))
         #expect(failure.code == .timedOut && failure.stage == .decode)
         #expect(try await pool.order("good 8").width == 8)
+    }
+
+    /// Lets a new decoder answer requests that it never reads, until it has no room for another one.
+    ///
+    /// - Returns: the number of answered requests, and the failure of the one after them.
+    private func askDeafDecoder(
+        _ pool: DecoderPool, _ cancellation: (Int) -> CancellationFlag = { _ in CancellationFlag() }
+    ) -> (answered: Int, LoadError?) {
+        for number in 0..<10_000 {
+            let order = number % 2 == 0 ? "deaf a" : "deaf b"
+            let failure = pool.blockingFailure(order, cancellation: cancellation(number))
+            if failure?.code != .damaged { return (number, failure) }
+        }
+        return (10_000, nil)
+    }
+
+    @Test("A decode whose request a decoder has no room for ends at its time limit or when it is cancelled")
+    func deaf() async throws {
+        let impatient = DecoderPool.faulty { $0.maximumDecodeTime = .seconds(2) }
+        let (answered, failure) = await DedicatedThread.run { askDeafDecoder(impatient) }
+        #expect(failure?.code == .timedOut, "\(answered): \(String(describing: failure))")
+        #expect(try await impatient.order("good 8").width == 8)
+        let patient = DecoderPool.faulty { $0.maximumDecodeTime = .seconds(60) }
+        let flag = CancellationFlag()
+        let (entered, code) = (DispatchSemaphore(value: 0), Guarded(LoadError.Code?.none))
+        let decode = JoinableThread(name: "decode") {
+            let (_, failure) = askDeafDecoder(patient) { number in
+                guard number == answered else { return CancellationFlag() }
+                entered.signal()
+                return flag
+            }
+            code.withLock { $0 = failure?.code }
+        }
+        await DedicatedThread.run { entered.wait() }
+        flag.cancel()
+        await DedicatedThread.run { decode.join() }
+        #expect(code.withLock { $0 } == .cancelled)
+        #expect(try await patient.order("good 8").width == 8)
     }
 
     @Test("A decoder that breaks the protocol fails one decode, and the next succeeds", arguments: 0..<15)

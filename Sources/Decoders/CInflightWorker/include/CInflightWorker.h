@@ -21,9 +21,10 @@ int inflight_start_decoder(const char *_Nonnull path, int requests, int control)
 /// plus its exit status, or 0 if its status is unknown.
 int inflight_end_process(int process);
 
-/// Sends one message, with a descriptor unless `descriptor` is negative. Returns 0, or `-EPIPE` if the peer has closed
-/// its socket.
-int inflight_send(int socket, const void *_Nonnull bytes, size_t count, int descriptor);
+/// Sends one message, with a descriptor unless `descriptor` is negative. If the peer has not received earlier ones, it
+/// waits once for up to `milliseconds`. Returns 0, `-EAGAIN` if the message was not sent yet, or `-EPIPE` if the peer
+/// has closed its socket.
+int inflight_send(int socket, const void *_Nonnull bytes, size_t count, int descriptor, int milliseconds);
 
 /// Receives one message, with at most one descriptor, which is close-on-exec. `*descriptor` is -1 if there is none.
 /// Further descriptors are closed.

@@ -1,4 +1,6 @@
 internal import CInflightWorker
+internal import Glibc
+internal import InflightConcurrency
 
 /// One end of a pair of sockets that preserve message boundaries, between a program and its decoder.
 ///
@@ -17,11 +19,37 @@ package final class MessageSocket: Sendable {
         return (MessageSocket(Descriptor(mine)), MessageSocket(Descriptor(theirs)))
     }
 
-    /// Sends a message. Returns whether the other side will receive it if it still exists.
-    package func send(_ message: [UInt8], _ shared: Descriptor? = nil) -> Bool {
+    package enum Sent {
+        /// The other side will receive the message if it still exists.
+        case sent
+        /// The other side has too many messages or descriptors to receive. The message was not sent.
+        case full
+        /// The other side has closed the socket.
+        case end
+    }
+
+    /// Sends a message. If there is no room for it, waits up to `milliseconds`.
+    package func send(_ message: [UInt8], _ shared: Descriptor? = nil, within milliseconds: Int) -> Sent {
         defer { withExtendedLifetime(shared) {} }
-        return unsafe message.withUnsafeBytes { bytes in
-            unsafe inflight_send(descriptor.number, bytes.baseAddress!, bytes.count, shared?.number ?? -1) == 0
+        let status = unsafe message.withUnsafeBytes { bytes in
+            unsafe inflight_send(
+                descriptor.number, bytes.baseAddress!, bytes.count, shared?.number ?? -1, Int32(clamping: milliseconds))
+        }
+        return status == 0 ? .sent : status == -EAGAIN ? .full : .end
+    }
+
+    /// Sends a message to a side that receives in time.
+    ///
+    /// - Returns: Whether the other side will receive it if it still exists; `false` if there was no room for a minute.
+    package func send(_ message: [UInt8], _ shared: Descriptor? = nil) -> Bool {
+        let clock = SystemClock()
+        let deadline = clock.now() + .seconds(60)
+        while true {
+            switch send(message, shared, within: 1000) {
+            case .sent: return true
+            case .end: return false
+            case .full: if clock.now() >= deadline { return false }
+            }
         }
     }
 

@@ -186,7 +186,7 @@ final class DecoderProcess: @unchecked Sendable {
         defer { busy += clock.now() - began }
         let shared = try provide(bytes, work)
         defer { if bytes.count > SharedMemory.maximumRetainedBytes { input = nil } }
-        guard requests.send(request.message, shared) else { throw crashed(work) }
+        try send(request.message, shared, work, since: began)
         try wait(work, since: began)
         switch requests.receive(upTo: DecoderReply.maximumBytes) {
         case .end: throw crashed(work)
@@ -220,6 +220,24 @@ final class DecoderProcess: @unchecked Sendable {
         return shared
     }
 
+    /// Sends a request. A decoder that never reads has no room for it at some time.
+    private func send(
+        _ message: [UInt8], _ shared: Descriptor?, _ work: Work, since began: MonotonicTime
+    ) throws(LoadError) {
+        while true {
+            switch requests.send(message, shared, within: Self.interval) {
+            case .sent: return
+            case .end: throw crashed(work)
+            case .full: break
+            }
+            if work.cancellation.isCancelled {
+                _ = end()
+                throw CodecError.cancelled
+            }
+            try checkTime(work, since: began)
+        }
+    }
+
     /// Waits until a reply or the end of the process can be received.
     private func wait(_ work: Work, since began: MonotonicTime) throws(LoadError) {
         var cancelled: MonotonicTime?
@@ -231,16 +249,21 @@ final class DecoderProcess: @unchecked Sendable {
             }
             if cancelled == nil, work.cancellation.isCancelled {
                 cancelled = now
-                _ = control.send(DecoderRequest.cancel(id: work.id).message)
+                // Without room for it, the decoder is ended.
+                _ = control.send(DecoderRequest.cancel(id: work.id).message, within: 0)
             }
-            if now - began >= work.maximumTime {
-                _ = end()
-                throw LoadError(
-                    .timedOut, stage: work.stage,
-                    message: "Decoding the \(work.format) image timed out after \(work.maximumTime). The image may be "
-                        + "malicious. Raise maximumDecodeTime if you trust the source.")
-            }
+            try checkTime(work, since: began)
         }
+    }
+
+    /// Ends the decoder if the work has taken longer than it may.
+    private func checkTime(_ work: Work, since began: MonotonicTime) throws(LoadError) {
+        guard clock.now() - began >= work.maximumTime else { return }
+        _ = end()
+        throw LoadError(
+            .timedOut, stage: work.stage,
+            message: "Decoding the \(work.format) image timed out after \(work.maximumTime). The image may be "
+                + "malicious. Raise maximumDecodeTime if you trust the source.")
     }
 
     // MARK: Failures
