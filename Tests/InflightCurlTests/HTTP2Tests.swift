@@ -134,6 +134,66 @@ struct HTTP2Tests {
         #expect(missing.summary != nil)
     }
 
+    private func transport(_ server: FrameServer) throws -> CurlTransport {
+        var configuration = CurlTransport.Configuration()
+        configuration.caFile = server.caFile
+        return try CurlTransport(configuration: configuration)
+    }
+
+    @Test("A request that the server requires over HTTP/1.1 is sent again over it, and later ones are sent over it")
+    func requiredHTTP1() throws {
+        let server = try FrameServer { .reset(13) }
+        let transport = try transport(server)
+        for count in 1...3 {
+            let heard = try transport.load(server.url)
+            #expect(heard.head?.version == .http1_1, "\(String(describing: heard.end))")
+            #expect(heard.text == "HTTP/1.1")
+            #expect(server.requests == [1, count])
+        }
+    }
+
+    @Test("Concurrent requests that the server requires over HTTP/1.1 are all sent again over it")
+    func concurrentlyRequiredHTTP1() throws {
+        let server = try FrameServer { .reset(13) }
+        let transport = try transport(server)
+        let recorders = try (0..<6).map { _ in
+            let recorder = Recorder()
+            _ = transport.start(try .of(server.url), receiver: recorder)
+            return recorder
+        }
+        for recorder in recorders { #expect(recorder.waitForEnd().text == "HTTP/1.1") }
+        #expect(server.requests[1] == 6)
+    }
+
+    @Test("A POST that the server requires over HTTP/1.1 is not repeated, but the next one is sent over it")
+    func requiredHTTP1ForPost() throws {
+        let server = try FrameServer { .reset(13) }
+        let transport = try transport(server)
+        let ends = try (0..<2).map { _ in
+            try transport.load(server.url) {
+                $0.method = "POST"
+                $0.body = Bytes("abc")
+            }
+        }
+        #expect(ends[0].error?.code == .connectionLost, "\(String(describing: ends[0].end))")
+        #expect(ends[1].text == "HTTP/1.1")
+        #expect(server.requests == [1, 1])
+    }
+
+    @Test(
+        "A body that is longer or shorter than its Content-Length is truncated, as over HTTP/1.1",
+        arguments: [(100, 50), (100, 150), (16_000, 10_000), (16_000, 16_001), (0, 1), (1, 0)])
+    func wrongLength(bytes: Int, announced: Int) throws {
+        let server = try FrameServer {
+            .ok([UInt8](repeating: 7, count: bytes), announced: announced)
+        }
+        let transport = try transport(server)
+        let heard = try transport.load(server.url)
+        #expect(heard.error?.code == .truncated, "\(String(describing: heard.end))")
+        #expect(heard.error?.message.contains("Content-Length") == true, "\(String(describing: heard.end))")
+        #expect(server.connections == 1)
+    }
+
     @Test("Streams that exceed the budget of bodies in flight block no other stream") func bodyBudget() async throws {
         let nginx = try Nginx()
         var configuration = ImagePipeline.Configuration(

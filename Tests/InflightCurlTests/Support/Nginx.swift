@@ -22,15 +22,7 @@ final class Nginx: Sendable {
     init(requestsPerConnection requests: Int = 1000, listening: String = "") throws {
         let scratch = TemporaryDirectory()
         self.scratch = scratch
-        let made = try Self.run(
-            "openssl",
-            [
-                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                "-keyout", scratch.appending("key.pem"), "-out", scratch.appending("cert.pem"), "-subj",
-                "/CN=localhost",
-                "-addext", "subjectAltName=IP:127.0.0.1",
-            ])
-        try #require(Self.wait(for: made) == 0, "openssl made no certificate")
+        try Self.makeCertificate(in: scratch)
         // nginx's worker may read `root` and `alias` because it runs as the user of this process.
         scratch.write("small", small)
         scratch.write("large", large)
@@ -55,12 +47,7 @@ final class Nginx: Sendable {
         scratch.write("nginx.conf", text)
         process = try Self.run(
             "nginx", ["-c", scratch.appending("nginx.conf"), "-e", "stderr", "-p", scratch.appending("")])
-        while !Self.isListening(port) {
-            var status: Int32 = 0
-            let ended = unsafe waitpid(process, &status, WNOHANG)
-            try #require(ended == 0, "nginx did not start; install nginx-light with make deps")
-            sched_yield()
-        }
+        try Self.wait(for: process, listeningAt: port)
     }
 
     deinit {
@@ -68,7 +55,30 @@ final class Nginx: Sendable {
         _ = Self.wait(for: process)
     }
 
-    private static func run(_ program: String, _ arguments: [String]) throws -> pid_t {
+    /// Writes a self-signed certificate for 127.0.0.1 and its key: `cert.pem` and `key.pem`.
+    static func makeCertificate(in scratch: TemporaryDirectory) throws {
+        let made = try Self.run(
+            "openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                "-keyout", scratch.appending("key.pem"), "-out", scratch.appending("cert.pem"), "-subj",
+                "/CN=localhost",
+                "-addext", "subjectAltName=IP:127.0.0.1",
+            ])
+        try #require(Self.wait(for: made) == 0, "openssl made no certificate")
+    }
+
+    /// Returns when the server listens. Fails if it ends instead.
+    static func wait(for process: pid_t, listeningAt port: Int) throws {
+        while !isListening(port) {
+            var status: Int32 = 0
+            let ended = unsafe waitpid(process, &status, WNOHANG)
+            try #require(ended == 0, "the server did not start; install what it needs with make deps")
+            sched_yield()
+        }
+    }
+
+    static func run(_ program: String, _ arguments: [String]) throws -> pid_t {
         var pointers = unsafe ([program] + arguments).map { unsafe strdup($0) } + [nil]
         defer { unsafe pointers.forEach { unsafe free($0) } }
         var actions = unsafe posix_spawn_file_actions_t()
@@ -81,13 +91,13 @@ final class Nginx: Sendable {
         return process
     }
 
-    private static func wait(for process: pid_t) -> Int32 {
+    static func wait(for process: pid_t) -> Int32 {
         var status: Int32 = 0
         unsafe waitpid(process, &status, 0)
         return status
     }
 
-    private static func freePort() -> Int { RawServer { _ in }.port }
+    static func freePort() -> Int { RawServer { _ in }.port }
 
     private static func isListening(_ port: Int) -> Bool {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

@@ -90,6 +90,12 @@ final class RawConnection {
         return Array(buffer.prefix(count))
     }
 
+    /// Returns whether the client's next bytes are these.
+    func begins(with bytes: [UInt8]) -> Bool {
+        while buffer.count < bytes.count, readMore() {}
+        return buffer.starts(with: bytes)
+    }
+
     /// Waits until bytes arrive.
     func waitForBytes() {
         if buffer.isEmpty { _ = readMore() }

@@ -38,6 +38,12 @@ extension Exchange {
             return failure(.untrusted, "The TLS handshake with \(host) failed (\(why)).")
         case CURLE_PARTIAL_FILE:
             return failure(.truncated, "The body ended before its announced length (\(why)). Try again.")
+        case CURLE_HTTP2_STREAM where why.contains("PROTOCOL_ERROR"):
+            // nghttp2 checks the framing (RFC 9113 section 8.1.1). If the response arrives at once, libcurl drops all.
+            return failure(
+                .truncated,
+                "The response is malformed, or its body is longer or shorter than its Content-Length (\(why)). "
+                    + "Try again.")
         case CURLE_RECV_ERROR where why.contains("chunked-encoding"):
             return failure(.badResponse, "The response is malformed: invalid chunked encoding (\(why)).")
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM, CURLE_HTTP2,
@@ -87,9 +93,10 @@ extension Exchange {
     /// Returns the error for a connection that was lost, or refused the stream, before the response began, so that
     /// libcurl would resend the request.
     func lost(_ detail: String) -> LoadError {
-        failure(
+        let what = isOnReusedConnection ? "closed the connection" : "refused the request"
+        return failure(
             .connectionLost,
-            "\(peer) closed the connection before the response (\(detail.isEmpty ? "no data" : detail)). "
+            "\(peer) \(what) before the response (\(detail.isEmpty ? "no data" : detail)). "
                 + "The server may have processed the request. Send it again only if repeating it is safe.")
     }
 

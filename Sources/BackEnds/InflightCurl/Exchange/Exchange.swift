@@ -139,6 +139,14 @@ extension Exchange {
                 + "The server may be broken or malicious. The response was discarded.")
     }
 
+    /// Forgets the connection whose origin did not process the request, before the request is sent over another one.
+    func forgetConnection() {
+        phase = .connecting
+        (hasOpenedSocket, isOnReusedConnection, lacksDescriptors) = (false, false, false)
+        (connectingSince, uploadedBytes) = (0, 0)
+        (refusedAddress, stop) = (nil, nil)
+    }
+
     /// Delivers the timings once, if the request wants them. Call it while libcurl's handle is still attached.
     func deliverTimings() {
         guard request.wantsTimings, !hasDeliveredTimings, let easy, addedAt > 0 else { return }

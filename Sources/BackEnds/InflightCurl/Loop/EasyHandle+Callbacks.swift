@@ -106,9 +106,7 @@ extension EasyHandle {
     private func refusesResend(_ exchange: Exchange) -> Bool {
         guard exchange.phase == .connected else { return false }
         isWorn = true
-        let detail = errorMessage
-        if detail.contains("HTTP_1_1_REQUIRED") { exchange.site?.requiresHTTP1 = true }
-        if exchange.stop == nil { exchange.stop = exchange.lost(detail) }
+        if exchange.stop == nil { exchange.stop = exchange.lost(errorMessage) }
         return true
     }
 

@@ -67,6 +67,16 @@ internal import InflightCore
     /// libcurl's description of the failure, if there is one.
     var errorMessage: String { Message.cleaned(unsafe String(cString: errorText)) }
 
+    /// Returns whether libcurl has described a failure of this exchange with that word. A later description replaces
+    /// only the beginning of an earlier one, as far as it reaches.
+    func hasReported(_ word: String) -> Bool {
+        let text = unsafe Array(UnsafeRawBufferPointer(start: errorText, count: Int(CURL_ERROR_SIZE)))
+        return text.indices.contains { text[$0...].starts(with: word.utf8) }
+    }
+
+    /// Whether the current exchange is restricted to HTTP/1.1.
+    var usesHTTP1: Bool { applied.usesHTTP1 }
+
     /// The trailer fields, once the transfer has finished.
     var trailers: HTTPFields {
         guard unsafe head.pointee.is_complete, unsafe head.pointee.length > 0 else { return HTTPFields() }
@@ -135,7 +145,7 @@ internal import InflightCore
     /// Prepares the handle for `exchange`.
     /// - Returns: The reason why the request cannot be sent, or nil.
     func prepare(for exchange: Exchange, url: String, proxy: String) -> LoadError? {
-        unsafe errorText.pointee = 0
+        unsafe errorText.update(repeating: 0, count: Int(CURL_ERROR_SIZE))
         unsafe head.pointee.length = 0
         unsafe head.pointee.lines = 0
         unsafe head.pointee.is_complete = false

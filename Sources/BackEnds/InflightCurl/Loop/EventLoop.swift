@@ -347,6 +347,14 @@ internal import InflightCore
         if !entries.isEmpty { act(CURL_SOCKET_TIMEOUT, 0) }
     }
 
+    /// Sends a request again over HTTP/1.1, which the origin requires instead of processing it over HTTP/2.
+    private func repeatOverHTTP1(_ exchange: Exchange, to site: Site) {
+        release(exchange)
+        exchange.forgetConnection()
+        nextScan = min(nextScan, now)
+        startTransfer(exchange, to: site)
+    }
+
     private func resume(_ exchange: Exchange) {
         guard exchange.phase != .ended, exchange.isPaused else { return }
         exchange.isPaused = false
@@ -378,6 +386,12 @@ internal import InflightCore
                 finish(exchange, .success(summary))
             }
         } else {
+            if handle.hasReported("HTTP_1_1_REQUIRED"), let site = exchange.site {
+                site.requiresHTTP1 = true
+                if !exchange.hasResponseBytes, !handle.usesHTTP1, RetryPolicy.isIdempotent(exchange.request.method) {
+                    return repeatOverHTTP1(exchange, to: site)
+                }
+            }
             exchange.deliverTimings()
             let error = exchange.stop ?? exchange.failure(for: code, detail: handle.errorMessage)
             if error.code == .connectionLost { exchange.site?.reuse.didLose(startedAt: exchange.addedAt, at: now) }

@@ -148,7 +148,8 @@ extension LoadError.Code {
     /// Connections to the origin failed several times in a row, so this load was not sent. The message names the origin
     /// and the time of the next attempt. See `ImagePipeline.CircuitBreaker`.
     public static let originUnavailable = Self(rawValue: "originUnavailable")
-    /// A connection that an earlier request had opened was lost before the response began. A new one may work.
+    /// A connection that an earlier request had opened was lost, or the server refused an HTTP/2 stream, before the
+    /// response began. Another attempt may work.
     public static let connectionLost = Self(rawValue: "connectionLost")
     /// The process may open no more files and sockets (`ulimit -n`).
     public static let tooManyOpenFiles = Self(rawValue: "tooManyOpenFiles")
@@ -162,7 +163,8 @@ extension LoadError.Code {
     public static let badStatus = Self(rawValue: "badStatus")
     /// Too many redirects, a loop, a redirect without a target, or one to a URL that is not allowed.
     public static let badRedirect = Self(rawValue: "badRedirect")
-    /// The body ended before its announced length, or the connection was lost in its middle.
+    /// The body ended before its announced length, or the connection was lost in its middle. Over HTTP/2 also: it was
+    /// longer, or the response was malformed.
     public static let truncated = Self(rawValue: "truncated")
     /// The body is longer than the limit, before or after its content coding is decoded.
     public static let tooLarge = Self(rawValue: "tooLarge")
