@@ -26,7 +26,7 @@ struct BodyVerificationTests {
         let response = try await pipeline.response(for: ImageRequest(url))
         let processor = BodyProcessor(
             options: options, pipeline: pipeline, store: nil, cancellation: CancellationToken(), isRecorded: false)
-        let processed = try processor.process(.response(response), of: ResourceURL("http://a.test/"))
+        let processed = try processor.process(.response(response), of: ResourceURL("http://a.test/"), current: nil)
         await pipeline.shutdown(.cancel)
         return processed.report
     }

@@ -146,10 +146,17 @@ struct DecoderPoolTests {
         folder.write("decoder", Array("#!/bin/sh\n: > \(started)\nexec sleep 600\n".utf8))
         unsafe chmod(program, 0o755)
         let (pool, cancellation) = (DecoderPool(DecoderConfiguration(path: program)), CancellationFlag())
-        async let failure = pool.failure("good 8", cancellation: cancellation)
+        let code = Guarded<LoadError.Code?>(nil)
+        let decode = Task {
+            let failure = await pool.failure("good 8", cancellation: cancellation)
+            code.withLock { $0 = failure?.code }
+        }
         try await eventually("the decoder to run") { unsafe access(started, F_OK) == 0 }
         cancellation.cancel()
-        #expect(await failure?.code == .cancelled)
+        // Well before the time in which a decoder has to become ready.
+        try await eventually("the decode to end") { code.withLock { $0 } != nil }
+        #expect(code.withLock { $0 } == .cancelled)
+        await decode.value
     }
 
     @Test("A decoder handles small and empty files and files larger than its shared memory")
