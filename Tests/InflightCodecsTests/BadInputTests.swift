@@ -147,13 +147,13 @@ struct BadInputTests {
         pixels.replaceSubrange(41..<66, with: [UInt8](repeating: 0x55, count: 25))
         let chunk = Pieces.chunk("IDAT", Array(pixels[41..<70]))
         let png = try error(pixels[..<33] + chunk + pixels[74...])
-        #expect(png.message == "The png image is corrupt: invalid chunk or compressed data. Fetch it again.")
+        #expect(png.message == "The png image is corrupt: invalid chunk or compressed data. Use another copy of it.")
         #expect(png.underlying != nil)
         var data = Fixtures.restartsJPEG
         let marker = try #require(data.indices.dropLast().first { data[$0] == 0xFF && data[$0 + 1] == 0xD0 })
         data[marker + 1] = 0xD5
         let jpeg = try error(data)
-        #expect(jpeg.message == "The jpeg image is corrupt: invalid compressed data. Fetch it again.")
+        #expect(jpeg.message == "The jpeg image is corrupt: invalid compressed data. Use another copy of it.")
         #expect(jpeg.underlying.map { "\($0)".contains("0xd5") } == true)
     }
 

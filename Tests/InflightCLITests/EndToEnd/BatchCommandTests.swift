@@ -49,8 +49,8 @@ final class BatchCommandTests: EndToEndSuite {
             (["a.txt", "-o", "x", "--format", "png", "--max-failure-rate", "2"], "--max-failure-rate"),
             (["--stream", "a.txt", "--format", "png"], "--stream and inputs cannot be combined"),
             (["status"], "No folder given"), (["status", "x", "--size", "1x1"], "can only be combined with"),
-            (["a.txt", "-o", "s3://bucket/x", "--format", "png"], "s3 URLs cannot be written"),
-            (["--stream", "--format", "png", "--files", "gs://bucket"], "gs URLs cannot be written"),
+            (["a.txt", "-o", "s3://bucket/x", "--format", "png"], "s3 URLs are not supported"),
+            (["--stream", "--format", "png", "--files", "gs://bucket"], "gs URLs are not supported"),
             (["a.txt", "-o", "x", "--class", "timedOut"], "--class can only be used with retry"),
         ] as [([String], String)] {
             let error = #expect(throws: UsageError.self) {

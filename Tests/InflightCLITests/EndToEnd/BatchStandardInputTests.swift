@@ -118,7 +118,8 @@ final class BatchStandardInputTests: EndToEndSuite {
         unsafe mkdir(place.appending("s3:"), 0o755)
         for url in ["s3://bucket", "gs://bucket/data"] {
             let result = place.run(["batch", "in.txt", "-o", url] + Self.options)
-            #expect(result.status == 64 && result.errors.contains("\(url.quoted) is a URL"), "\(result.errors)")
+            let reason = "\(url.quoted) for -o: \(url.prefix(2)) URLs are not supported"
+            #expect(result.status == 64 && result.errors.contains(reason), "\(result.errors)")
         }
         #expect(place.run(["batch", "status", "s3://bucket"]).status == 64)
         #expect(TemporaryDirectory.names(place.appending("s3:")).isEmpty && server.requestCount == 0)

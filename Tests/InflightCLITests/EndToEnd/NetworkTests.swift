@@ -58,7 +58,7 @@ final class NetworkTests: EndToEndSuite {
         server.serve("/cut.bin") { request in
             LoopbackServer.Response.ranged(body, for: request, etag: "\"v\"").truncated(after: 30_000)
         }
-        let result = place.run("get", server.url("/cut.bin"), "--any", "-o", "out", "--json")
+        let result = place.run("get", server.url("/cut.bin"), "--any", "-o", "out", "--json", "--retries", "2")
         #expect(try result.lines.first?.outcome == "ok", "\(result.errors)")
         #expect(place.holds("out/cut.bin", body.array))
         #expect(server.requests.map { $0.fields["Range"] } == [nil] + (1...4).map { "bytes=\(30_000 * $0)-" })

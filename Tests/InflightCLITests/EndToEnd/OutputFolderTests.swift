@@ -305,7 +305,7 @@ final class UpdateTests: OutputFolderSuite {
         #expect(place.holds("out/1.png", body("/a/1.png")))
         server.serve("/a/1.png", .status(304))
         #expect(try get(["/a/1.png"], "--update").map(\.outcome) == ["skipped"])
-        #expect(place.run("get", server.url("/a/1.png"), "-o", "out").errors.contains("badStatus 304"))
+        #expect(place.run("get", server.url("/a/1.png"), "-o", "out").errors.contains("http_304"))
     }
 
     @Test("With a cache, --update asks the server, and stores what another run has cached")

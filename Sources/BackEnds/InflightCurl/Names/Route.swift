@@ -1,5 +1,11 @@
 internal import InflightCore
 
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
 /// The route to an origin, direct or through a proxy, and the names to resolve for it.
 struct Route: Sendable {
     /// The proxy for libcurl; empty for a direct connection.
@@ -30,7 +36,7 @@ struct Route: Sendable {
         }
         let needsAddresses = proxy?.needsAddresses ?? true
         switch HostName(origin.host) {
-        case .address: break
+        case .address: try Self.checkZone(origin.host)
         case .loopback:
             if needsAddresses { names.append((origin.host, origin.port, true)) }
         case .name(let name):
@@ -57,6 +63,18 @@ struct Route: Sendable {
     static func start(_ scheme: String, _ host: String, _ port: Int) -> String {
         let isDefault = (scheme == "http" && port == 80) || (scheme == "https" && port == 443)
         return isDefault ? "\(scheme)://\(host)" : "\(scheme)://\(host):\(port)"
+    }
+
+    /// Checks that the zone of an IPv6 address, if it has one, is a number or an interface. libcurl would connect without
+    /// the zone, and not say why that fails.
+    private static func checkZone(_ host: String) throws(LoadError) {
+        guard let percent = host.utf8.firstIndex(of: UInt8(ascii: "%")) else { return }
+        let zone = String(host[percent...].dropFirst("%25".count))
+        if UInt32(zone) == nil, unsafe if_nametoindex(zone) == 0 {
+            throw LoadError(
+                .invalidURL, stage: .fetch,
+                message: "This machine has no network interface '\(zone)' for the address. Check the name behind %25.")
+        }
     }
 
     private static func invalidHostName(_ host: String) -> LoadError {

@@ -38,8 +38,8 @@ struct OptionValue {
         let path = try path("a folder")
         if let scheme = Self.scheme(path) {
             throw UsageError(
-                "Unsupported output \(path.quoted) for \(name): \(scheme) URLs cannot be written. Specify a local folder, "
-                    + "and copy it afterwards.")
+                "Unsupported folder \(path.quoted) for \(name): \(scheme) URLs are not supported. Specify a local "
+                    + "folder.")
         }
         return path
     }

@@ -66,7 +66,7 @@ struct BatchOptions: CommandOptions {
             guard folder == nil else {
                 throw UsageError("Unexpected argument \(argument.quoted) after \(action). Specify one folder.")
             }
-            folder = argument
+            folder = try OptionValue("\(action)", [argument]).folder()
         } else if inputs.isEmpty, argument != "run", let action = Action(rawValue: argument) {
             self.action = action
         } else {
@@ -80,11 +80,6 @@ struct BatchOptions: CommandOptions {
         try image.checkEncoding()
         if !retriedClasses.isEmpty, action != .retry { throw UsageError("--class can only be used with retry.") }
         if streamFolder != nil, !streams { throw UsageError("--files can only be used with --stream.") }
-        // As a path, a URL would name a folder such as `s3:`.
-        for path in [folder, streamFolder].compactMap(\.self)
-        where path.contains("://") && path.first != "/" && path.first != "." {
-            throw UsageError("\(path.quoted) is a URL, which is not supported as output. Specify a folder.")
-        }
         if !standardInputParts.isEmpty, !inputs.contains("-") {
             throw UsageError("--rows-of can only be used with standard input (-).")
         }

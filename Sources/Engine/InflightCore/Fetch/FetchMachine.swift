@@ -413,13 +413,15 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     /// - Returns: the consequence, and whether the exchange no longer waits for the budget of bodies in flight.
     mutating func exchangeEnded(_ ending: Ending) -> (Ended, unpauses: Bool) {
         let hasFailed = if case .failure = ending { true } else { false }
+        // The rest of the received bytes may complete a body whose announced length was wrong.
+        let isHeld = if case .failure(let error) = ending { error.code == .truncated } else { true }
         let isCancelled = isCancelled
         let answer: (Ended, unpauses: Bool)? = withExchange { exchange in
             switch exchange.intake {
             case .judging(let call, _): exchange.intake = .judging(call, held: ending)
             case .working: exchange.intake = .working(held: ending)
-            case .scheduled where !hasFailed: exchange.intake = .scheduled(held: ending)
-            case .paused where !hasFailed:
+            case .scheduled where isHeld: exchange.intake = .scheduled(held: ending)
+            case .paused where isHeld:
                 exchange.intake = .scheduled(held: ending)
                 return (.heldWhileSpilling(number: exchange.number), true)
             case .flowing, .scheduled, .paused:

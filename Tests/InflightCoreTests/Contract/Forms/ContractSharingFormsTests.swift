@@ -241,8 +241,11 @@ struct Contract11FormsTests {
 
     @Test("A redirect beyond the limit fails with badRedirect", arguments: Form.allCases)
     func redirects(form: Form) async throws {
-        let stage = try makeStage(.redirect(to: "/next"))
-        var request = ImageRequest(Stage.url)
+        let stage = try makeStage()
+        for index in 0..<5 {
+            stage.transport.serve("http://a.example/hop\(index)", .redirect(to: "/hop\(index + 1)"))
+        }
+        var request = ImageRequest("http://a.example/hop0")
         request.limits.maximumRedirects = 3
         let load = form.begin(request, stage.pipeline)
         #expect(await load.deliveries.ending == "badRedirect")
