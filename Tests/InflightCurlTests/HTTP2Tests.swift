@@ -161,7 +161,10 @@ struct HTTP2Tests {
             _ = transport.start(try .of(server.url), receiver: recorder)
             return recorder
         }
-        for recorder in recorders { #expect(recorder.waitForEnd().text == "HTTP/1.1") }
+        for recorder in recorders {
+            let heard = recorder.waitForEnd()
+            #expect(heard.text == "HTTP/1.1", "\(String(describing: heard.end))")
+        }
         #expect(server.requests[1] == 6)
     }
 

@@ -53,6 +53,8 @@ final class Exchange: Transfer, @unchecked Sendable {
     var lastWireBytes: Int64 = 0
     /// The reason why a callback stopped libcurl.
     var stop: LoadError?
+    /// Whether libcurl said that the origin requires HTTP/1.1, when it wanted to send the request again.
+    var isRefusedOverHTTP2 = false
     /// Whether the receiver is paused, so that further bytes are refused.
     var isPaused = false
     /// Whether libcurl holds refused bytes.
@@ -144,7 +146,7 @@ extension Exchange {
         phase = .connecting
         (hasOpenedSocket, isOnReusedConnection, lacksDescriptors) = (false, false, false)
         (connectingSince, uploadedBytes) = (0, 0)
-        (refusedAddress, stop) = (nil, nil)
+        (refusedAddress, stop, isRefusedOverHTTP2) = (nil, nil, false)
     }
 
     /// Delivers the timings once, if the request wants them. Call it while libcurl's handle is still attached.

@@ -106,6 +106,8 @@ extension EasyHandle {
     private func refusesResend(_ exchange: Exchange) -> Bool {
         guard exchange.phase == .connected else { return false }
         isWorn = true
+        // Later descriptions may be long enough to replace this one.
+        if requiresHTTP1 { exchange.isRefusedOverHTTP2 = true }
         if exchange.stop == nil { exchange.stop = exchange.lost(errorMessage) }
         return true
     }

@@ -67,11 +67,11 @@ internal import InflightCore
     /// libcurl's description of the failure, if there is one.
     var errorMessage: String { Message.cleaned(unsafe String(cString: errorText)) }
 
-    /// Returns whether libcurl has described a failure of this exchange with that word. A later description replaces
-    /// only the beginning of an earlier one, as far as it reaches.
-    func hasReported(_ word: String) -> Bool {
+    /// Whether libcurl has described a failure of this exchange as that of an origin that requires HTTP/1.1 (RFC 9113
+    /// section 7). A later description replaces only the beginning of an earlier one, as far as it reaches.
+    var requiresHTTP1: Bool {
         let text = unsafe Array(UnsafeRawBufferPointer(start: errorText, count: Int(CURL_ERROR_SIZE)))
-        return text.indices.contains { text[$0...].starts(with: word.utf8) }
+        return text.indices.contains { text[$0...].starts(with: "HTTP_1_1_REQUIRED".utf8) }
     }
 
     /// Whether the current exchange is restricted to HTTP/1.1.

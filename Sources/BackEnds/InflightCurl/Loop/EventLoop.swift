@@ -386,7 +386,7 @@ internal import InflightCore
                 finish(exchange, .success(summary))
             }
         } else {
-            if handle.hasReported("HTTP_1_1_REQUIRED"), let site = exchange.site {
+            if exchange.isRefusedOverHTTP2 || handle.requiresHTTP1, let site = exchange.site {
                 site.requiresHTTP1 = true
                 if !exchange.hasResponseBytes, !handle.usesHTTP1, RetryPolicy.isIdempotent(exchange.request.method) {
                     return repeatOverHTTP1(exchange, to: site)

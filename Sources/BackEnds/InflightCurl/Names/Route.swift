@@ -65,7 +65,7 @@ struct Route: Sendable {
         return isDefault ? "\(scheme)://\(host)" : "\(scheme)://\(host):\(port)"
     }
 
-    /// Checks that the zone of an IPv6 address, if it has one, is a number or an interface. libcurl would connect without
+    /// Checks that the zone of an IPv6 address, if any, is a number or an interface. libcurl would connect without
     /// the zone, and not say why that fails.
     private static func checkZone(_ host: String) throws(LoadError) {
         guard let percent = host.utf8.firstIndex(of: UInt8(ascii: "%")) else { return }
@@ -73,7 +73,7 @@ struct Route: Sendable {
         if UInt32(zone) == nil, unsafe if_nametoindex(zone) == 0 {
             throw LoadError(
                 .invalidURL, stage: .fetch,
-                message: "This machine has no network interface '\(zone)' for the address. Check the name behind %25.")
+                message: "This machine has no network interface '\(zone)'. Check the zone behind %25.")
         }
     }
 

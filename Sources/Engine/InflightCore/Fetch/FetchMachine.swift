@@ -350,12 +350,9 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
         require(.stops)
         switch state {
         case .exchanging(let exchange):
-            switch exchange.intake.held {
+            guard let held = exchange.intake.held else { return true }
             // No further bytes arrive that a pause could hold back.
-            case .success: return false
-            case .failure: return nil
-            case nil: return true
-            }
+            return Self.needsReceivedBytes(held) ? false : nil
         default: return true
         }
     }
@@ -408,13 +405,18 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
         case nothing
     }
 
+    /// Returns whether the bytes before an end are processed before it. The rest of a body that was cut off may
+    /// complete it, if its announced length was wrong.
+    private static func needsReceivedBytes(_ ending: Ending) -> Bool {
+        if case .failure(let error) = ending { error.code == .truncated } else { true }
+    }
+
     /// The exchange has ended, or its held end is reported again.
     ///
     /// - Returns: the consequence, and whether the exchange no longer waits for the budget of bodies in flight.
     mutating func exchangeEnded(_ ending: Ending) -> (Ended, unpauses: Bool) {
         let hasFailed = if case .failure = ending { true } else { false }
-        // The rest of the received bytes may complete a body whose announced length was wrong.
-        let isHeld = if case .failure(let error) = ending { error.code == .truncated } else { true }
+        let isHeld = Self.needsReceivedBytes(ending)
         let isCancelled = isCancelled
         let answer: (Ended, unpauses: Bool)? = withExchange { exchange in
             switch exchange.intake {
