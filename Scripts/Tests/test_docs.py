@@ -158,7 +158,8 @@ class Snippets(unittest.TestCase):
 class Pages(unittest.TestCase):
     def test_every_library_has_a_page_and_is_built(self):
         manifest = (ROOT / "Package.swift").read_text(encoding="utf-8")
-        libraries = set(re.findall(r'\.library\(name: "(\w+)"', manifest))
+        # The fuzz targets link InflightBatch, which has no public names.
+        libraries = set(re.findall(r'\.library\(name: "(\w+)"', manifest)) - {"InflightBatch"}
         self.assertEqual(set(docs.MODULES), libraries | {"InflightGTK"})
         self.assertEqual({path.stem for path in docs.PAGES.glob("*.md")}, set(docs.MODULES))
 

@@ -80,9 +80,10 @@ enum Sockets {
 
     /// Limits the next call to the time until the deadline, and returns whether any is left.
     private static func limit(_ option: Int32, of connection: Int32, to deadline: DispatchTime) -> Bool {
-        guard case .nanoseconds(let left) = DispatchTime.now().distance(to: deadline), left > 0 else { return false }
+        let now = DispatchTime.now()
+        guard now < deadline else { return false }
         // At least a microsecond, because a limit of 0 is none.
-        let microseconds = max(1, left / 1000)
+        let microseconds = max(1, Int((deadline.uptimeNanoseconds - now.uptimeNanoseconds) / 1000))
         var time = timeval(tv_sec: microseconds / 1_000_000, tv_usec: microseconds % 1_000_000)
         return setsockopt(connection, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size)) == 0
     }

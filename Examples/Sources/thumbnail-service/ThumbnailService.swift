@@ -58,9 +58,14 @@ final class ThumbnailService: Sendable {
     }
 
     private func response(to request: ImageRequest, until deadline: DispatchTime) async -> Response {
-        let load = Task { [pipeline] () throws(LoadError) in
-            let image = try await pipeline.image(for: request)
-            return try pipeline.codecs.encode(image.pixels, options: EncodeOptions(format: .webp))
+        // A task does not carry the type of its error; a result does.
+        let load = Task { [pipeline] () -> Result<Bytes, LoadError> in
+            do throws(LoadError) {
+                let image = try await pipeline.image(for: request)
+                return .success(try pipeline.codecs.encode(image.pixels, options: EncodeOptions(format: .webp)))
+            } catch {
+                return .failure(error)
+            }
         }
         // A cancelled load throws at once, whatever its fetch or decode waits for.
         let alarm = DispatchSource.makeTimerSource(queue: queue)
@@ -69,7 +74,7 @@ final class ThumbnailService: Sendable {
         alarm.resume()
         defer { alarm.cancel() }
         do throws(LoadError) {
-            let bytes = try await load.result.get()
+            let bytes = try await load.value.get()
             return Response("200 OK", ["Content-Type: image/webp"], bytes.withUnsafeBytes { Array($0) })
         } catch {
             return Self.response(to: error)
