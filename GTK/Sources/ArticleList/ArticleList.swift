@@ -1,6 +1,7 @@
 // The list of Documentation/GettingStarted.md, which `GTKChecks` shows. Scripts/Tests compares the two texts.
 
 import CInflightGTK  // GTK's C interface
+import Inflight
 import InflightGTK
 
 @MainActor public func grid(of urls: [String]) -> UnsafeMutablePointer<GtkWidget> {

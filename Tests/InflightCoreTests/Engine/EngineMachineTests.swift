@@ -136,6 +136,7 @@ final class MachineWorld {
             case .discard(let job): "discard \(job)"
             case .reprioritize(let job, let priority): "reprioritize \(job) \(priority)"
             case .feed(let job, let from): "feed \(job) from \(from)"
+            case .report(let task, let progress): "report \(progress.receivedBytes) to \(task)"
             case .deliver(let task, let from): "deliver \(task) from \(from)"
             case .refuse(let job, let refusal): "refuse \(job) for \(refusal.origin)"
             case .scheduleProbe(let origin, let time): "probe \(origin) at \(time.nanoseconds)"

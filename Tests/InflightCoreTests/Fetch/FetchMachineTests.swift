@@ -247,14 +247,14 @@ struct FetchMachineTests {
     @Test("After the exchange has ended, a body waits without a pause, and after a failure not at all")
     func mayPause() throws {
         var machine = try Self.machine(.working)
-        var mayPause = machine.mayPause
+        var mayPause = machine.mayPause(hasMore: false)
         #expect(mayPause == true)
         _ = try Self.tell(&machine, .ended)
-        mayPause = machine.mayPause
+        mayPause = machine.mayPause(hasMore: false)
         #expect(mayPause == false)
         machine = try Self.machine(.working)
         _ = try Self.tell(&machine, .failed)
-        mayPause = machine.mayPause
+        mayPause = machine.mayPause(hasMore: false)
         #expect(mayPause == nil)
     }
 

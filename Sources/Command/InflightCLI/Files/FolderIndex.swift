@@ -105,10 +105,11 @@ final class FolderIndex {
         endsInLine = false
     }
 
-    /// Reads what other runs have appended since.
+    /// Reads what other runs have appended since, also if one has created the index since.
     func refresh() {
+        if file < 0 { return open(creates: false) }
         var status = stat()
-        if file >= 0, unsafe fstat(file, &status) == 0 { refresh(status) }
+        if unsafe fstat(file, &status) == 0 { refresh(status) }
     }
 
     // MARK: Locking

@@ -90,11 +90,17 @@ struct JobStep {
     var event: Event
     /// Transfers that resume because the job's body has ended, after the job has left the table.
     var grants: [BodyBudget<FetchJob.Paused>.Grant] = []
+    /// The last progress of the job's body, if it has not been reported yet.
+    var lastProgress: ImageTask.Progress?
 }
 
 extension JobStep {
     /// The job has ended, successfully or not according to its result.
-    init(ended job: EngineJob, grants: [BodyBudget<FetchJob.Paused>.Grant] = []) {
-        self.init(job: job, event: job.result?.error == nil ? .succeeded : .failed, grants: grants)
+    init(
+        ended job: EngineJob, grants: [BodyBudget<FetchJob.Paused>.Grant] = [],
+        lastProgress: ImageTask.Progress? = nil
+    ) {
+        let event = job.result?.error == nil ? Event.succeeded : .failed
+        self.init(job: job, event: event, grants: grants, lastProgress: lastProgress)
     }
 }

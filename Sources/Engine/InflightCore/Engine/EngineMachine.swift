@@ -46,6 +46,8 @@ struct EngineMachine<Task, Job>: ~Copyable {
         case refuse(Job, Refusal)
         /// Report `probeIsDue` at this time.
         case scheduleProbe(OriginKey, MonotonicTime)
+        /// The job of the task has ended, and this is its last progress.
+        case report(Task, ImageTask.Progress)
         /// `from` has succeeded: its result is the input of this job.
         case feed(Job, from: Job)
         /// `from` has succeeded or failed: the task gets its result.

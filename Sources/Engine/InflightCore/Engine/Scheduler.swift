@@ -291,6 +291,12 @@ final class Scheduler: @unchecked Sendable {
             // Most steps end a job, whose result is delivered and whose slot starts another.
             actions.reserveCapacity(2 * steps.count)
             for step in steps {
+                // Reported before the ending that it precedes, and as atomically: callbacks of one may start loads.
+                if let progress = step.lastProgress, machine.isObserved(step.job.id) {
+                    machine.forEachTask(of: step.job.id) { _, task in
+                        if task.observesProgress { actions.append(.report(task, progress)) }
+                    }
+                }
                 switch step.event {
                 case .succeeded: machine.jobSucceeded(step.job.id, now: now, actions: &actions)
                 case .failed: machine.jobFailed(step.job.id, now: now, actions: &actions)
@@ -447,7 +453,7 @@ final class Scheduler: @unchecked Sendable {
                 if let result = from.result { job.feed(result) }
             case .deliver(let task, let from):
                 if let result = from.result, !task.continuation(after: result).isEnd { leaving += 1 }
-            case .start, .cancel, .discard, .reprioritize, .scheduleProbe: break
+            case .start, .cancel, .discard, .reprioritize, .scheduleProbe, .report: break
             }
         }
         tasksInTransit += leaving
@@ -484,6 +490,7 @@ final class Scheduler: @unchecked Sendable {
                 if !refusal.hasStaleResponse { job.discard() }
             case .scheduleProbe(let origin, let time): scheduleProbe(origin, at: time)
             case .reprioritize(let job, _): job.reprioritize()
+            case .report(let task, let progress): task.didProgress(progress)
             case .cancel, .feed: break
             case .deliver: delivers = true
             }

@@ -158,7 +158,7 @@ extension FetchJob {
         let isMultiplexed = work.response.head?.version.isMultiplexed ?? false
         let number = work.sentExchanges - 1
         let answer: BodyBudget<Paused>.Answer? = stripe.lock.withLock {
-            guard let mayPause = work.machine.mayPause else { return nil }
+            guard let mayPause = work.machine.mayPause(hasMore: hasMore) else { return nil }
             let answer = stage.bodies.withLock {
                 $0.asked(body, mayPause: mayPause && !isMultiplexed, priority: priority) {
                     Paused(job: self, exchange: number)
@@ -225,7 +225,7 @@ extension FetchJob {
     func exchangeEnded(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
         guard let work else { return nil }
         let ended = stripe.lock.withLock {
-            let (ended, unpauses) = work.machine.exchangeEnded(result)
+            let (ended, unpauses) = work.machine.exchangeEnded(result, isCoded: work.response.coded != nil)
             if unpauses, let id = work.bodyID { stage.bodies.withLock { $0.unpause(id) } }
             return ended
         }
@@ -234,7 +234,6 @@ extension FetchJob {
             if wasWatched { stage.rates.remove(self) }
             let result = wasTooSlow ? .failure(tooSlow(work)) : result
             if scheduler.telemetry != nil { reportEnd(result, work) }
-            if let last = work.unreported.take() { _ = scheduler.didProgress(self, last) }
             return stepAfter(result, work)
         case .heldWhileSpilling(let number): schedule(number, spills: true)
         case .held, .nothing: break

@@ -365,13 +365,14 @@ final class FetchJob: EngineJob, TransportReceiver, @unchecked Sendable {
 
     func ending(_ value: JobResult.Value, fromStore: Bool = false) -> JobStep {
         let isFollowed = work?.isFollowed ?? false
+        let lastProgress = work?.unreported
         let grants = releaseWork()
         if case .failure(let error) = value {
             result = JobResult(.failure(error.about(url: plan.url.string)), isFromStore: fromStore)
         } else {
             result = JobResult(value, isFollowed: isFollowed)
         }
-        return JobStep(ended: self, grants: grants)
+        return JobStep(ended: self, grants: grants, lastProgress: lastProgress)
     }
 
     func remoteInfo(_ info: ImageInfo, _ work: Work) -> RemoteImageInfo {

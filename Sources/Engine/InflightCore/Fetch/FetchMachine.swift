@@ -344,15 +344,18 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
         _ = withExchange { $0.rate?.received(bytes) }
     }
 
-    /// Whether the transport may be paused if the body has to wait; `nil` if it need not wait because the exchange
-    /// failed.
-    var mayPause: Bool? {
+    /// Returns whether the transport may be paused if the body has to wait; `nil` if it need not wait because the
+    /// exchange failed.
+    ///
+    /// - Parameter hasMore: whether received bytes are left to decode.
+    func mayPause(hasMore: Bool) -> Bool? {
         require(.stops)
         switch state {
         case .exchanging(let exchange):
             guard let held = exchange.intake.held else { return true }
             // No further bytes arrive that a pause could hold back.
-            return Self.needsReceivedBytes(held) ? false : nil
+            if case .success = held { return false }
+            return hasMore && Self.isCutOff(held) ? false : nil
         default: return true
         }
     }
@@ -405,25 +408,26 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
         case nothing
     }
 
-    /// Returns whether the bytes before an end are processed before it. The rest of a body that was cut off may
-    /// complete it, if its announced length was wrong.
-    private static func needsReceivedBytes(_ ending: Ending) -> Bool {
-        if case .failure(let error) = ending { error.code == .truncated } else { true }
+    /// Returns whether the connection ended within the body. What is left to decode may complete it, if its announced
+    /// length was that of the decoded file.
+    private static func isCutOff(_ ending: Ending) -> Bool {
+        if case .failure(let error) = ending { error.code == .truncated } else { false }
     }
 
     /// The exchange has ended, or its held end is reported again.
     ///
+    /// - Parameter isCoded: whether the body has a content coding, so that a scheduled turn may complete it.
     /// - Returns: the consequence, and whether the exchange no longer waits for the budget of bodies in flight.
-    mutating func exchangeEnded(_ ending: Ending) -> (Ended, unpauses: Bool) {
+    mutating func exchangeEnded(_ ending: Ending, isCoded: Bool = false) -> (Ended, unpauses: Bool) {
         let hasFailed = if case .failure = ending { true } else { false }
-        let isHeld = Self.needsReceivedBytes(ending)
         let isCancelled = isCancelled
         let answer: (Ended, unpauses: Bool)? = withExchange { exchange in
             switch exchange.intake {
             case .judging(let call, _): exchange.intake = .judging(call, held: ending)
             case .working: exchange.intake = .working(held: ending)
-            case .scheduled where isHeld: exchange.intake = .scheduled(held: ending)
-            case .paused where isHeld:
+            case .scheduled where !hasFailed || isCoded && Self.isCutOff(ending):
+                exchange.intake = .scheduled(held: ending)
+            case .paused where !hasFailed:
                 exchange.intake = .scheduled(held: ending)
                 return (.heldWhileSpilling(number: exchange.number), true)
             case .flowing, .scheduled, .paused:
