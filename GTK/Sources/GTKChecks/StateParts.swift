@@ -112,9 +112,10 @@ func articleParts(_ harness: Harness) {
         unsafe gtk_widget_show(window)
         let rows = unsafe gtk_scrolled_window_get_child(OpaquePointer(list))
         unsafe await harness.wait(for: "the first image", on: window) {
-            guard let row = unsafe gtk_widget_get_first_child(rows) else { return false }
-            let picture = unsafe gtk_widget_get_first_child(row)
-            guard case .loaded = unsafe RemoteImage.attached(to: picture)?.state else { return false }
+            guard let row = unsafe gtk_widget_get_first_child(rows),
+                let picture = unsafe gtk_widget_get_first_child(row),
+                case .loaded = unsafe RemoteImage.attached(to: picture)?.state
+            else { return false }
             let height = unsafe gtk_widget_get_height(row)
             harness.expect(height >= 128, "a row is \(height) pixels high")
             return true
