@@ -189,6 +189,8 @@ struct ProcessedImageStoreTests {
         let answer = ScriptedTransport.Script.status(304, HTTPFields([Self.fresh, Self.tag])).stalled("304")
         let stage = try await staleStage([Self.tag], then: answer, sizes: [2, 3])
         async let first = image(stage, .processed, width: 2)
+        try await eventually("the confirmation") { stage.sent.count == 3 }
+        // It joins after the request was sent.
         async let second = image(stage, .processed, width: 3)
         try await eventually("a shared load") { stage.pipeline.statistics.coalescedTasks > 0 }
         stage.transport.release("304")

@@ -10,6 +10,8 @@ final class CacheTransaction: @unchecked Sendable {
     var found: [StoredEntry] = []
     /// The processed images whose responses the exchange asks the origin to confirm, instead of those in ``found``.
     var images: [StoredEntry] = []
+    /// The other processed images that are valid as long as ``images`` are.
+    var siblings: [StoredEntry] = []
     /// The number of lookups. Another one follows each time a body has vanished.
     var lookUps = 0
     /// The changes to the request's header fields for this exchange.

@@ -61,6 +61,15 @@ extension FetchJob {
             guard let image = cache.images.first(where: { $0.id == update.id }) else { continue }
             changes.updates[index].response = ProcessedImages.confirmed(image.response, by: update.response)
         }
+        // A subscriber that has joined since the lookup may want one of these.
+        let confirmed = changes.updates
+        for image in cache.siblings
+        where confirmed.contains(where: { image.response.sharesStrongValidator(with: $0.response.head.fields) }) {
+            let updated = image.response.updated(
+                by: head, requestTime: cache.requestTime, responseTime: cache.responseTime)
+            let response = ProcessedImages.confirmed(image.response, by: updated)
+            changes.updates.append(StoreChanges.Update(id: image.id, response: response))
+        }
         cache.changes = changes
         work.exchange.verdict =
             switch outcome {

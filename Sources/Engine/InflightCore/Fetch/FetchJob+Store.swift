@@ -113,6 +113,7 @@ extension FetchJob {
                 let exchange = CacheExchange(confirming: offered, for: cache.request)
                 guard !exchange.offered.isEmpty else { return proceed(decision, work, cache, nil) }
                 cache.images = offered
+                cache.siblings = ProcessedImages.siblings(of: offered, among: images, for: cache.request)
                 proceed(.exchange(exchange), work, cache, nil)
             }
         }

@@ -83,6 +83,18 @@ package enum ProcessedImages {
         return positions.sorted().map { pictures[$0] }
     }
 
+    /// Returns the other images that were made from the same bytes, for the same request: a 304 confirms them too.
+    static func siblings(
+        of chosen: [StoredEntry], among pictures: [StoredEntry], for request: CachingRequest
+    ) -> [StoredEntry] {
+        pictures.filter { picture in
+            guard let identity = picture.response.varyFields.rawValues(field).first else { return false }
+            let asking = Self.request(request, identity: String(decoding: identity, as: UTF8.self))
+            return !chosen.contains { $0.id == picture.id } && VaryFields.match(picture.response, asking.fields)
+                && chosen.contains { picture.response.sharesStrongValidator(with: $0.response.head.fields) }
+        }
+    }
+
     /// Returns the entries as those of the responses that the images were made from.
     static func originals(of pictures: [StoredEntry]) -> [StoredEntry] {
         pictures.map { picture in
@@ -97,6 +109,7 @@ package enum ProcessedImages {
     /// - Parameter updated: the updated response.
     static func confirmed(_ picture: StoredResponse, by updated: StoredResponse) -> StoredResponse {
         var confirmed = updated
+        confirmed.varyFields.remove(field)
         for value in picture.varyFields.rawValues(field) {
             confirmed.varyFields.append(name: field.utf8, value: Array(value))
         }
