@@ -57,11 +57,13 @@ enum Plain {
         bytes += [0x21, 0xFF, 11] + Array("NETSCAPE2.0".utf8) + [3, 1, 0, 0, 0]
         for frame in 0..<frames {
             bytes += [0x21, 0xF9, 4, 0, 10, 0, 0, 0, 0x2C, 0, 0, 0, 0, 2, 0, 2, 0, 0]
-            // Four pixels of one index in codes of three bits: clear, the four pixels, end.
+            // Four pixels of one index in codes of three bits: clear, two pixels, clear, two pixels, end. Without the
+            // second clear, codes would have four bits from the fourth pixel on.
             let index = UInt32(frame % 3)
-            var bits: UInt32 = 4
-            for pixel in 0..<4 { bits |= index << UInt32(3 * (pixel + 1)) }
-            bits |= 5 << 15
+            var bits: UInt32 = 0
+            for (place, code) in [4, index, index, 4, index, index, 5].enumerated() {
+                bits |= code << UInt32(3 * place)
+            }
             bytes += [2, 3, UInt8(bits & 255), UInt8(bits >> 8 & 255), UInt8(bits >> 16), 0]
         }
         return Bytes(bytes + [0x3B])
