@@ -278,8 +278,11 @@ int inflight_jpeg_finish(inflight_jpeg_reader *reader) {
         int is_whole = !jpeg_has_multiple_scans(&reader->info) && !reader->info.arith_code && is_complete(reader);
         return reader->status == INFLIGHT_DAMAGED && is_whole ? INFLIGHT_OK : reader->status;
     }
+    // The call releases the components, and may find the beginning of another scan.
+    int is_whole = is_complete(reader);
     jpeg_finish_decompress(&reader->info);
-    return reader->has_ended && !reader->accepts_end && !is_complete(reader) ? INFLIGHT_DAMAGED : INFLIGHT_OK;
+    if (!reader->has_ended || reader->accepts_end) return INFLIGHT_OK;
+    return is_whole && reader->info.input_scan_number == reader->scans_at_end ? INFLIGHT_OK : INFLIGHT_DAMAGED;
 }
 
 void inflight_free(void *memory) { free(memory); }
