@@ -416,16 +416,19 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
 
     /// The exchange has ended, or its held end is reported again.
     ///
-    /// - Parameter isCoded: whether the body has a content coding, so that a scheduled turn may complete it.
+    /// - Parameter isCoded: whether the body has a content coding, so that a scheduled turn may complete it. Asked only
+    ///   then: while a hook runs, its thread may set the coding.
     /// - Returns: the consequence, and whether the exchange no longer waits for the budget of bodies in flight.
-    mutating func exchangeEnded(_ ending: Ending, isCoded: Bool = false) -> (Ended, unpauses: Bool) {
+    mutating func exchangeEnded(
+        _ ending: Ending, isCoded: @autoclosure () -> Bool = false
+    ) -> (Ended, unpauses: Bool) {
         let hasFailed = if case .failure = ending { true } else { false }
         let isCancelled = isCancelled
         let answer: (Ended, unpauses: Bool)? = withExchange { exchange in
             switch exchange.intake {
             case .judging(let call, _): exchange.intake = .judging(call, held: ending)
             case .working: exchange.intake = .working(held: ending)
-            case .scheduled where !hasFailed || isCoded && Self.isCutOff(ending):
+            case .scheduled where !hasFailed || Self.isCutOff(ending) && isCoded():
                 exchange.intake = .scheduled(held: ending)
             case .paused where !hasFailed:
                 exchange.intake = .scheduled(held: ending)
