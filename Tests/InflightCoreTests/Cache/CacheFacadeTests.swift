@@ -69,12 +69,16 @@ struct CacheFacadeTests {
         #expect(stage.pipeline.cache[request]?.width == 8)
         #expect(try await stage.pipeline.image(for: request).source == .memory)
         let queue = ManualQueue()
-        let loader = ConfinedReference(ImageLoader(pipeline: stage.pipeline, callbackQueue: queue.callbackQueue))
         let log = Log()
-        loader.submit { loader in
-            loader.request = request
-            log.add(loader.shown)
+        do {
+            let loader = ConfinedReference(ImageLoader(pipeline: stage.pipeline, callbackQueue: queue.callbackQueue))
+            loader.submit { loader in
+                loader.request = request
+                log.add(loader.shown)
+            }
+            queue.runAll()
         }
+        // The loader is released on its queue.
         queue.runAll()
         #expect(log.lines == ["loaded 8"])
         await #expect(throws: LoadError.self) { try await stage.pipeline.data(for: request) }
