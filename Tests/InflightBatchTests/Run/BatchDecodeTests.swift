@@ -28,7 +28,7 @@ struct BatchDecodeTests {
         let (estimates, allEstimated) = (Guarded(0), DispatchSemaphore(value: 0))
         var codec = try WatchedCodec(.png, of: BatchWorld.codecs)
         codec.memory = 1 << 20
-        // Each decode goes on when all images have a thread: without a common limit, they would run at once.
+        // Each decode continues when all images have a thread: without a common limit, they would run at once.
         codec.onEstimate = {
             let count = estimates.withLock { count in
                 count += 1
@@ -68,7 +68,7 @@ struct BatchDecodeTests {
         #expect(ending.isFinished && world.ends == ["tooMuchMemory": 2])
     }
 
-    @Test("A decode that exceeds the engine's time limit fails for good, and the run goes on")
+    @Test("A decode that exceeds the engine's time limit fails for good, and the run continues")
     func timeLimit() async throws {
         let configuration = try configuration(images: 3)
         let clock = VirtualClock()

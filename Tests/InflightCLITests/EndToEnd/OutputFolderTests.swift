@@ -482,7 +482,7 @@ final class FolderIndexTests: OutputFolderSuite {
         #expect(lines.map(\.file) == ["out/1-3.png", "out/1.png", "out/1-2.png"])
     }
 
-    @Test("A run goes on if its index is removed meanwhile")
+    @Test("A run continues if its index is removed meanwhile")
     func removed() throws {
         server.serve("/slow/2.png", .ok(Bytes(body("/slow/2.png"))).held("slow"))
         try stored(["/a/1.png"], as: ["1.png"])

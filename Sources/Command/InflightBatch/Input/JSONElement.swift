@@ -5,7 +5,7 @@
 struct JSONElement {
     /// What a byte means for the element.
     enum Answer {
-        /// The element goes on behind the byte.
+        /// The element continues behind the byte.
         case isOpen
         /// The byte is the last one.
         case ended

@@ -25,7 +25,7 @@ struct JPEGPartialDecoding {
     private func decodeScans(beyond detail: Int) throws(LoadError) -> PartialImage? {
         let ends = JPEGStructure.wholeScans(bytes)
         var count = ends.count
-        // What there is of the next scan improves the image, unless nothing tells where arithmetic data ends.
+        // The received part of the next scan improves the image, unless nothing tells where arithmetic data ends.
         var end = structure.isArithmetic ? ends.last ?? 0 : bytes.count
         while count > detail {
             var damagedScan = count
