@@ -178,6 +178,44 @@ struct LaneTests {
         #expect(lane.next(now: Self.seconds(12)) == "old")
     }
 
+    @Test("A long wait raises an element into the reserve of a group that releases no slot, in order")
+    func raisingIntoTheReserve() {
+        var lane = lane(limit: 8) {
+            $0.groupLimit = 2
+            $0.reservesInGroups = true
+            $0.raiseAfter = .seconds(10)
+        }
+        _ = lane.enqueue("endless", level: 1, group: "g", now: .zero)
+        #expect(lane.next(now: .zero) == "endless")
+        _ = lane.enqueue("old", level: 1, group: "g", now: .zero)
+        #expect(lane.next(now: .zero) == nil, "the other slot is reserved")
+        _ = lane.enqueue("younger", level: 1, group: "g", now: Self.seconds(1))
+        #expect(lane.next(now: Self.seconds(9)) == nil)
+        #expect(lane.next(now: Self.seconds(12)) == "old")
+        #expect(lane.next(now: Self.seconds(12)) == nil)
+    }
+
+    @Test("An element that waits for its group is not overtaken when a later one is raised")
+    func raisingInOrder() {
+        var lane = lane(limit: 2) {
+            $0.groupLimit = 2
+            $0.reservesInGroups = true
+            $0.raiseAfter = .seconds(10)
+        }
+        _ = lane.enqueue("running", level: 1, group: "g", now: .zero)
+        _ = lane.enqueue("other", level: 2, group: "h", now: .zero)
+        #expect(lane.next(now: .zero) == "other")
+        #expect(lane.next(now: .zero) == "running")
+        lane.release(group: "h", now: .zero)
+        _ = lane.enqueue("old", level: 1, group: "g", now: .zero)
+        #expect(lane.next(now: .zero) == nil)
+        _ = lane.enqueue("other", level: 2, group: "h", now: .zero)
+        #expect(lane.next(now: .zero) == "other")
+        _ = lane.enqueue("younger", level: 1, group: "g", now: .zero)
+        lane.release(group: "h", now: Self.seconds(10))
+        #expect(lane.next(now: Self.seconds(10)) == "old")
+    }
+
     @Test("A lane agrees with a simple model over many random operations", arguments: [false, true])
     func model(reserves: Bool) {
         var random = SeededGenerator(seed: 7)

@@ -171,6 +171,8 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     /// In nanoseconds, because comparing durations costs more than everything else that is done for an element.
     @usableFromInline let raiseAfter: Int64
+    /// When to look again for parked entries that have waited long. Looking costs a step for each group.
+    @usableFromInline var nextRaiseOfParked: Int64 = .min
 
     /// Creates an empty lane.
     @inlinable
@@ -232,6 +234,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     @inlinable
     public mutating func next(now: MonotonicTime) -> Element? {
         guard waiting > 0, running < configuration.limit else { return nil }
+        raiseParked(now: now)
         raiseFresh(now: now)
         var level = Self.levelCount
         while level > 0 {
@@ -389,8 +392,21 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
                 let oldest =
                     configuration.order == .firstInFirstOut ? fresh[level].head : fresh[level].tail
                 guard hasWaitedLong(oldest, now: now) else { break }
+                // Entries of the group that were parked have waited longer, and must not be overtaken.
+                raiseParked(nodes[Int(oldest)].group, now: now)
                 raise(oldest, now: now)
             }
+        }
+    }
+
+    /// Raises the parked entries of groups that have free slots. Those below ``Configuration/reservedFromLevel`` would
+    /// else wait until the group releases a slot, however long that takes.
+    @inlinable
+    mutating func raiseParked(now: MonotonicTime) {
+        guard configuration.reservesInGroups, now.nanoseconds >= nextRaiseOfParked else { return }
+        nextRaiseOfParked = now.nanoseconds.addingReportingOverflow(raiseAfter / 8).partialValue
+        for group in groups.indices where groups[group].waiting > 0 && groups[group].running < groups[group].limit {
+            raiseParked(Int32(group), now: now)
         }
     }
 
@@ -398,10 +414,12 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     mutating func raiseParked(_ group: Int32, now: MonotonicTime) {
         guard !groups[Int(group)].parked.isEmpty else { return }
         for level in stride(from: Self.levelCount - 2, through: 0, by: -1) {
-            let list = groups[Int(group)].parked[level]
-            let oldest = configuration.order == .firstInFirstOut ? list.head : list.tail
-            guard oldest >= 0, hasWaitedLong(oldest, now: now) else { continue }
-            raise(oldest, now: now)
+            while true {
+                let list = groups[Int(group)].parked[level]
+                let oldest = configuration.order == .firstInFirstOut ? list.head : list.tail
+                guard oldest >= 0, hasWaitedLong(oldest, now: now) else { break }
+                raise(oldest, now: now)
+            }
         }
     }
 
