@@ -183,6 +183,48 @@ struct HTTP2Tests {
         #expect(server.requests == [1, 1])
     }
 
+    /// RST_STREAM with REFUSED_STREAM, or with ENHANCE_YOUR_CALM (RFC 9113 section 7).
+    @Test(
+        "Streams that the server refuses are sent again over a bounded number of connections",
+        arguments: [(code: UInt32(7), perConnection: 4), (7, 1), (11, 4)])
+    func refusedStreams(code: UInt32, perConnection: Int) throws {
+        let answered = Guarded(0)
+        let server = try FrameServer { position in
+            // After ENHANCE_YOUR_CALM the connection is used again, so refuse every other stream.
+            let isRefused =
+                code == 7
+                ? position >= perConnection
+                : answered.withLock {
+                    $0 += 1; return $0 % 2 == 1
+                }
+            return isRefused ? .reset(code) : .ok([1], announced: 1)
+        }
+        var configuration = CurlTransport.Configuration()
+        configuration.caFile = server.caFile
+        configuration.maximumConnectionsPerOrigin = 6
+        let transport = try CurlTransport(configuration: configuration)
+        let recorders = try (0..<30).map { _ in
+            let recorder = Recorder()
+            _ = transport.start(try .of(server.url), receiver: recorder)
+            return recorder
+        }
+        for recorder in recorders {
+            let heard = recorder.waitForEnd()
+            #expect(heard.body == [1], "\(String(describing: heard.end))")
+        }
+        #expect(server.peakConnections <= 6)
+        #expect(server.connections <= 30 / perConnection + 6)
+    }
+
+    @Test("A server that refuses every stream fails a request after a few connections") func refusesEveryStream() throws
+    {
+        let server = try FrameServer { .reset(7) }
+        let transport = try transport(server)
+        let heard = try transport.load(server.url)
+        #expect(heard.error?.code == .connectionLost, "\(String(describing: heard.end))")
+        #expect(server.connections == 4)
+    }
+
     @Test(
         "A body that is longer or shorter than its Content-Length is truncated, as over HTTP/1.1",
         arguments: [(100, 50), (100, 150), (16_000, 10_000), (16_000, 16_001), (0, 1), (1, 0)])

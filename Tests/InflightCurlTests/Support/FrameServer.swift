@@ -18,18 +18,28 @@ final class FrameServer: Sendable {
     private let front: pid_t
     private let scratch: TemporaryDirectory
     private let streams: Guarded<Int>
+    private let open: Guarded<(now: Int, peak: Int)>
 
     var caFile: String { scratch.appending("cert.pem") }
     var connections: Int { plain.connections }
+    /// The largest number of connections over HTTP/2 that were open at once.
+    var peakConnections: Int { open.withLock { $0.peak } }
     /// The numbers of requests over HTTP/2 and over HTTP/1.1.
     var requests: [Int] { [streams.withLock { $0 }, plain.requests] }
 
-    init(_ answer: @escaping @Sendable () -> Answer) throws {
+    convenience init(_ answer: @escaping @Sendable () -> Answer) throws {
+        try self.init { _ in answer() }
+    }
+
+    /// - Parameter answer: returns the answer to a stream, given how many came before it on its connection.
+    init(_ answer: @escaping @Sendable (_ position: Int) -> Answer) throws {
         let scratch = TemporaryDirectory()
         self.scratch = scratch
         try Nginx.makeCertificate(in: scratch)
         let streams = Guarded(0)
         self.streams = streams
+        let open = Guarded((now: 0, peak: 0))
+        self.open = open
         let plain = RawServer { connection in
             guard connection.begins(with: Array("PRI * HTTP/2.0".utf8)) else {
                 guard let head = connection.readHead() else { return }
@@ -37,9 +47,13 @@ final class FrameServer: Sendable {
                 if head.hasPrefix("POST") { _ = connection.readBody(3) }
                 return connection.reply(Array("HTTP/1.1".utf8), headers: "Connection: close\r\n")
             }
+            open.withLock { $0 = ($0.now + 1, max($0.peak, $0.now + 1)) }
+            defer { open.withLock { $0.now -= 1 } }
+            var position = -1
             Self.serve(connection) {
                 streams.withLock { $0 += 1 }
-                return answer()
+                position += 1
+                return answer(position)
             }
         }
         self.plain = plain

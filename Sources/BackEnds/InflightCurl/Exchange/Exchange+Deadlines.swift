@@ -29,7 +29,7 @@ extension Exchange {
         case .resolving:
             limit = .resolving
             other = Self.moment(startedAt, timeouts.connect)
-        case .connecting:
+        case .waiting, .connecting:
             if connectingSince > 0 {
                 other = Self.moment(connectingSince, timeouts.connect)
             } else if let site, site.connected == 0 {

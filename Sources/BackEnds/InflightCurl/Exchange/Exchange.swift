@@ -7,6 +7,8 @@ final class Exchange: Transfer, @unchecked Sendable {
     enum Phase {
         /// The exchange has not been passed to libcurl yet. Its names are being resolved.
         case resolving
+        /// The origin refused streams. The exchange is passed to libcurl when fewer are active.
+        case waiting
         /// libcurl has the exchange, and is waiting for a connection or opening one.
         case connecting
         /// The request has been sent, or is being sent, on a connection.
@@ -55,6 +57,11 @@ final class Exchange: Transfer, @unchecked Sendable {
     var stop: LoadError?
     /// Whether libcurl said that the origin requires HTTP/1.1, when it wanted to send the request again.
     var isRefusedOverHTTP2 = false
+    /// Whether the origin refused the stream before processing it (RFC 9113 section 8.7).
+    var isRefusedStream = false
+    /// How often the request was sent again because the origin refused its stream.
+    var resends = 0
+    var resendsAlone = 0
     /// Whether the receiver is paused, so that further bytes are refused.
     var isPaused = false
     /// Whether libcurl holds refused bytes.
@@ -96,6 +103,12 @@ extension Exchange {
     /// The maximum number of interim responses. More are treated as an attack.
     private static let maximumInterimHeads = 64
 
+    /// Whether the request may be sent again at once, because its stream was refused. The engine's retry policy waits
+    /// longer between its attempts.
+    var mayResend: Bool {
+        !hasResponseBytes && resends < StreamWindow.maximumResends && resendsAlone < StreamWindow.maximumResendsAlone
+    }
+
     /// All lines of a head have arrived. Returns false if the transfer must stop, for the reason in ``stop``.
     func didReceive(_ outcome: HeadParser.Outcome, at now: Int64) -> Bool {
         lastActivity = now
@@ -115,6 +128,7 @@ extension Exchange {
             return false
         case .final(let head, let framing):
             hasHead = true
+            site?.speaksHTTP1 = head.version != .http2
             deliverTimings()
             return didReceive(head, framing)
         }
@@ -146,7 +160,7 @@ extension Exchange {
         phase = .connecting
         (hasOpenedSocket, isOnReusedConnection, lacksDescriptors) = (false, false, false)
         (connectingSince, uploadedBytes) = (0, 0)
-        (refusedAddress, stop, isRefusedOverHTTP2) = (nil, nil, false)
+        (refusedAddress, stop, isRefusedOverHTTP2, isRefusedStream) = (nil, nil, false, false)
     }
 
     /// Delivers the timings once, if the request wants them. Call it while libcurl's handle is still attached.

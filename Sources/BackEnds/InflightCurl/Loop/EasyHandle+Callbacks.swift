@@ -108,6 +108,11 @@ extension EasyHandle {
         isWorn = true
         // Later descriptions may be long enough to replace this one.
         if requiresHTTP1 { exchange.isRefusedOverHTTP2 = true }
+        // libcurl describes a lost connection, and does not describe a refused stream. It resends a request on a new
+        // connection for no other reason.
+        exchange.isRefusedStream =
+            !usesHTTP1 && (!exchange.isOnReusedConnection || exchange.site?.speaksHTTP1 == false)
+            && errorMessage.isEmpty
         if exchange.stop == nil { exchange.stop = exchange.lost(errorMessage) }
         return true
     }

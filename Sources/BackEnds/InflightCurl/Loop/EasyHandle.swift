@@ -74,6 +74,9 @@ internal import InflightCore
         return text.indices.contains { text[$0...].starts(with: "HTTP_1_1_REQUIRED".utf8) }
     }
 
+    /// Whether the origin has reset the stream because of the client's behaviour (RFC 9113 section 7).
+    var isToldToCalmDown: Bool { errorMessage.contains("ENHANCE_YOUR_CALM") }
+
     /// Whether the current exchange is restricted to HTTP/1.1.
     var usesHTTP1: Bool { applied.usesHTTP1 }
 

@@ -27,6 +27,8 @@ internal import InflightCore
     private var active: [Exchange] = []
     /// The exchanges that ended in this turn and whose ends have not been delivered.
     private var endings: [TransportEnding] = []
+    /// The sites whose waiting exchanges may be passed to libcurl.
+    private var unblocked: [Site] = []
     /// The timeouts of the latest exchange.
     private var timeouts = Timeouts.none
     private var siteTable: SiteTable
@@ -105,6 +107,7 @@ internal import InflightCore
             takeAnswers()
             runTransfers()
             checkDeadlines()
+            startWaiting()
             deliverEndings()
             if ending == .whenIdle, active.isEmpty { break }
             wait(ending)
@@ -326,6 +329,10 @@ internal import InflightCore
         if let address = site.refusedBehindProxy(by: settings.addressPolicy) {
             return finish(exchange, .failure(exchange.failure(forRefused: address)))
         }
+        guard site.handed < site.streams.limit || site.requiresHTTP1 else {
+            exchange.phase = .waiting
+            return site.waiting.append(exchange)
+        }
         guard let handle = unsafe pool.popLast() ?? EasyHandle(loop: self, share: share) else {
             return finish(
                 exchange,
@@ -342,17 +349,44 @@ internal import InflightCore
         let entries = siteTable.takeEntries(for: site)
         handle.install(entries)
         handle.setNeedsNewConnection(exchange.request.needsNewConnection || site.reuse.needsNewConnection)
+        site.handed += 1
         unsafe curl_multi_add_handle(multi, handle.easy)
         // libcurl reads the addresses when it starts a transfer. Start this one before another to the same host.
         if !entries.isEmpty { act(CURL_SOCKET_TIMEOUT, 0) }
     }
 
-    /// Sends a request again over HTTP/1.1, which the origin requires instead of processing it over HTTP/2.
-    private func repeatOverHTTP1(_ exchange: Exchange, to site: Site) {
+    /// Sends a request again that the origin has not processed: over HTTP/1.1 if it requires that, else over another
+    /// connection, once few enough streams are active.
+    private func resend(_ exchange: Exchange, to site: Site) {
         release(exchange)
         exchange.forgetConnection()
         nextScan = min(nextScan, now)
         startTransfer(exchange, to: site)
+    }
+
+    /// Sends a request again whose stream the origin refused.
+    private func resendRefused(_ exchange: Exchange, to site: Site) {
+        let isAlone = site.handed == 1
+        exchange.resends += 1
+        if isAlone { exchange.resendsAlone += 1 }
+        // A connection that closes refuses its last streams. Only one that refuses again takes too few.
+        if exchange.resends > 1 {
+            site.streams.didRefuse(startedAt: exchange.addedAt, among: site.handed, at: now)
+        }
+        resend(exchange, to: site)
+    }
+
+    /// Passes waiting exchanges to libcurl as far as their origins take more streams, the most urgent first.
+    private func startWaiting() {
+        while let site = unblocked.popLast() {
+            while site.handed < site.streams.limit || site.requiresHTTP1,
+                let next = site.waiting.indices.max(by: {
+                    (site.waiting[$0].priority, $1) < (site.waiting[$1].priority, $0)
+                })
+            {
+                startTransfer(site.waiting.remove(at: next), to: site)
+            }
+        }
     }
 
     private func resume(_ exchange: Exchange) {
@@ -372,6 +406,7 @@ internal import InflightCore
         exchange.noteLines(at: now)
         if code == CURLE_OK, exchange.stop == nil, exchange.hasHead {
             exchange.site?.reuse.didServe()
+            exchange.site?.streams.didServe()
             let trailers = handle.trailers
             if !trailers.isEmpty { exchange.receiver?.didReceive(trailers: trailers) }
             let wire = exchange.isCoded ? handle.wireBytes : exchange.bodyBytes
@@ -389,8 +424,14 @@ internal import InflightCore
             if exchange.isRefusedOverHTTP2 || handle.requiresHTTP1, let site = exchange.site {
                 site.requiresHTTP1 = true
                 if !exchange.hasResponseBytes, !handle.usesHTTP1, RetryPolicy.isIdempotent(exchange.request.method) {
-                    return repeatOverHTTP1(exchange, to: site)
+                    return resend(exchange, to: site)
                 }
+            }
+            if let site = exchange.site, exchange.mayResend,
+                exchange.isRefusedStream
+                    || handle.isToldToCalmDown && RetryPolicy.isIdempotent(exchange.request.method)
+            {
+                return resendRefused(exchange, to: site)
             }
             exchange.deliverTimings()
             let error = exchange.stop ?? exchange.failure(for: code, detail: handle.errorMessage)
@@ -405,6 +446,10 @@ internal import InflightCore
             exchange.easy = nil
             unsafe curl_multi_remove_handle(multi, handle.easy)
             handle.exchange = nil
+            if let site = exchange.site {
+                site.handed -= 1
+                if !site.waiting.isEmpty { unblocked.append(site) }
+            }
             if !handle.isWorn, pool.count < Self.maximumPooledHandles { pool.append(handle) }
         }
         if exchange.phase == .connected, let site = exchange.site {
@@ -417,6 +462,7 @@ internal import InflightCore
 
     private func finish(_ exchange: Exchange, _ result: Result<TransportSummary, LoadError>) {
         release(exchange)
+        if exchange.phase == .waiting { exchange.site?.waiting.removeAll { $0 === exchange } }
         exchange.phase = .ended
         exchange.site?.active -= 1
         exchange.site = nil

@@ -13,6 +13,13 @@ final class Site {
     /// The last time at which an exchange was connected. Until then, others may have waited for a connection.
     var busyUntil: Int64 = 0
     var reuse = ConnectionReuse()
+    var streams = StreamWindow()
+    /// The number of exchanges that libcurl has.
+    var handed = 0
+    /// The exchanges that wait until libcurl may have more.
+    var waiting: [Exchange] = []
+    /// Whether the latest response came over HTTP/1.
+    var speaksHTTP1 = false
     /// Whether the origin refused HTTP/2 (RFC 9113 section 7, HTTP_1_1_REQUIRED).
     var requiresHTTP1 = false
 
