@@ -164,21 +164,36 @@ struct LaneTests {
         #expect(lane.running(of: "g") == 48)
     }
 
-    @Test("A long wait raises an element to a higher level, so that nothing starves")
+    @Test("A long wait raises an element to a higher level when a slot is released, so that nothing starves")
     func raising() {
         var lane = lane(limit: 1) { $0.raiseAfter = .seconds(10) }
         _ = lane.enqueue("old", level: 1, group: "g", now: .zero)
         _ = lane.enqueue("first", level: 2, group: "g", now: .zero)
         #expect(lane.next(now: .zero) == "first")
-        lane.release(group: "g", now: Self.seconds(11))
         _ = lane.enqueue("young", level: 2, group: "g", now: Self.seconds(11))
+        lane.release(group: "g", now: Self.seconds(11))
         #expect(lane.next(now: Self.seconds(11)) == "young")
-        lane.release(group: "g", now: Self.seconds(12))
         _ = lane.enqueue("younger", level: 2, group: "g", now: Self.seconds(12))
+        lane.release(group: "g", now: Self.seconds(12))
         #expect(lane.next(now: Self.seconds(12)) == "old")
     }
 
-    @Test("A long wait raises an element into the reserve of a group that releases no slot, in order")
+    @Test("Adding an element does not start another one that has waited long")
+    func addingRaisesNothing() {
+        var lane = lane(limit: 4) {
+            $0.reserve = 1
+            $0.raiseAfter = .seconds(10)
+        }
+        for name in ["a", "b", "c", "old"] { _ = lane.enqueue(name, level: 1, group: name, now: .zero) }
+        for name in ["a", "b", "c"] { #expect(lane.next(now: .zero) == name) }
+        #expect(lane.next(now: .zero) == nil, "the last slot is reserved")
+        _ = lane.enqueue("young", level: 1, group: "young", now: Self.seconds(11))
+        #expect(lane.next(now: Self.seconds(11)) == nil)
+        lane.release(group: "a", now: Self.seconds(11))
+        #expect(lane.next(now: Self.seconds(11)) == "old")
+    }
+
+    @Test("A long wait raises an element into the reserve of a group that releases no slot")
     func raisingIntoTheReserve() {
         var lane = lane(limit: 8) {
             $0.groupLimit = 2
@@ -186,11 +201,13 @@ struct LaneTests {
             $0.raiseAfter = .seconds(10)
         }
         _ = lane.enqueue("endless", level: 1, group: "g", now: .zero)
-        #expect(lane.next(now: .zero) == "endless")
         _ = lane.enqueue("old", level: 1, group: "g", now: .zero)
-        #expect(lane.next(now: .zero) == nil, "the other slot is reserved")
         _ = lane.enqueue("younger", level: 1, group: "g", now: Self.seconds(1))
-        #expect(lane.next(now: Self.seconds(9)) == nil)
+        _ = lane.enqueue("other", level: 1, group: "h", now: Self.seconds(1))
+        #expect(lane.next(now: Self.seconds(1)) == "endless")
+        #expect(lane.next(now: Self.seconds(1)) == "other")
+        #expect(lane.next(now: Self.seconds(1)) == nil, "the other slot of the group is reserved")
+        lane.release(group: "h", now: Self.seconds(12))
         #expect(lane.next(now: Self.seconds(12)) == "old")
         #expect(lane.next(now: Self.seconds(12)) == nil)
     }

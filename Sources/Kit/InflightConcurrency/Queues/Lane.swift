@@ -49,8 +49,8 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         public var reservesInGroups = false
         /// The lowest level that may take the reserved slots.
         public var reservedFromLevel = 2
-        /// The time that an element waits in a level before it is raised by one level. Elements are raised when
-        /// ``Lane/next(now:)`` or ``Lane/release(group:now:)`` is called.
+        /// The time that an element waits in a level before it is raised by one level. Elements are raised when a slot
+        /// is released, by ``Lane/release(group:now:)``, so that adding an element never starts another one.
         public var raiseAfter: Duration = .seconds(10)
 
         /// Creates a configuration with `limit` slots, and defaults for everything else.
@@ -234,8 +234,6 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     @inlinable
     public mutating func next(now: MonotonicTime) -> Element? {
         guard waiting > 0, running < configuration.limit else { return nil }
-        raiseParked(now: now)
-        raiseFresh(now: now)
         var level = Self.levelCount
         while level > 0 {
             level -= 1
@@ -254,14 +252,17 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         return nil
     }
 
-    /// Releases a slot that an element of the group held. Traps if the group holds none.
+    /// Releases a slot that an element of the group held, and raises elements that have waited long. Traps if the group
+    /// holds none.
     @inlinable
     public mutating func release(group name: Group, now: MonotonicTime) {
         guard let group = find(name) else { preconditionFailure("the group \(name) occupies no slot") }
         takenPlaces -= 1
         groups[Int(group)].running -= 1
         precondition(running >= 0 && groups[Int(group)].running >= 0, "more slots were released than occupied")
+        raiseFresh(now: now)
         raiseParked(group, now: now)
+        raiseParked(now: now)
         markReady(group)
         freeIfUnused(group)
     }
@@ -399,8 +400,8 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         }
     }
 
-    /// Raises the parked entries of groups that have free slots. Those below ``Configuration/reservedFromLevel`` would
-    /// else wait until the group releases a slot, however long that takes.
+    /// Raises the parked entries of all groups that have free slots. Those below ``Configuration/reservedFromLevel``
+    /// would else wait until their own group releases a slot, however long that takes.
     @inlinable
     mutating func raiseParked(now: MonotonicTime) {
         guard configuration.reservesInGroups, now.nanoseconds >= nextRaiseOfParked else { return }
