@@ -221,7 +221,8 @@ final class World: @unchecked Sendable {
         isEnding = true
         var words = Draws(seed)
         var idle = 0
-        while idle < 3, !isOver {
+        // The last timer may have made something ready.
+        while idle < 3 || isAnythingReady, !isOver {
             for queue in queues { queue.isSuspended = false }
             transport.endHanging()
             if isAnythingReady {
