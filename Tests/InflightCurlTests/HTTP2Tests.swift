@@ -216,6 +216,16 @@ struct HTTP2Tests {
         #expect(server.connections <= 30 / perConnection + 6)
     }
 
+    @Test("A POST whose stream the server refuses is not sent again") func refusedPost() throws {
+        let server = try FrameServer { .reset(7) }
+        let heard = try transport(server).load(server.url) {
+            $0.method = "POST"
+            $0.body = Bytes("abc")
+        }
+        #expect(heard.error?.code == .connectionLost, "\(String(describing: heard.end))")
+        #expect(server.requests == [1, 0])
+    }
+
     @Test("A server that refuses every stream fails a request after a few connections") func refusesEveryStream() throws
     {
         let server = try FrameServer { .reset(7) }

@@ -106,7 +106,9 @@ extension Exchange {
     /// Whether the request may be sent again at once, because its stream was refused. The engine's retry policy waits
     /// longer between its attempts.
     var mayResend: Bool {
-        !hasResponseBytes && resends < StreamWindow.maximumResends && resendsAlone < StreamWindow.maximumResendsAlone
+        // libcurl does not say whether the origin refused the stream or has processed the request.
+        RetryPolicy.isIdempotent(request.method) && !hasResponseBytes && resends < StreamWindow.maximumResends
+            && resendsAlone < StreamWindow.maximumResendsAlone
     }
 
     /// All lines of a head have arrived. Returns false if the transfer must stop, for the reason in ``stop``.

@@ -427,10 +427,7 @@ internal import InflightCore
                     return resend(exchange, to: site)
                 }
             }
-            if let site = exchange.site, exchange.mayResend,
-                exchange.isRefusedStream
-                    || handle.isToldToCalmDown && RetryPolicy.isIdempotent(exchange.request.method)
-            {
+            if exchange.isRefusedStream || handle.isToldToCalmDown, let site = exchange.site, exchange.mayResend {
                 return resendRefused(exchange, to: site)
             }
             exchange.deliverTimings()
