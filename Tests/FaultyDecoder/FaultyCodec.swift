@@ -48,7 +48,7 @@ struct FaultyCodec: ImageCodec {
                 continue
             }
             seen = last
-            _ = socket.send(DecoderReply.failure(id: id, code: "damaged", message: "deaf").message)
+            _ = socket.send(DecoderReply.failure(id: id, code: "damaged", message: "deaf", libraryText: nil).message)
             id += 1
         }
     }

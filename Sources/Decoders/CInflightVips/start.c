@@ -11,16 +11,9 @@
 #include "message.h"
 
 int inflight_vips_fail(char message[INFLIGHT_VIPS_MESSAGE]) {
-    // Report one line: the last, which is the closest cause, unless another says that a library lacks a feature.
     char *text = vips_error_buffer_copy();
-    char **lines = g_strsplit(g_strstrip(text), "\n", -1);
-    const char *line = "";
-    for (char **next = lines; *next; next++) {
-        int is_last = !next[1];
-        if (strstr(*next, "not implemented") || strstr(*next, "not configured") || (is_last && !*line)) line = *next;
-    }
-    snprintf(message, INFLIGHT_VIPS_MESSAGE, "%s", *line ? line : "the decoder reported no reason");
-    g_strfreev(lines);
+    g_strstrip(text);
+    snprintf(message, INFLIGHT_VIPS_MESSAGE, "%s", *text ? text : "the decoder reported no reason");
     g_free(text);
     return INFLIGHT_VIPS_FAILED;
 }

@@ -71,7 +71,10 @@ struct DecoderLoop {
         do throws(LoadError) {
             answer = try work()
         } catch {
-            answer = (.failure(id: id, code: error.code.rawValue, message: error.message), nil)
+            let libraryText = (error.underlying as? LibraryError)?.text
+            answer = (
+                .failure(id: id, code: error.code.rawValue, message: error.message, libraryText: libraryText), nil
+            )
         }
         if !requests.send(answer.reply.message, answer.shared) { _exit(0) }
     }

@@ -37,7 +37,7 @@ public struct VipsDecoder: Sendable {
         return .failure(
             LoadError(
                 .unsupportedFormat, stage: .decode,
-                message: "libvips cannot start: \(message.reason). Reinstall libvips 8.14 or later."))
+                message: "libvips cannot start: \(message.text). Reinstall libvips 8.14 or later."))
     }()
 
     /// Decodes the first frame, or the page of a TIFF file that `options` select.

@@ -39,7 +39,10 @@ extension VipsDecoder {
                     source.format.alpha == .opaque ? 0 : 1, Int32(quality), &memory, &count, $0)
             }
         }
-        guard status == 0, let memory = unsafe memory else { throw CodecError.cannotEncode(.avif, message.reason) }
+        guard status == 0, let memory = unsafe memory else {
+            throw CodecError.cannotEncode(.avif, "its encoder failed. Choose jpeg, png or webp")
+                .caused(byLibrary: message.text)
+        }
         return unsafe Bytes(adopting: UnsafeRawBufferPointer(start: memory, count: count)) { memory in
             unsafe inflight_vips_free(UnsafeMutableRawPointer(mutating: memory.baseAddress))
         }

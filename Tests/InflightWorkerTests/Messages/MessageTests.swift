@@ -41,7 +41,8 @@ struct MessageTests {
             .ready(
                 decodes: [.png], encodes: [], protections: DecoderConfiguration.Protection.allCases, missing: ["a b"]),
             .notReady(message: "é"), .pixels(id: -1, layout), .encoded(id: .max, byteCount: .min),
-            .failure(id: 2, code: "damaged", message: ""),
+            .failure(id: 2, code: "damaged", message: "", libraryText: nil),
+            .failure(id: 2, code: "damaged", message: "a", libraryText: "b"),
             .part(id: 3, layout, detail: 4, coversAll: true, isFinal: false), .noPart(id: 5), .valid(id: 6),
         ]
         for reply in replies {

@@ -21,7 +21,7 @@ enum {
     INFLIGHT_VIPS_FAILED = 1,
 };
 
-enum { INFLIGHT_VIPS_MESSAGE = 256 };
+enum { INFLIGHT_VIPS_MESSAGE = 1024 };
 
 /// The loader that reads the bytes. The caller always chooses it; formats are not detected from the bytes.
 enum { INFLIGHT_VIPS_HEIF, INFLIGHT_VIPS_JXL, INFLIGHT_VIPS_TIFF, INFLIGHT_VIPS_SVG };

@@ -18,7 +18,8 @@ package enum DecoderReply: DecoderMessage, Sendable, Equatable {
     case noPart(id: Int)
     /// The file is complete and valid.
     case valid(id: Int)
-    case failure(id: Int, code: String, message: String)
+    /// The text of the library that failed, if one did, becomes the underlying error.
+    case failure(id: Int, code: String, message: String, libraryText: String?)
 
     /// The maximum length of a message in bytes.
     package static let maximumBytes = 16 * 1024
@@ -30,7 +31,8 @@ package enum DecoderReply: DecoderMessage, Sendable, Equatable {
         case .notReady(let reason): message.add(UInt8(1), reason)
         case .pixels(let id, let layout): message.add(UInt8(2), id, layout)
         case .encoded(let id, let byteCount): message.add(UInt8(3), id, byteCount)
-        case .failure(let id, let code, let text): message.add(UInt8(4), id, code, String(text.prefix(1000)))
+        case .failure(let id, let code, let text, let libraryText):
+            message.add(UInt8(4), id, code, String(text.prefix(1000)), libraryText.map { String($0.prefix(1000)) })
         case .part(let id, let layout, let detail, let coversAll, let isFinal):
             message.add(UInt8(5), id, layout, detail, coversAll, isFinal)
         case .noPart(let id): message.add(UInt8(6), id)
@@ -47,7 +49,9 @@ package enum DecoderReply: DecoderMessage, Sendable, Equatable {
         case 1: self = .notReady(message: try rest.take())
         case 2: self = .pixels(id: try rest.take(), try rest.take())
         case 3: self = .encoded(id: try rest.take(), byteCount: try rest.take())
-        case 4: self = .failure(id: try rest.take(), code: try rest.take(), message: try rest.take())
+        case 4:
+            self = .failure(
+                id: try rest.take(), code: try rest.take(), message: try rest.take(), libraryText: try rest.take())
         case 5:
             self = .part(
                 id: try rest.take(), try rest.take(), detail: try rest.take(), coversAll: try rest.take(),

@@ -193,7 +193,9 @@ final class DecoderProcess: @unchecked Sendable {
         case .broken: throw broken(work)
         case .message(let message, let descriptor):
             guard let reply = DecoderReply(message) else { throw broken(work) }
-            if case .failure(work.id, let code, let message) = reply { throw failure(code, message, work) }
+            if case .failure(work.id, let code, let message, let libraryText) = reply {
+                throw failure(code, message, libraryText, work)
+            }
             return (reply, descriptor)
         }
     }
@@ -269,12 +271,15 @@ final class DecoderProcess: @unchecked Sendable {
     // MARK: Failures
 
     /// Returns the decoder's error if its code is one that decoders use.
-    private func failure(_ code: String, _ message: String, _ work: Work) -> LoadError {
+    private func failure(_ code: String, _ message: String, _ libraryText: String?, _ work: Work) -> LoadError {
         let known: [LoadError.Code] = [
-            .damaged, .unsupportedFormat, .tooManyPixels, .cancelled, .cannotEncode, .invalidRequest,
+            .damaged, .unsupportedFormat, .tooManyPixels, .tooMuchMemory, .cancelled, .cannotEncode, .invalidRequest,
         ]
+        func isPrintable(_ character: Character) -> Bool { !character.isNewline && character >= " " }
         guard let code = known.first(where: { $0.rawValue == code }) else { return broken(work) }
-        return LoadError(code, stage: work.stage, message: message.filter { !$0.isNewline && $0 >= " " })
+        return LoadError(
+            code, stage: work.stage, message: message.filter(isPrintable),
+            underlying: libraryText.map { LibraryError(text: $0.filter(isPrintable)) })
     }
 
     private func crashed(_ work: Work) -> LoadError {

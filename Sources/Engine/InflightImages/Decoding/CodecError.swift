@@ -8,8 +8,7 @@ package enum CodecError {
 
     /// - Parameter text: the text of the library that found the damage, which becomes the underlying error.
     package static func damaged(_ format: ImageFormat, _ what: String, libraryText text: String) -> LoadError {
-        let error = damaged(format, what)
-        return LoadError(error.code, stage: error.stage, message: error.message, underlying: LibraryError(text: text))
+        damaged(format, what).caused(byLibrary: text)
     }
 
     package static func truncated(_ format: ImageFormat) -> LoadError {
@@ -18,7 +17,8 @@ package enum CodecError {
 
     package static func unsupported(_ format: ImageFormat, _ what: String) -> LoadError {
         LoadError(
-            .unsupportedFormat, stage: .decode, message: "Unsupported kind of \(format) image: \(what)."
+            .unsupportedFormat, stage: .decode,
+            message: "Unsupported kind of \(format) image: \(what). Convert it to another format."
         )
     }
 
@@ -73,9 +73,20 @@ package enum CodecError {
     }
 }
 
+extension LoadError {
+    /// Returns the same error with the text of a library as its cause.
+    package func caused(byLibrary text: String) -> LoadError {
+        LoadError(code, stage: stage, url: url, message: message, status: status, underlying: LibraryError(text: text))
+    }
+}
+
 /// The error of a library, in its own words.
 package struct LibraryError: Error, CustomStringConvertible {
-    let text: String
+    package let text: String
+
+    package init(text: String) {
+        self.text = text
+    }
 
     package var description: String { text }
 }
