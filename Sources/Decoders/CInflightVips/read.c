@@ -11,10 +11,9 @@
 
 struct inflight_vips_reader {
     int loader;
-    /// The input. Formats that libjxl or libtiff decodes have no `image` until `inflight_vips_prepare`.
+    /// The input. JPEG XL has no `image` until `inflight_vips_prepare`.
     const uint8_t *bytes;
     size_t count;
-    int page;
     VipsImage *image;
     VipsRegion *region;
     int has_alpha;
@@ -26,14 +25,13 @@ struct inflight_vips_reader {
 // Read pixels from top to bottom, and fail on damaged data.
 #define OPTIONS "access", VIPS_ACCESS_SEQUENTIAL, "fail_on", VIPS_FAIL_ON_ERROR
 
-static VipsImage *load(const uint8_t *bytes, size_t count, int loader, int page) {
+static VipsImage *load(const uint8_t *bytes, size_t count, int loader) {
     // libvips does not write to the memory, although its parameter is not const.
     void *memory = (void *)bytes;
     VipsImage *image = NULL;
     int failed = 1;
     switch (loader) {
     case INFLIGHT_VIPS_HEIF: failed = vips_heifload_buffer(memory, count, &image, OPTIONS, NULL); break;
-    case INFLIGHT_VIPS_TIFF: failed = vips_tiffload_buffer(memory, count, &image, "page", page, OPTIONS, NULL); break;
     case INFLIGHT_VIPS_SVG: failed = vips_svgload_buffer(memory, count, &image, OPTIONS, NULL); break;
     }
     return failed ? NULL : image;
@@ -45,12 +43,14 @@ inflight_vips_reader *inflight_vips_open(
     VipsImage *image = NULL;
     if (loader == INFLIGHT_VIPS_JXL) {
         if (inflight_jxl_size(bytes, count, width, height, message)) return NULL;
-    } else if (loader != INFLIGHT_VIPS_TIFF || !inflight_tiff_is_uncommon(bytes, count, page, width, height)) {
-        image = load(bytes, count, loader, page);
-        if (!image) {
-            inflight_vips_fail(message);
-            return NULL;
+    } else {
+        if (loader == INFLIGHT_VIPS_TIFF) {
+            image = inflight_tiff_open(bytes, count, page, message);
+        } else {
+            image = load(bytes, count, loader);
+            if (!image) inflight_vips_fail(message);
         }
+        if (!image) return NULL;
         *width = image->Xsize;
         *height = image->Ysize;
     }
@@ -58,7 +58,6 @@ inflight_vips_reader *inflight_vips_open(
     reader->loader = loader;
     reader->bytes = bytes;
     reader->count = count;
-    reader->page = page;
     reader->image = image;
     return reader;
 }
@@ -87,19 +86,6 @@ static int is_rgb(const VipsImage *image) {
     return image->Type == VIPS_INTERPRETATION_sRGB || image->Type == VIPS_INTERPRETATION_RGB16;
 }
 
-static int is_integer(const VipsImage *image) {
-    return image->BandFmt == VIPS_FORMAT_UCHAR || image->BandFmt == VIPS_FORMAT_USHORT;
-}
-
-/// Converts floating-point samples, which range from 0 to 1, to 16 bits, to which profiles are applied.
-static int widen(inflight_vips_reader *reader) {
-    VipsImage *made = NULL;
-    if (replace(reader, vips_linear1(reader->image, &made, 65535, 0, NULL), &made)) return -1;
-    if (replace(reader, vips_cast_ushort(reader->image, &made, NULL), &made)) return -1;
-    VipsInterpretation type = reader->image->Bands < 3 ? VIPS_INTERPRETATION_GREY16 : VIPS_INTERPRETATION_RGB16;
-    return replace(reader, vips_copy(reader->image, &made, "interpretation", type, NULL), &made);
-}
-
 /// Returns whether the image has a profile that is used. Profiles above the limit are ignored, as in the other codecs.
 static int has_profile(const VipsImage *image) {
     const void *profile;
@@ -115,7 +101,6 @@ static int convert(inflight_vips_reader *reader) {
     int is_profiled = has_profile(reader->image);
     int is_p3 = !is_profiled && reader->is_display_p3 && is_rgb(reader->image);
     if (is_cmyk || is_profiled || is_p3) {
-        if (!is_integer(reader->image) && widen(reader)) return -1;
         if (!is_cmyk && !is_p3 && inflight_vips_profile_is_srgb(reader->image)) return 0;
         int depth = reader->image->BandFmt == VIPS_FORMAT_UCHAR ? 8 : 16;
         int failed = vips_icc_transform(
@@ -125,19 +110,17 @@ static int convert(inflight_vips_reader *reader) {
         // The profile is malformed or for other pixels: treat the image as if it had none.
         vips_error_clear();
     }
-    if (is_integer(reader->image) && (is_grey(reader->image) || is_rgb(reader->image))) return 0;
+    if (is_grey(reader->image) || is_rgb(reader->image)) return 0;
     return replace(reader, vips_colourspace(reader->image, &made, VIPS_INTERPRETATION_sRGB, NULL), &made);
 }
 
 int inflight_vips_prepare(
     inflight_vips_reader *reader, int has_alpha, int bits, int is_display_p3,
     char message[INFLIGHT_VIPS_MESSAGE]) {
-    if (!reader->image) {
-        reader->image = reader->loader == INFLIGHT_VIPS_JXL
-            ? inflight_jxl_decode(reader->bytes, reader->count, message)
-            : inflight_tiff_decode(reader->bytes, reader->count, reader->page, message);
-    }
+    if (!reader->image) reader->image = inflight_jxl_decode(reader->bytes, reader->count, message);
     if (!reader->image) return INFLIGHT_VIPS_FAILED;
+    if (reader->loader == INFLIGHT_VIPS_TIFF && inflight_tiff_start(reader->image, message))
+        return INFLIGHT_VIPS_FAILED;
     reader->has_alpha = has_alpha;
     reader->is_display_p3 = is_display_p3;
     reader->full = 65535;
@@ -146,10 +129,6 @@ int inflight_vips_prepare(
     if (convert(reader)) return inflight_vips_fail(message);
     // The result of a transform uses all 16 bits.
     if (reader->image != before) reader->full = 65535;
-    if (!is_integer(reader->image)) {
-        VipsImage *made = NULL;
-        if (replace(reader, vips_cast_uchar(reader->image, &made, NULL), &made)) return inflight_vips_fail(message);
-    }
     reader->region = vips_region_new(reader->image);
     return reader->region ? INFLIGHT_VIPS_OK : inflight_vips_fail(message);
 }

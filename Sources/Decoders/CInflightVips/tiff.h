@@ -7,14 +7,13 @@
 
 #include "message.h"
 
-// TIFF pages that libvips refuses or misinterprets are decoded by libtiff directly, which libvips depends on anyway.
+// TIFF is decoded by libtiff directly, which libvips depends on anyway. libvips's loader refuses or misinterprets too many
+// of its variants.
 
-/// Returns whether a page is one of these, and stores its size if so.
-///
-/// They are grey, RGB, palette or CMYK pages with at least one of these properties: samples of 32 bits, of an uncommon
-/// number of bits, or signed; more than one sample besides the colours; tiles in separate planes; more than four
-/// separate planes; no photometric interpretation.
-int inflight_tiff_is_uncommon(const uint8_t *bytes, size_t count, int page, int *width, int *height);
+/// Reads the header of a page. Returns an image without pixels, or `NULL` on failure. The bytes must outlive it.
+VipsImage *inflight_tiff_open(const uint8_t *bytes, size_t count, int page, char message[INFLIGHT_VIPS_MESSAGE]);
 
-/// Decodes such a page to 8 bits, with straight alpha if it has alpha, and with its profile. Returns `NULL` on failure.
-VipsImage *inflight_tiff_decode(const uint8_t *bytes, size_t count, int page, char message[INFLIGHT_VIPS_MESSAGE]);
+/// Makes the pixels available from top to bottom: grey, RGB or CMYK of 8 or 16 bits, with straight alpha if the page has
+/// alpha, and with its profile. Samples are decoded when regions are prepared, whose width must be the image's. Returns a
+/// status.
+int inflight_tiff_start(VipsImage *image, char message[INFLIGHT_VIPS_MESSAGE]);

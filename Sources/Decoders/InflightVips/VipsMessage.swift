@@ -54,6 +54,7 @@ struct VipsMessage {
     /// Returns the error that says in plain words what the library reported. The library's text becomes the underlying
     /// error.
     func error(_ format: ImageFormat) -> LoadError {
+        if format == .tiff, let error = tiffError { return error }
         let lower = text.lowercased()
         let phrase = (Self.phrases(format) + Self.common).first { lower.contains($0.text) }
         let error =
