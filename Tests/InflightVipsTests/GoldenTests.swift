@@ -48,6 +48,13 @@ struct GoldenTests {
         Case(
             name: "JPEG XL by libjxl, Adobe RGB", bytes: Fixtures.jxlAdobe, decibels: 57, similarity: 0.9995,
             reference: { x, y in Scene.opaque(GoldenProfiles.adobeRGB.sRGB(Scene.color(x, y))) }),
+        Case(
+            name: "JPEG XL of four inks by libjxl", bytes: Fixtures.jxlCMYK, decibels: 56, similarity: 0.999,
+            reference: { x, y in Scene.opaque(GoldenProfiles.inks.sRGB(Scene.inks(x, y))) }),
+        Case(
+            name: "JPEG XL of four inks with alpha by libjxl", bytes: Fixtures.jxlCMYKAlpha, decibels: 56,
+            similarity: 0.999,
+            reference: { x, y in SIMD4(GoldenProfiles.inks.sRGB(Scene.inks(x, y)), Scene.alpha(x, y)) }),
     ]
 
     @Test("Samples, alpha and profile colours match the reference", arguments: cases)

@@ -1,3 +1,4 @@
+import InflightCodecs
 import InflightConcurrency
 import InflightCore
 import InflightPictures
@@ -77,5 +78,24 @@ struct JPEGXLTests {
         let plain = try decode(JPEGXLFixtures.parts)
         // A saturated red of the wider primaries is more saturated in sRGB; greys are the same.
         #expect(plain[15, 0] == SIMD4(235, 5, 140, 255) && pixels[15, 0].x >= 245)
+    }
+
+    @Test("A header of 68 kB, of which most is the names of channels, decodes")
+    func longHeader() throws {
+        var pieces = JPEGXLPieces()
+        pieces.channels = Array(repeating: .thermal(nameLength: 1071), count: 64)
+        pieces.isXYB = false
+        pieces.frame = JPEGXLPieces.thermalFrame
+        let pixels = try decode(pieces.file)
+        #expect(pixels.width == 16 && pixels.height == 8 && pixels.psnr(Scene.color) == 100)
+        // Each probe of a part asks for more, until the header is there.
+        var length = 64
+        while case .needsMoreBytes(let count) = try IsolatedFormats.probe(
+            Bytes(Array(pieces.file[..<length])), format: .jpegXL, isComplete: false)
+        {
+            #expect(count > length)
+            length = min(pieces.file.count, max(count, length * 2))
+        }
+        #expect(length > 68_000)
     }
 }

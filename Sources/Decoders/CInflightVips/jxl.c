@@ -1,6 +1,7 @@
 #include "jxl.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include <jxl/decode.h>
 #include <jxl/version.h>
@@ -69,13 +70,15 @@ static void take_profile(JxlDecoder *decoder, VipsImage *image) {
 }
 
 /// Creates an image that owns its memory. The decoder fills it later.
-static VipsImage *make_image(const JxlBasicInfo *info, const JxlPixelFormat *format, size_t size) {
+static VipsImage *make_image(const JxlBasicInfo *info, const JxlPixelFormat *format, int has_black) {
+    int is_word = format->data_type == JXL_TYPE_UINT16;
+    int bands = (int)format->num_channels + has_black;
+    // The caller has limited the number of pixels.
+    size_t size = (size_t)info->xsize * info->ysize * (size_t)bands * (is_word ? 2 : 1);
     void *memory = g_try_malloc(size);
     if (!memory) return NULL;
-    int is_word = format->data_type == JXL_TYPE_UINT16;
     VipsImage *image = vips_image_new_from_memory(
-        memory, size, (int)info->xsize, (int)info->ysize, (int)format->num_channels,
-        is_word ? VIPS_FORMAT_USHORT : VIPS_FORMAT_UCHAR);
+        memory, size, (int)info->xsize, (int)info->ysize, bands, is_word ? VIPS_FORMAT_USHORT : VIPS_FORMAT_UCHAR);
     if (!image) {
         g_free(memory);
         return NULL;
@@ -84,6 +87,7 @@ static VipsImage *make_image(const JxlBasicInfo *info, const JxlPixelFormat *for
     int is_grey = format->num_channels < 3;
     image->Type = is_word ? (is_grey ? VIPS_INTERPRETATION_GREY16 : VIPS_INTERPRETATION_RGB16)
                           : (is_grey ? VIPS_INTERPRETATION_B_W : VIPS_INTERPRETATION_sRGB);
+    if (has_black) image->Type = VIPS_INTERPRETATION_CMYK;
     return image;
 }
 
@@ -106,6 +110,34 @@ static void unpremultiply(void *memory, size_t pixels, const JxlPixelFormat *for
     }
 }
 
+/// Returns the index of the black channel of CMYK, or -1. The other inks are its three colours.
+static int black_channel(JxlDecoder *decoder, const JxlBasicInfo *info) {
+    for (uint32_t i = 0; i < info->num_extra_channels; i++) {
+        JxlExtraChannelInfo channel;
+        if (!JxlDecoderGetExtraChannelInfo(decoder, i, &channel) && channel.type == JXL_CHANNEL_BLACK) return (int)i;
+    }
+    return -1;
+}
+
+/// Returns whether the image's profile is for CMYK, or too large to be used.
+static int has_cmyk_profile(VipsImage *image) {
+    const void *profile;
+    size_t length;
+    if (!vips_image_get_typeof(image, VIPS_META_ICC_NAME)) return 1;
+    return !vips_image_get_blob(image, VIPS_META_ICC_NAME, &profile, &length) && length > 20
+        && !memcmp((const char *)profile + 16, "CMYK", 4);
+}
+
+/// Inserts the black behind the other inks of each pixel. In JPEG XL, zero is the most ink.
+static void insert_black(uint8_t *memory, size_t pixels, size_t channels, const uint8_t *black) {
+    // Backwards, because the pixels grow in place.
+    for (size_t i = pixels; i-- > 0;) {
+        const uint8_t *from = memory + i * channels;
+        uint8_t pixel[5] = {255 - from[0], 255 - from[1], 255 - from[2], 255 - black[i], channels > 3 ? from[3] : 0};
+        memcpy(memory + i * (channels + 1), pixel, channels + 1);
+    }
+}
+
 static VipsImage *decode(JxlDecoder *decoder, char message[INFLIGHT_VIPS_MESSAGE]) {
     JxlBasicInfo info;
     if (advance(decoder, JXL_DEC_BASIC_INFO, message)) return NULL;
@@ -117,29 +149,51 @@ static VipsImage *decode(JxlDecoder *decoder, char message[INFLIGHT_VIPS_MESSAGE
         info.num_color_channels + (info.alpha_bits > 0),
         info.bits_per_sample > 8 || info.exponent_bits_per_sample > 0 ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8,
         JXL_NATIVE_ENDIAN, 0};
+    int black = black_channel(decoder, &info);
+    if (black >= 0) {
+        if (info.num_color_channels != 3 || (info.alpha_bits > 0 && info.alpha_premultiplied)) {
+            fail(message, "unsupported kind of CMYK");
+            return NULL;
+        }
+        // libvips converts CMYK with alpha in 8 bits only.
+        format.data_type = JXL_TYPE_UINT8;
+    }
     if (advance(decoder, JXL_DEC_COLOR_ENCODING, message)) return NULL;
     if (advance(decoder, JXL_DEC_NEED_IMAGE_OUT_BUFFER, message)) return NULL;
-    size_t size;
+    size_t size, pixels = (size_t)info.xsize * info.ysize;
     if (JxlDecoderImageOutBufferSize(decoder, &format, &size)) {
         fail(message, "invalid size");
         return NULL;
     }
-    VipsImage *image = make_image(&info, &format, size);
+    uint8_t *blacks = black >= 0 ? g_try_malloc(pixels) : NULL;
+    VipsImage *image = black < 0 || blacks ? make_image(&info, &format, black >= 0) : NULL;
     if (!image) {
+        g_free(blacks);
         fail(message, "out of memory");
         return NULL;
     }
     take_profile(decoder, image);
     void *memory = g_object_get_data(G_OBJECT(image), "inflight-memory");
     int failed = JxlDecoderSetImageOutBuffer(decoder, &format, memory, size) != JXL_DEC_SUCCESS;
+    if (!failed && blacks) {
+        JxlPixelFormat one = format;
+        one.num_channels = 1;
+        failed = JxlDecoderSetExtraChannelBuffer(decoder, &one, blacks, pixels, (uint32_t)black) != JXL_DEC_SUCCESS;
+    }
     if (failed) fail(message, "invalid pixel layout");
+    // A black channel beside another colour space has no meaning.
+    if (!failed && blacks && !has_cmyk_profile(image)) failed = fail(message, "unsupported kind of CMYK");
     if (failed || advance(decoder, JXL_DEC_FULL_IMAGE, message)) {
+        g_free(blacks);
         g_object_unref(image);
         return NULL;
     }
-    if (info.alpha_bits > 0 && info.alpha_premultiplied) {
-        unpremultiply(memory, (size_t)info.xsize * info.ysize, &format);
+    if (blacks) {
+        insert_black(memory, pixels, format.num_channels, blacks);
+    } else if (info.alpha_bits > 0 && info.alpha_premultiplied) {
+        unpremultiply(memory, pixels, &format);
     }
+    g_free(blacks);
     return image;
 }
 

@@ -36,6 +36,9 @@ struct IsolatedFormatsCodec: ImageCodec {
     func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
         try IsolatedFormats.validate(try document(bytes, format), format: format)
         guard format == .jpegXL, let pool else { return }
+        let options = DecodeOptions()
+        let info = try info(bytes, format: format, page: 0)
+        guard memoryNeeded(bytes, format: format, info: info, options: options) <= options.maximumMemory else { return }
         do throws(LoadError) {
             try pool.validate(bytes, format: format)
         } catch  where error.code == .damaged {
@@ -61,11 +64,21 @@ struct IsolatedFormatsCodec: ImageCodec {
                 message:
                     "This is an SVG image, and SVG rendering is off. Enable it with drawsSVG.")
         }
+        let needed = memoryNeeded(
+            bytes, format: format, info: try info(bytes, format: format, page: options.page), options: options)
+        guard needed <= pool.maximumMemory else {
+            throw CodecError.tooMuchMemory(
+                needed, allowed: pool.maximumMemory, raising: "DecoderConfiguration.maximumMemory")
+        }
         var options = options
         // Enlarging loses nothing, because an SVG image is rendered at the target size.
         if format == .svg { options.resize?.enlarges = true }
         return try pool.decode(
             try document(bytes, format), format: format, options: options, cancellation: cancellation)
+    }
+
+    func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
+        IsolatedFormats.memoryNeeded(bytes, format: format, info: info, options: options)
     }
 
     /// Whether the bytes are an SVG image in gzip. Other compressed data is not an image, and SVG is decompressed only

@@ -3,8 +3,8 @@
 /// `avif10` by FFmpeg 9.0.2 (rav1e at quantizer 20, `yuv444p10le`, the BT.601 matrix in full range; FFmpeg's own
 /// muxer); `avifP3` and `avifAlpha` by Pillow 13.0 (libavif with libaom, quality 97). `heic…` by pillow-heif 1.8.1
 /// (x265) at quality 98 without chroma subsampling. `tiff…` by tifffile 2026.3.3, which writes them in Python,
-/// compressed by zlib with a predictor. `jxlAdobe` by FFmpeg 9.0.2 (libjxl), lossless. The profiles are those of
-/// ``GoldenProfiles``, from the same numbers.
+/// compressed by zlib with a predictor. `jxlAdobe` by FFmpeg 9.0.2 (libjxl), lossless; `jxlCMYK…` by a small program with
+/// the encoder of libjxl 0.7, lossless. The profiles are those of ``GoldenProfiles``, from the same numbers.
 package enum GoldenIsolatedFixtures {
     package static let avif10 = Base64.bytes(
         """
@@ -228,5 +228,37 @@ package enum GoldenIsolatedFixtures {
         k6gxMd7N8JCOeDFGxWDQERfvFMmLxzIeMmKQY7AKxBjAxhiEGJwZMwYzGWPkqtuep7AAgP9+/P///9f5//a3uAledsGYLny7nPs9p+xrc2n2y5Ok
         WurtVoeb0zdsS5y2Ys91Gfz/////84P4G8zttx/HmJTAUWHDEJvBh6FaRMs+cpCPfF8U7zez1EANytQDREWvVzNrvS4Pn2UdJmc2nzSuEPP5QAMG
         6qPogHn33///P92P2o3PHwoWz4iXEFCp0RY+6+UhzBIVsLlmqBokFhBvBFhvYQsLnsOUhhPO6Qzw/58Z/A/+LDr4/8xT0RFN3ix6HBp/AMR+AAA=
+        """)
+
+    package static let jxlCMYK = Base64.bytes(
+        """
+        AAAADEpYTCANCocKAAAAFGZ0eXBqeGwgAAAAAGp4bCAAAAAJanhsbAoAAAOTanhsY/8KxcAoAMJB04Dh0gdaOBcQYC54f9BUaGnvGpt53R4hxMCM
+        ckMyRCxDd+XKlenGbGytT/36DbJBEAOKevSxQYYNssiy9jUQwyJtUNKmWNOBEcMWsQbZeESkwDcvBqGiDuRkQNCLvDhwq/OZkySJfoDkHhLj47uu
+        /KEhqEQoTLLC4KVGLiAtYmX+cwi1aw3oe3baVpgLXZlPhvtKTpIkSZLkV/YnuZI8CD9QUWY6r6fqwJ6pY/9iufou5TfLbRjGAXQ4mFqngXE70o++
+        Z8jZucBa2DdEG9uKanW6I9w9L7m34K2Udc1a3R5of/9AiSAi5pGpSPUoO2gZWjRGg43A3uG0eBleua8lvxT/9VuLhEpiGPGLZIxcTCmkuAKsURU0
+        AvqiRCkDYOYF1rI8i6wGGdgKDg+3hfvHk8ofEzQIcxshKjvEYLHm4B2JKUQbqihGbGapro2kRvmU64+2HXMRa41bk84imBj0EABFO0YzhxqkjqQG
+        RcWigqmhqcdR82iA2okAJD2TCWqGahXLwuUEeyL7ZdvBPZYLMuIzwbJosyUgAoxmSAvlEyckr4RUhkrIagBWR7uB+wDsVdKIzMXMD22gtmL/gjPI
+        k9Hx2Y3lZ5Uw/vKqIqWhaocKaqG/trTOVv1tA0md2iilydrsLYSlRUXrbhvMCkyHj057N64nvVcHPPaLBhSDDnVwR2R6TUOfBoJhISNXo0Jjtckx
+        zpoon7RNMacrzEczvNnauauFyMXOpa9lohVfq3CHuOs+N0Vb2u2fXbQ9fweMQ7XFZWOzrzl4R13HHmJ5T+SeJTnFXbAuu66hitFvbN9m3TkeEh/1
+        PUtejG/0974PrHKNdJh1D97B4g2Yd7vHl/+vH9+/+7+/r3921qrkawEyQyE4ynhHwfe7KxK+Yc5fZst3PJxcjJVQHdwSECIWkM6mJKYUQgJEgIWi
+        BOdgd8GFY6RpKEx0QiVyMiC6RklDlQUXEDEs/xbsfSyOi9dLY4PKD8iBJ/7d+eEGCAgQAEgCSyijuuV2YH374qWgsOz7be2goKCg4IgmQoslpaga
+        l8gYpBjjYEEMRiDG4AzE4FFHOurTcyxijBJio6KiIv0mBhMvVwIAAoQAA4jCCgDLydnahQv6yk/RWgJ/nylJv2X+/1f5HwDw6woAQPg/ABxAP531
+        tqqec/86IIUkrQQSLGfzTn+K4w/muyGAiMlUWF50oC0=
+        """)
+
+    package static let jxlCMYKAlpha = Base64.bytes(
+        """
+        AAAADEpYTCANCocKAAAAFGZ0eXBqeGwgAAAAAGp4bCAAAAAJanhsbAoAAAOwanhsY/8KxUAhBUA4aBowXPpAC+cCAswF7w+aCi3tXWMzr9sjhBiY
+        UW5Ihohl6K5cuTLdmI2t9alfv0E2CGJAUY8+NsiwQRZZ1r4GYlikDUraFGs6MGLYItYgG4+IFPjmxSBU1IGcDAh6kRcHbnU+c5Ik0Q+Q3ENifHzX
+        lT80BJUIhUlWGLzUyAWkRazMfw6hdq0Bfc9O2wpzoSvzyXBfyUmSJEmS/Mr+JFeSB+EHKspM5/VUHdgzdexfLFffpfxmuQ3DOIAOB1PrNDBuR/rR
+        9ww5OxdYC/uGaGNbUa1Od4S75yX3FryVsq5Zq9sD7e8fKBFExDwyFakeZQctQ4vGaLAR2DucFi/DK/e15Jfiv35rkVBJDCN+kYyRiymFFFeANaqC
+        RkBflChlAMy8wFqWZ5HVIANbweHhtnD/eFL5Y4IGYW4jRGWHGCzWHLwjMYVoQxXFiM0s1bWR1Cifcv3RtmMuYq1xa9JZBBODHgKgaMdo5lCD1JHU
+        oKhYVDA1NPU4ah4NUDsRgKRnMkHNUK1iWbicYE9kv2w7uMdyQUZ8JlgWbbYERIDRDGmhfOKE5JWQylAJWQ3A6mg3cB+AvUoakbmY+aEN1FbsX3AG
+        eTI6Prux/KwSxl9eVaQ0VO1QQS3015bW2aq/bSCpUxulNFmbvYWwtKho3W2DWYHp8NFp78b1pPfqgMd+0YBi0KEO7ohMr2no00AwLGTkalRorDY5
+        xlkT5ZO2KeZ0hflohjdbO3e1ELnYufS1TLTiaxXuEHfd56ZoS7v9s4u25++Acai2uGxs9jUH76jr2EMs74ncsySnuAvWZdc1VDH6je3brDvHQ+Kj
+        vmfJi/GN/t73gVWukQ6z7sE7WLwB8273+PL/9eP7d//39/XPzlqVfC1AZigERxnvKPh+d0XCN8z5y2z5joeTi7ESqoNbAkLEAtLZlMSUQkiACLBQ
+        lOAc7C64cIw0DYWJTqhETgZE1yhpqLLgAiKG5d+CvY/FcfF6aWxQ+QE58MS/Oz/cCCAAAQC4Aksoo2yb3qi+9CA2hVmX230UFBQMFBQc0VhqWlJW
+        U4pWGwDOoWKQY3AGsDTGGBXDGIOXMAZThfTMGMz7zCMd9XGGwhijhNioqKidAIAAIcAAopABxGEFAKbjbEzAxa/vb8r6/rf98wt1uwql9Hyp//+/
+        kAQAQO4HAAAQBP2Ni6vpsPH8tWlnor9OlKgUSVryCxDQESAQwJEJYMIKkOM59BLxnRAsCqMEk539LZeADA==
         """)
 }

@@ -44,6 +44,58 @@ struct IsolatedFormatsTests {
         _ = try CodecRegistry.standard(.inProcess, DecoderConfiguration()).validate(Bytes(Array(file.dropLast(20))))
     }
 
+    @Test("The memory limit counts the alpha of a JPEG XL image, and refuses it before decoding")
+    func largeJPEGXL() throws {
+        let codecs = CodecRegistry.standard(.auto, DecoderConfiguration())
+        func refusal(_ side: Int, _ channels: [JPEGXLPieces.Channel], _ frame: [UInt8]) -> LoadError.Code? {
+            var pieces = JPEGXLPieces()
+            (pieces.width, pieces.height) = (side, side)
+            pieces.channels = channels
+            pieces.frame = frame
+            do throws(LoadError) {
+                _ = try codecs.memoryNeeded(Bytes(pieces.file), options: DecodeOptions())
+                return nil
+            } catch {
+                return error.code
+            }
+        }
+        let transformed = JPEGXLPieces.transformedFrame
+        #expect(refusal(7000, [], transformed) == nil)
+        #expect(refusal(7000, [], JPEGXLPieces.integerFrame(channelCount: 0)) == .tooMuchMemory)
+        #expect(refusal(4500, [.alpha], transformed) == nil)
+        #expect(refusal(7000, [.alpha], transformed) == .tooMuchMemory)
+        #expect(refusal(10_000, [.alpha], transformed) == .tooMuchMemory)
+        #expect(refusal(5000, [.alpha, .alpha, .alpha], transformed) == .tooMuchMemory)
+        // Without its frame's header, an image may need the most.
+        #expect(refusal(7000, [], []) == .tooMuchMemory)
+    }
+
+    @Test("A decode that needs more memory than a decoder process has is refused by that limit")
+    func smallProcess() throws {
+        var decoder = DecoderConfiguration()
+        decoder.maximumMemory = 1 << 20
+        let error = #expect(throws: LoadError.self) {
+            var pieces = JPEGXLPieces()
+            (pieces.width, pieces.height) = (1000, 1000)
+            pieces.frame = JPEGXLPieces.transformedFrame
+            _ = try CodecRegistry.standard(.auto, decoder).decode(
+                Bytes(pieces.file), options: DecodeOptions(), cancellation: CancellationFlag())
+        }
+        #expect(error?.code == .tooMuchMemory && error?.message.contains("DecoderConfiguration.maximumMemory") == true)
+    }
+
+    @Test("A failure of a library is told in plain words; its own words are the underlying error")
+    func plainWords() throws {
+        let drawing = #"<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">&gone;</svg>"#
+        let error = #expect(throws: LoadError.self) { try decode(Bytes(Array(drawing.utf8)), drawsSVG: true) }
+        #expect(error?.code == .damaged)
+        #expect(
+            error?.message
+                == "The svg image is corrupt: it uses an entity that it does not declare. Use another copy of it.")
+        let cause = error?.underlying.map { String(describing: $0) } ?? ""
+        #expect(cause.contains("Entity 'gone' not defined"), "\(cause)")
+    }
+
     @Test("Compressed SVG is rendered if enabled; malformed and oversized data is rejected")
     func compressedDrawings() throws {
         // Compressed by `gzip -9n`.

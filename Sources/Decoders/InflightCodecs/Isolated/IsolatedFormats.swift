@@ -63,6 +63,18 @@ public enum IsolatedFormats {
         try structure(of: format).walk(bytes)
     }
 
+    /// Returns an estimate of the peak memory of decoding in bytes: see
+    /// ``ImageCodec/memoryNeeded(_:format:info:options:)``.
+    public static func memoryNeeded(
+        _ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions
+    ) -> Int {
+        var perPixel = 4
+        if format == .jpegXL, let structure = try? JPEGXLStructure.wholeHeader(bytes) {
+            perPixel = structure.bytesPerPixel
+        }
+        return DecodeMemory.bytes(for: info, options, perPixel: perPixel)
+    }
+
     private static func structure(of format: ImageFormat) throws(LoadError) -> any IsolatedStructure.Type {
         switch format {
         case .avif: return AVIFStructure.self

@@ -38,4 +38,25 @@ struct JPEGXLBits {
     }
 
     mutating func enumeration() -> Int { u32((0, 0), (1, 0), (2, 4), (18, 6)) }
+
+    mutating func u64() -> UInt64 {
+        switch u(2) {
+        case 0: return 0
+        case 1: return 1 + UInt64(u(4))
+        case 2: return 17 + UInt64(u(8))
+        default: break
+        }
+        var value = UInt64(u(12))
+        var shift: UInt64 = 12
+        while bool() {
+            let isLast = shift == 60
+            value |= UInt64(u(isLast ? 4 : 8)) << shift
+            if isLast { break }
+            shift += 8
+        }
+        return value
+    }
+
+    /// Skips to the next whole byte.
+    mutating func align() { position = (position + 7) & ~7 }
 }

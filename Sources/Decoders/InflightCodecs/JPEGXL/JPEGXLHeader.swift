@@ -1,4 +1,5 @@
-/// The header of a JPEG XL codestream: `SizeHeader` and `ImageMetadata` (ISO/IEC 18181-1, annexes C and D).
+/// The header of a JPEG XL codestream: `SizeHeader` and `ImageMetadata` (ISO/IEC 18181-1, annexes C and D), and that of
+/// its first frame, if it follows at once.
 struct JPEGXLHeader {
     var width = 0
     var height = 0
@@ -7,6 +8,16 @@ struct JPEGXLHeader {
     var hasAlpha = false
     var isGray = false
     var isAnimated = false
+    /// Whether a channel is the black of CMYK.
+    var hasBlack = false
+    /// The number of channels beyond the colours: alpha, black, spot colours, depth and others.
+    var extraChannelCount = 0
+    /// The first frame; `nil` if a preview or a profile precedes it, whose length only a decoder finds.
+    var frame: JPEGXLFrame?
+    private var isXYB = true
+    private var hasTimecodes = false
+    private var hasPreview = false
+    private var hasProfile = false
 
     enum Reading {
         case header(JPEGXLHeader)
@@ -23,7 +34,17 @@ struct JPEGXLHeader {
         (header.width, header.height) = size(&bits)
         let isWhole = header.readMetadata(&bits)
         if bits.isExhausted { return .needsMore }
-        return isWhole ? .header(header) : .damaged
+        guard isWhole else { return .damaged }
+        // The frame may end after the available bytes, in which case it remains unknown.
+        if !header.hasPreview, !header.hasProfile {
+            skipTransform(&bits, isXYB: header.isXYB)
+            bits.align()
+            let frame = JPEGXLFrame(
+                &bits, isXYB: header.isXYB, extraChannelCount: header.extraChannelCount,
+                isAnimated: header.isAnimated, hasTimecodes: header.hasTimecodes)
+            if !bits.isExhausted { header.frame = frame }
+        }
+        return .header(header)
     }
 
     private static func size(_ bits: inout JPEGXLBits) -> (Int, Int) {
@@ -44,28 +65,61 @@ struct JPEGXLHeader {
     /// Returns whether the metadata is valid.
     private mutating func readMetadata(_ bits: inout JPEGXLBits) -> Bool {
         if bits.bool() { return true }
-        if bits.bool() {
+        let hasExtraFields = bits.bool()
+        if hasExtraFields {
             orientation = 1 + bits.u(3)
             // The intrinsic size, which viewers ignore.
             if bits.bool() { _ = Self.size(&bits) }
-            if bits.bool() { Self.skipPreview(&bits) }
+            hasPreview = bits.bool()
+            if hasPreview { Self.skipPreview(&bits) }
             isAnimated = bits.bool()
-            if isAnimated { Self.skipAnimation(&bits) }
+            if isAnimated { hasTimecodes = Self.skipAnimation(&bits) }
         }
         bitsPerSample = Self.depth(&bits)
         _ = bits.bool()
-        let channels = bits.u32((0, 0), (1, 0), (2, 4), (1, 12))
-        for _ in 0..<channels {
+        extraChannelCount = bits.u32((0, 0), (1, 0), (2, 4), (1, 12))
+        for _ in 0..<extraChannelCount {
             guard !bits.isExhausted else { return true }
             guard readChannel(&bits) else { return false }
         }
-        // XYB encoding, then the colour encoding. An ICC profile follows the header.
-        _ = bits.bool()
-        if !bits.bool() {
-            _ = bits.bool()
-            isGray = bits.enumeration() == 1
+        isXYB = bits.bool()
+        if !bits.bool() { readColors(&bits) }
+        // The tone mapping.
+        if hasExtraFields, !bits.bool() { bits.skip(16 + 16 + 1 + 16) }
+        let extensions = bits.u64()
+        var length = 0
+        for bit in 0..<64 where extensions >> UInt64(bit) & 1 == 1 {
+            length = length.saturating(plus: Int(clamping: bits.u64()))
         }
+        bits.skip(length)
         return (1...32).contains(bitsPerSample)
+    }
+
+    private mutating func readColors(_ bits: inout JPEGXLBits) {
+        hasProfile = bits.bool()
+        let space = bits.enumeration()
+        isGray = space == 1
+        if hasProfile { return }
+        func skipPoint() {
+            for _ in 0..<2 { _ = bits.u32((0, 19), (524_288, 19), (1_048_576, 20), (2_097_152, 21)) }
+        }
+        let isXYB = space == 2
+        let custom = 2
+        if !isXYB, bits.enumeration() == custom { skipPoint() }
+        if !isXYB, !isGray, bits.enumeration() == custom { for _ in 0..<3 { skipPoint() } }
+        if !isXYB {
+            if bits.bool() { bits.skip(24) } else { _ = bits.enumeration() }
+        }
+        // The rendering intent.
+        _ = bits.enumeration()
+    }
+
+    private static func skipTransform(_ bits: inout JPEGXLBits, isXYB: Bool) {
+        if bits.bool() { return }
+        if isXYB, !bits.bool() { bits.skip(16 * 16) }
+        // The weights of upsampling by 2, 4 and 8.
+        let weights = bits.u(3)
+        for (bit, count) in [15, 55, 210].enumerated() where weights >> bit & 1 == 1 { bits.skip(16 * count) }
     }
 
     private static func depth(_ bits: inout JPEGXLBits) -> Int {
@@ -89,6 +143,7 @@ struct JPEGXLHeader {
             hasAlpha = true
             _ = bits.bool()
         case 2: bits.skip(64)
+        case 4: hasBlack = true
         case 5: _ = bits.u32((1, 0), (0, 2), (3, 4), (19, 8))
         default: break
         }
@@ -105,10 +160,11 @@ struct JPEGXLHeader {
         if bits.u(3) == 0 { _ = side(&bits) }
     }
 
-    private static func skipAnimation(_ bits: inout JPEGXLBits) {
+    /// Returns whether the frames have time codes.
+    private static func skipAnimation(_ bits: inout JPEGXLBits) -> Bool {
         _ = bits.u32((100, 0), (1000, 0), (1, 10), (1, 30))
         _ = bits.u32((1, 0), (1001, 0), (1, 8), (1, 10))
         _ = bits.u32((0, 0), (0, 3), (0, 16), (0, 32))
-        _ = bits.bool()
+        return bits.bool()
     }
 }

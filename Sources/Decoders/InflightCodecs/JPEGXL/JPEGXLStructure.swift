@@ -9,40 +9,62 @@ struct JPEGXLStructure: FileStructure {
 
     var header: JPEGXLHeader
 
-    /// The maximum header length in bytes. Only a header with thousands of channels would be longer.
-    private static let longestHeader = 1 << 16
+    /// The maximum header length in bytes: that of 4,097 channels with the longest names.
+    private static let longestHeader = 5 << 20
 
     func info(_ bytes: Bytes) -> ImageInfo {
         ImageInfo(
             format: .jpegXL, storedWidth: header.width, storedHeight: header.height,
             orientation: ImageInfo.Orientation(rawValue: header.orientation) ?? .up,
-            colorModel: header.isGray ? .gray : .rgb,
+            colorModel: header.hasBlack ? .cmyk : header.isGray ? .gray : .rgb,
             bitsPerComponent: header.bitsPerSample, hasAlpha: header.hasAlpha, mayHaveMoreFrames: header.isAnimated)
     }
 
     static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderResult<JPEGXLStructure> {
         guard bytes.count >= 12 else { return .needsMoreBytes(64) }
-        let (start, needed) = try codestream(bytes)
-        switch JPEGXLHeader.read(start) {
-        case .header(let header): return .header(JPEGXLStructure(header: header))
-        case .damaged: throw CodecError.damaged(.jpegXL, "malformed header")
-        case .needsMore:
-            guard start.count < longestHeader, let needed else {
-                throw CodecError.damaged(.jpegXL, "unterminated header")
+        // Few headers have more than some hundred bytes, so most of the codestream is not copied.
+        for limit in [1 << 12, 1 << 16, longestHeader] {
+            let (start, needed) = try codestream(bytes, limit: limit)
+            switch JPEGXLHeader.read(start) {
+            case .header(let header): return .header(JPEGXLStructure(header: header))
+            case .damaged: throw CodecError.damaged(.jpegXL, "malformed header")
+            case .needsMore where start.count == limit: continue
+            case .needsMore:
+                guard let needed else { throw CodecError.damaged(.jpegXL, "unterminated header") }
+                return .needsMoreBytes(needed)
             }
-            return .needsMoreBytes(needed)
         }
+        throw CodecError.damaged(.jpegXL, "unterminated header")
     }
 
-    /// Returns the available start of the codestream, and the number of file bytes needed for more; `nil` if it ends.
-    private static func codestream(_ bytes: Bytes) throws(LoadError) -> ([UInt8], needed: Int?) {
+    /// Returns the peak memory of libjxl per pixel of the image, in bytes: an upper bound of what was measured with
+    /// libjxl 0.7 for each kind of image.
+    var bytesPerPixel: Int {
+        let isDeep = header.bitsPerSample > 8
+        let output = (header.isGray ? 1 : 3) + (header.hasAlpha ? 1 : 0) + (header.hasBlack ? 1 : 0)
+        let channels = 3 + header.extraChannelCount
+        var working = 8
+        let isStreamed = header.frame.map { !$0.isModular && !$0.hasNoise && $0.isAlone } ?? false
+        // Only blocks of transformed colours are decoded and written in groups. In general, all channels are in memory
+        // as integers, while they are reconstructed, and as floating-point numbers.
+        if !isStreamed || header.extraChannelCount > 0 {
+            working = 9 * channels + (isDeep ? 8 : 0)
+            if header.frame?.hasNoise ?? true { working += 20 }
+            // Earlier and later frames refer to a copy.
+            if !(header.frame?.isAlone ?? false) { working += 4 * channels }
+        }
+        return output * (isDeep ? 2 : 1) + working
+    }
+
+    /// Returns the available start of the codestream, of at most `limit` bytes, and the number of file bytes needed for
+    /// more; `nil` if it ends.
+    private static func codestream(_ bytes: Bytes, limit: Int) throws(LoadError) -> ([UInt8], needed: Int?) {
         if bytes[0] == 0xFF, bytes[1] == 0x0A {
-            let end = min(bytes.count, longestHeader)
-            return ((0..<end).map { bytes[$0] }, end < longestHeader ? bytes.count.saturating(plus: 256) : nil)
+            return ((0..<min(bytes.count, limit)).map { bytes[$0] }, bytes.count.saturating(plus: 256))
         }
         var found: [UInt8] = []
         var position = 0
-        while found.count < longestHeader {
+        while found.count < limit {
             switch HEIFBox.read(bytes, at: position) {
             case .impossible: throw CodecError.damaged(.jpegXL, "invalid box length")
             case .needs(let count): return (found, count)
@@ -54,7 +76,7 @@ struct JPEGXLStructure: FileStructure {
                 if isWhole || box.has("jxlp", bytes) {
                     // A part starts with its number, whose highest bit marks the last one.
                     let start = box.content.lowerBound + (isWhole ? 0 : 4)
-                    let end = min(box.end, bytes.count, start.saturating(plus: longestHeader - found.count))
+                    let end = min(box.end, bytes.count, start.saturating(plus: limit - found.count))
                     if start < end { found += (start..<end).map { bytes[$0] } }
                     if box.end > bytes.count { return (found, min(box.end, bytes.count.saturating(plus: 256))) }
                     let isLast = isWhole || (bytes.big32(at: box.content.lowerBound) ?? 0) >> 31 == 1

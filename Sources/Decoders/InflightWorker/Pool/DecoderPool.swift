@@ -33,6 +33,9 @@ public final class DecoderPool: Sendable {
     /// Whether there is a decoder program now. Looks for its file, and starts no process.
     package var isInstalled: Bool { (try? DecoderLocation.find(configuration.path, suffix: suffix)) != nil }
 
+    /// The memory that a process may have, in bytes: see ``DecoderConfiguration/maximumMemory``.
+    package var maximumMemory: Int { configuration.maximumMemory }
+
     /// Decodes an image in a sandboxed process.
     ///
     /// Blocks the calling thread. Uses an idle process, or starts one. A cancel ends the call within 50 ms.

@@ -51,11 +51,14 @@ package enum CodecError {
         )
     }
 
-    package static func tooMuchMemory(_ needed: Int, allowed: Int) -> LoadError {
+    /// - Parameter setting: the name of the limit.
+    package static func tooMuchMemory(
+        _ needed: Int, allowed: Int, raising setting: String = "maximumDecodeBytes"
+    ) -> LoadError {
         LoadError(
             .tooMuchMemory, stage: .decode,
             message: "Decoding the image would take about \(needed >> 20) MiB; the limit is \(allowed >> 20) MiB. "
-                + "Request a smaller size, or raise maximumDecodeBytes if you trust the source.")
+                + "Request a smaller size, or raise \(setting) if you trust the source.")
     }
 
     package static func noEncoder(_ format: ImageFormat) -> LoadError {
