@@ -9,6 +9,13 @@ struct DetectionTests {
             + brands.dropFirst().flatMap { Array($0.utf8) }
     }
 
+    static func utf16(_ text: String, isBigEndian: Bool = false) -> [UInt8] {
+        text.utf16.flatMap { unit in
+            let bytes = [UInt8(truncatingIfNeeded: unit), UInt8(unit >> 8)]
+            return isBigEndian ? bytes.reversed() : bytes
+        }
+    }
+
     static let samples: [(ImageFormat?, [UInt8])] = [
         (.jpeg, [0xFF, 0xD8, 0xFF, 0xE0]),
         (.png, [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]),
@@ -25,6 +32,14 @@ struct DetectionTests {
         (.psd, Array("8BPS".utf8)), (.pdf, Array("%PDF-1.7".utf8)),
         (.svg, Array("<svg xmlns='http://www.w3.org/2000/svg'/>".utf8)),
         (.svg, Array("\u{FEFF}<?xml version='1.0'?>\n<!-- a > b -->\n<!DOCTYPE svg>\n<svg>".utf8)),
+        (.svg, Array("<ns0:svg xmlns:ns0='http://www.w3.org/2000/svg'/>".utf8)), (.svg, Array("<svg:svg>".utf8)),
+        (.svg, Array("<?xml version='1.0'?><?xml-stylesheet href='a.css'?><svg>".utf8)),
+        (.svg, Array(("<!--" + String(repeating: "licence ", count: 4000) + "--><svg>").utf8)),
+        (nil, Array(("<!--" + String(repeating: "licence ", count: 40_000) + "--><svg>").utf8)),
+        (.svg, [0xFF, 0xFE] + utf16("<?xml version='1.0' encoding='UTF-16'?><svg>")),
+        (.svg, [0xFE, 0xFF] + utf16("<svg>", isBigEndian: true)), (.svg, utf16("<svg>")),
+        (nil, [0xFF, 0xFE] + utf16("<html>")), (nil, [0xFF, 0xFE] + utf16("hello")), (nil, [0xFF, 0xFE, 0x3C]),
+        (nil, Array("<ns0:svgx>".utf8)), (nil, Array("<a><svg>".utf8)),
         (nil, Array("<svgx>".utf8)), (nil, Array("<!DOCTYPE html><svg>".utf8)), (nil, Array("<html><svg>".utf8)),
         (nil, Array("<!-- never ends".utf8)), (nil, []), (nil, [0xFF]), (nil, Array("hello".utf8)),
     ]
@@ -37,7 +52,8 @@ struct DetectionTests {
     @Test("Detection does not read a truncated sample past its end")
     func prefixes() {
         for (_, bytes) in Self.samples {
-            for length in 0...bytes.count { _ = ImageFormat.detect(Bytes(Array(bytes[..<length]))) }
+            // Of a long comment, its start suffices.
+            for length in 0...min(bytes.count, 2000) { _ = ImageFormat.detect(Bytes(Array(bytes[..<length]))) }
         }
     }
 
@@ -70,6 +86,12 @@ struct DetectionTests {
         }
         let error = #expect(throws: LoadError.self) { try none.probe(Bytes(drawing), isComplete: false) }
         #expect(error?.code == .unsupportedFormat)
+        // A comment may be long, but not endless.
+        let comment = Bytes("<!--" + String(repeating: "-", count: 300_000))
+        #expect(try none.probe(comment.part(0..<2000), isComplete: false) == .needsMoreBytes(4000))
+        #expect(try none.probe(comment.part(0..<200_000), isComplete: false) == .needsMoreBytes(262_144))
+        let refusal = #expect(throws: LoadError.self) { try none.probe(comment, isComplete: false) }
+        #expect(refusal?.code == .notAnImage)
         #expect(try none.probe(Bytes([0xFF]), isComplete: false) == .needsMoreBytes(64))
         #expect(throws: LoadError.self) { try none.probe(Bytes([0xFF]), isComplete: true) }
     }

@@ -53,6 +53,17 @@ struct SVGIsolationTests {
         #expect(try middle(image(png)) == Self.red)
     }
 
+    @Test("A drawing with an embedded image that cannot be drawn is refused, and says so")
+    func refusedImage() throws {
+        let avif = Base64.encoded(AVIFFixtures.plain)
+        let drawing =
+            Self.head + "<g><image width='8' height='8' xlink:href='data:image/avif;base64,\(avif)'/></g></svg>"
+        let error = #expect(throws: LoadError.self) { try middle(drawing) }
+        #expect(error?.code == .unsupportedFormat && error?.message.contains("embeds an image as avif") == true)
+        // In a comment it is none.
+        #expect(try middle(Self.head + "<!-- <image href='data:image/avif;base64,\(avif)'/> --></svg>") == .zero)
+    }
+
     @Test("External style sheets are not read; embedded style sheets are")
     func styles() throws {
         let rectangle = "<rect width='8' height='8' fill='none'/></svg>"

@@ -23,6 +23,45 @@ static void ignore(const gchar *domain, GLogLevelFlags level, const gchar *messa
     (void)domain, (void)level, (void)message, (void)data;
 }
 
+static unsigned drawn_images;
+
+// Draws an image of one pixel of each format that an SVG document may embed, which also loads librsvg's loader for it.
+static void find_drawn_images(void) {
+    static const struct {
+        unsigned format;
+        const char *data;
+    } images[] = {
+        {0, "png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC"},
+        {INFLIGHT_VIPS_DRAWS_GIF, "gif;base64,R0lGODdhAQABAIEAAP8AAAAAAAAAAAAAACwAAAAAAQABAAAIBAABBAQAOw=="},
+        {INFLIGHT_VIPS_DRAWS_BMP,
+            "bmp;base64,Qk06AAAAAAAAADYAAAAoAAAAAQAAAAEAAAABABgAAAAAAAQAAADEDgAAxA4AAAAAAAAAAAAAAAD/AA=="},
+        {INFLIGHT_VIPS_DRAWS_WEBP, "webp;base64,UklGRhwAAABXRUJQVlA4TA8AAAAvAAAAAAcQ/Y/+ByKi/wEA"},
+        {INFLIGHT_VIPS_DRAWS_SVG,
+            "svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHdpZHRoPSIxIiBoZWlnaHQ9IjEiPjxyZWN0IHdpZHRo"
+            "PSIxIiBoZWlnaHQ9IjEiIGZpbGw9InJlZCIvPjwvc3ZnPg=="},
+    };
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
+        char *drawing = g_strdup_printf(
+            "<svg xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink' width='1' height='1'>"
+            "<image width='1' height='1' xlink:href='data:image/%s'/></svg>",
+            images[i].data);
+        VipsImage *image = NULL;
+        if (!vips_svgload_buffer(drawing, strlen(drawing), &image, NULL)) {
+            VipsRegion *region = vips_region_new(image);
+            VipsRect all = {0, 0, 1, 1};
+            if (region && !vips_region_prepare(region, &all) && image->Bands == 4
+                && VIPS_REGION_ADDR(region, 0, 0)[3] == 255)
+                drawn_images |= images[i].format;
+            if (region) g_object_unref(region);
+            g_object_unref(image);
+        }
+        g_free(drawing);
+    }
+    vips_error_clear();
+}
+
+unsigned inflight_vips_drawn_images(void) { return drawn_images; }
+
 // Loads files that would otherwise be read by the first image that needs them, which fails in the sandbox: the time
 // zone (for profiles), translations, and the generic fonts. Errors are ignored: without fonts, text is not drawn.
 static void warm_up(void) {
@@ -43,6 +82,7 @@ static void warm_up(void) {
         g_object_unref(image);
     }
     vips_error_clear();
+    find_drawn_images();
 }
 
 int inflight_vips_start(char message[INFLIGHT_VIPS_MESSAGE]) {

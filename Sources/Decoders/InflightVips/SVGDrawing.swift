@@ -8,11 +8,14 @@ enum SVGDrawing {
     /// The library's limit for one side.
     static let maximumPixels = 32767
 
+    typealias Edit = (range: Range<Int>, text: String)
+
     static func resized(_ bytes: Bytes, width: Int, height: Int) throws(LoadError) -> Bytes {
+        let bytes = SVGText.utf8(bytes)
         guard case .root(let root) = SVGRoot.find(in: bytes), let size = SVGSize(root, in: bytes) else {
             throw CodecError.damaged(.svg, "its first element is malformed")
         }
-        var edits: [(range: Range<Int>, text: String)] = []
+        var edits = try SVGImages.edits(in: bytes, after: root)
         func set(_ name: String, _ value: String, appending: Bool = false) {
             if let old = root.attributes.first(where: { $0.name == name }) {
                 edits.append((appending ? old.value.upperBound..<old.value.upperBound : old.value, value))
@@ -29,7 +32,7 @@ enum SVGDrawing {
         return replacing(edits, in: bytes)
     }
 
-    private static func replacing(_ edits: [(range: Range<Int>, text: String)], in bytes: Bytes) -> Bytes {
+    private static func replacing(_ edits: [Edit], in bytes: Bytes) -> Bytes {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count + 200)
         var position = 0

@@ -36,7 +36,7 @@ public struct CodecRegistry: Sendable {
     /// Returns the format of an image file, recognised by its first bytes, or `nil` if no signature matches.
     ///
     /// Signatures of registered codecs are compared first, in the order of the codecs, then those of
-    /// ``ImageFormat/detect(_:)``. Needs at most the first 1,024 bytes.
+    /// ``ImageFormat/detect(_:)``. Needs at most the first 1,024 bytes, or the first 256 KiB of markup.
     public func detect(_ bytes: Bytes) -> ImageFormat? {
         for signature in signatures where bytes.holds(signature.bytes, at: signature.offset) {
             return signature.format
@@ -51,9 +51,9 @@ public struct CodecRegistry: Sendable {
 
     /// The number of bytes that detection needs, if the file has as many. Comments may precede markup's first element.
     private func detectionLength(_ bytes: Bytes) -> Int {
-        let isBlank: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) || [0xEF, 0xBB, 0xBF].contains($0) }
-        let first = (0..<min(bytes.count, 64)).lazy.map { bytes[$0] }.first { !isBlank($0) }
-        return signatures.reduce(first == UInt8(ascii: "<") ? 1024 : 64) { max($0, $1.reach) }
+        let isMarkup = bytes.count > 0 && ImageFormat.isUndecidedMarkup(bytes)
+        let needed = isMarkup ? min(SVGRoot.maximumBytes, max(1024, 2 * bytes.count)) : 64
+        return signatures.reduce(needed) { max($0, $1.reach) }
     }
 
     /// Reads the header at the start of `bytes`, which may be only the first part of an image.

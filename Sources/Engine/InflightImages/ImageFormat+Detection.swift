@@ -1,7 +1,8 @@
 extension ImageFormat {
     /// Returns the format of an image file from its first bytes alone, regardless of name or media type.
     ///
-    /// - Parameter bytes: the start of a file. At most the first 1,024 bytes are examined.
+    /// - Parameter bytes: the start of a file. At most the first 256 bytes are examined, or the first 256 KiB of markup,
+    ///   whose first element may follow long comments.
     /// - Returns: `nil` if the format is unknown, or if there are too few bytes to recognise it.
     public static func detect(_ bytes: Bytes) -> ImageFormat? {
         for (format, offset, signature) in signatures where bytes.holds(signature, at: offset) {
@@ -10,7 +11,7 @@ extension ImageFormat {
         if bytes.holds("RIFF", at: 0), bytes.holds("WEBP", at: 8) { return .webp }
         if let format = boxFormat(bytes) { return format }
         if isBareBitmap(bytes) { return .bmp }
-        return isSVG(bytes) ? .svg : nil
+        return markup(bytes) == .svg ? .svg : nil
     }
 
     private static let signatures: [(ImageFormat, Int, [UInt8])] = [
@@ -70,31 +71,23 @@ extension ImageFormat {
 
     private static let heicBrands = ["heic", "heix", "hevc", "hevx", "heim", "heis", "mif1", "msf1"]
 
-    /// Whether the DOCTYPE is `svg`, or the first element, which only an XML declaration and comments may precede.
-    private static func isSVG(_ bytes: Bytes) -> Bool {
-        let end = min(bytes.count, 1024)
-        var position = bytes.holds([0xEF, 0xBB, 0xBF], at: 0) ? 3 : 0
-        while position < end {
-            let byte = bytes[position]
-            if byte == 0x20 || (0x09...0x0D).contains(byte) {
-                position += 1
-            } else if bytes.holds("<svg", at: position) {
-                return position + 4 < bytes.count && [0x20, 0x09, 0x0A, 0x0D, 0x3E, 0x2F].contains(bytes[position + 4])
-            } else if bytes.holds("<!--", at: position) {
-                position += 4
-                while position < end, !bytes.holds("-->", at: position) { position += 1 }
-                position += 3
-            } else if bytes.holds("<!DOCTYPE svg", at: position) {
-                // The DOCTYPE may declare entities beyond the bytes examined here, and is sufficient by itself.
-                return true
-            } else if bytes.holds("<?xml", at: position) {
-                while position < end, bytes[position] != 0x3E { position += 1 }
-                position += 1
-            } else {
-                return false
-            }
-        }
-        return false
+    /// Whether the bytes are the start of markup, and more of them may show that it is SVG.
+    package static func isUndecidedMarkup(_ bytes: Bytes) -> Bool { markup(bytes) == .undecided }
+
+    private enum Markup { case svg, other, undecided }
+
+    /// Looks for the DOCTYPE or the first element, of any prefix. Only declarations and comments may precede it.
+    private static func markup(_ bytes: Bytes) -> Markup {
+        let text = SVGText.utf8(bytes, limit: SVGRoot.maximumBytes)
+        var scanner = SVGScanner(text, limit: min(text.count, SVGRoot.maximumBytes))
+        scanner.skipBlanks()
+        if !scanner.isAtEnd, text[scanner.position] != UInt8(ascii: "<") { return .other }
+        func isSVG(_ name: String) -> Bool { name == "svg" || name.hasSuffix(":svg") }
+        let isElement = scanner.skipProlog()
+        // The DOCTYPE may declare entities beyond the bytes examined here, and is sufficient by itself.
+        if let type = scanner.documentType { return isSVG(type) ? .svg : .other }
+        if isElement, let name = scanner.name() { return isSVG(name) ? .svg : .other }
+        return scanner.isAtEnd && bytes.count < SVGRoot.maximumBytes ? .undecided : .other
     }
 }
 

@@ -2,8 +2,17 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 import InflightPictures
+import InflightTestSupport
 import InflightWorker
 import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 @Suite("Isolated formats", .timeLimit(.minutes(10)))
 struct IsolatedFormatsTests {
@@ -143,6 +152,72 @@ struct IsolatedFormatsTests {
         return file
     }
 
+    @Test(
+        "A drawing is recognised and rendered with a prefix, behind a long comment, and in UTF-16",
+        arguments: ["", "prefix", "comment", "little", "big"])
+    func recognised(_ kind: String) throws {
+        let head = #"<?xml version="1.0"?>"#
+        let drawing = String(decoding: Self.svg.array, as: UTF8.self)
+        let text =
+            switch kind {
+            case "prefix":
+                head
+                    + drawing.replacing("<svg xmlns", with: "<a:svg xmlns:a").replacing("<rect", with: "<a:rect")
+                    .replacing("</svg", with: "</a:svg")
+            case "comment": head + "<!-- \(String(repeating: "licence ", count: 200)) -->" + drawing
+            case "": drawing
+            default: head.replacing("?>", with: " encoding='UTF-16'?>") + drawing.replacing("><", with: "><!-- ü😀 --><")
+            }
+        var file = Array(text.utf8)
+        if kind == "little" || kind == "big" {
+            file = ("\u{FEFF}" + text).utf16.flatMap { unit in
+                let bytes = [UInt8(truncatingIfNeeded: unit), UInt8(unit >> 8)]
+                return kind == "big" ? bytes.reversed() : bytes
+            }
+        }
+        let (pixels, info) = try decode(Bytes(file), drawsSVG: true)
+        #expect(info.format == .svg && pixels.width == 20 && pixels.height == 10)
+        #expect(pixels[10, 5] == SIMD4(0, 255, 0, 255))
+        #expect(try CodecRegistry.standard().validate(Bytes(file)).width == 20)
+        let error = #expect(throws: LoadError.self) {
+            try CodecRegistry.standard().validate(
+                Bytes(Array(file.dropLast(kind == "little" || kind == "big" ? 4 : 2))))
+        }
+        #expect(error?.code == .damaged)
+    }
+
+    @Test(
+        "An embedded image is drawn by its content, whatever media type its URL declares",
+        arguments: [
+            // One red pixel each, as GIF, BMP and SVG.
+            ("image/gif;base64", "R0lGODdhAQABAIEAAP8AAAAAAAAAAAAAACwAAAAAAQABAAAIBAABBAQAOw=="),
+            ("image/png;base64", "R0lGODdhAQABAIEAAP8AAAAAAAAAAAAAACwAAAAAAQABAAAIBAABBAQAOw=="),
+            (";base64", "R0lGODdhAQABAIEAAP8AAAAA&#10;AAAAAAAA ACwAAAAAAQABAAAIBAABBAQAOw%3D%3D"),
+            (
+                "image/bmp;base64",
+                "Qk06AAAAAAAAADYAAAAoAAAAAQAAAAEAAAABABgAAAAAAAQAAADEDgAAxA4AAAAAAAAAAAAAAAD/AA=="
+            ),
+            (
+                "image/svg+xml;base64",
+                "PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHdpZHRoPSIxIiBoZWlnaHQ9IjEiPjxyZWN0IHdpZHRoPSIxIiBo"
+                    + "ZWlnaHQ9IjEiIGZpbGw9InJlZCIvPjwvc3ZnPg=="
+            ),
+            (
+                "image/svg+xml",
+                "%3Csvg xmlns='http://www.w3.org/2000/svg' width='8' height='8'%3E%3Crect width='8' height='8' "
+                    + "fill='red'/%3E%3C/svg%3E"
+            ),
+        ])
+    func embedded(_ type: String, _ data: String) throws {
+        for name in ["href", "xlink:href"] {
+            let drawing =
+                "<svg xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink' width='8' "
+                + "height='8'><image width='8' height='8' \(name)=\" data:\(type),\(data)\"/></svg>"
+            let (pixels, _) = try decode(Bytes(Array(drawing.utf8)), drawsSVG: true)
+            #expect(pixels[4, 4] == SIMD4(255, 0, 0, 255), "\(name)")
+        }
+    }
+
     @Test("SVG is rendered only if enabled")
     func drawings() throws {
         let (pixels, _) = try decode(Self.svg, drawsSVG: true)
@@ -190,6 +265,13 @@ struct IsolatedFormatsTests {
             #expect(!registry.encodableFormats.contains(.avif))
             #expect(registry.decodableFormats.contains(.avif))
         }
+        // The other program does not encode it.
+        let folder = TemporaryDirectory()
+        folder.write("inflight-decoder", "")
+        configuration.path = folder.appending("inflight-decoder")
+        #expect(chmod(folder.appending("inflight-decoder"), 0o755) == 0)
+        #expect(!CodecRegistry.standard(.auto, configuration).encodableFormats.contains(.avif))
+        withExtendedLifetime(folder) {}
         #expect(CodecRegistry.standard().encodableFormats.contains(.avif))
     }
 

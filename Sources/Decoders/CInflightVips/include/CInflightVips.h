@@ -45,6 +45,17 @@ enum {
 /// `inflight_vips_start`.
 unsigned inflight_vips_abilities(void);
 
+enum {
+    INFLIGHT_VIPS_DRAWS_GIF = 1,
+    INFLIGHT_VIPS_DRAWS_BMP = 2,
+    INFLIGHT_VIPS_DRAWS_WEBP = 4,
+    INFLIGHT_VIPS_DRAWS_SVG = 8,
+};
+
+/// Returns the sum of the formats that SVG documents can embed, besides PNG and JPEG. Call it after
+/// `inflight_vips_start`.
+unsigned inflight_vips_drawn_images(void);
+
 /// Returns whether libvips would detect the format of the bytes and load them. For tests of the blocked loaders.
 int inflight_vips_sniffs(const uint8_t *_Nonnull bytes, size_t count);
 

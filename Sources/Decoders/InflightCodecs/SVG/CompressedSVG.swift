@@ -25,7 +25,7 @@ public enum CompressedSVG {
         let needed = ProbeResult.needsMoreBytes(bytes.count.saturating(plus: 1024))
         let continues = ending == .truncated && !isComplete
         if ImageFormat.detect(part) != .svg {
-            if continues, part.count < 1024 { return needed }
+            if continues, ImageFormat.isUndecidedMarkup(part) { return needed }
             throw notADrawing
         }
         let result = try IsolatedFormats.probe(part, format: .svg, isComplete: ending == .whole)

@@ -12,11 +12,12 @@ struct SVGStructure: FileStructure {
 
     /// Parses up to the end of the root element's start tag, which must be in the first 256 KB.
     static func readHeader(_ bytes: Bytes) throws(LoadError) -> HeaderResult<SVGStructure> {
-        switch SVGRoot.find(in: bytes) {
+        let text = SVGText.utf8(bytes, limit: 2 * SVGRoot.maximumBytes)
+        switch SVGRoot.find(in: text) {
         case .needsMore: return .needsMoreBytes(bytes.count + 512)
         case .damaged: throw CodecError.damaged(.svg, "malformed first element")
         case .root(let root):
-            guard let size = SVGSize(root, in: bytes) else { throw CodecError.damaged(.svg, "missing size") }
+            guard let size = SVGSize(root, in: text) else { throw CodecError.damaged(.svg, "missing size") }
             return .header(SVGStructure(size: size))
         }
     }
@@ -24,6 +25,7 @@ struct SVGStructure: FileStructure {
     /// Counts start and end tags up to the end of the root element. It does not check whether their names match.
     static func walk(_ bytes: Bytes) throws(LoadError) {
         _ = try wholeHeader(bytes)
+        let bytes = SVGText.utf8(bytes)
         guard case .root(let root) = SVGRoot.find(in: bytes) else { throw CodecError.truncated(.svg) }
         if root.end.count == 2 { return }
         var scanner = SVGScanner(bytes, limit: bytes.count)

@@ -30,8 +30,12 @@ public final class DecoderPool: Sendable {
         self.protections = protections
     }
 
-    /// Whether there is a decoder program now. Looks for its file, and starts no process.
-    package var isInstalled: Bool { (try? DecoderLocation.find(configuration.path, suffix: suffix)) != nil }
+    /// Whether there is a decoder program now. Looks for its file, and starts no process. The default program does not
+    /// count in place of another one; one of any other name may be both.
+    package var isInstalled: Bool {
+        guard let path = try? DecoderLocation.find(configuration.path, suffix: suffix) else { return false }
+        return path.hasSuffix(suffix) || !path.hasSuffix("/inflight-decoder")
+    }
 
     /// The memory that a process may have, in bytes: see ``DecoderConfiguration/maximumMemory``.
     package var maximumMemory: Int { configuration.maximumMemory }

@@ -33,7 +33,10 @@ package struct SVGRoot {
         return isCut && bytes.count < maximumBytes ? .needsMore : .damaged
     }
 
-    private mutating func readAttributes(_ scanner: inout SVGScanner) -> Bool {
+    package init() {}
+
+    /// Reads the attributes and the end of a start tag behind its name. Returns whether it is complete and valid.
+    package mutating func readAttributes(_ scanner: inout SVGScanner) -> Bool {
         while true {
             scanner.skipBlanks()
             let start = scanner.position

@@ -3,6 +3,8 @@ package struct SVGScanner {
     private let bytes: Bytes
     private let limit: Int
     package private(set) var position = 0
+    /// The name in the document type declaration, if there is one in the prolog.
+    package private(set) var documentType: String?
 
     package init(_ bytes: Bytes, limit: Int) {
         self.bytes = bytes
@@ -21,6 +23,8 @@ package struct SVGScanner {
             } else if skip("<!--") {
                 guard skip(behind: "-->") else { return false }
             } else if skip("<!DOCTYPE") {
+                skipBlanks()
+                documentType = name()
                 guard skipDocumentType() else { return false }
             } else {
                 // The last byte may begin one of these, so report the end, and the caller will ask for more.
