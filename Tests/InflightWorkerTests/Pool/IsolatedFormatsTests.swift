@@ -269,7 +269,8 @@ struct IsolatedFormatsTests {
         let folder = TemporaryDirectory()
         folder.write("inflight-decoder", "")
         configuration.path = folder.appending("inflight-decoder")
-        #expect(chmod(folder.appending("inflight-decoder"), 0o755) == 0)
+        let status = unsafe chmod(folder.appending("inflight-decoder"), 0o755)
+        #expect(status == 0)
         #expect(!CodecRegistry.standard(.auto, configuration).encodableFormats.contains(.avif))
         withExtendedLifetime(folder) {}
         #expect(CodecRegistry.standard().encodableFormats.contains(.avif))
