@@ -27,6 +27,32 @@ package struct TIFFPieces {
         (0..<Scene.height).flatMap { y in (0..<Scene.width).flatMap { x in pixel(x, y) } }
     }
 
+    /// The samples of the scene's pixels in `bits` bits each, packed from the highest bit of each byte. Each row starts
+    /// at a byte.
+    package static func packed(_ bits: Int, _ pixel: (Int, Int) -> [Int]) -> [UInt8] {
+        (0..<Scene.height).flatMap { y -> [UInt8] in
+            let ones = (0..<Scene.width).flatMap { x in
+                pixel(x, y).flatMap { value in (0..<bits).reversed().map { UInt8(value >> $0 & 1) } }
+            }
+            return stride(from: 0, to: ones.count, by: 8).map { start in
+                (0..<8).reduce(0) { $0 << 1 | (start + $1 < ones.count ? ones[start + $1] : 0) }
+            }
+        }
+    }
+
+    /// Stores the samples in planes, one strip each, instead of interleaved.
+    ///
+    /// - Parameter pixel: returns the bytes of each sample.
+    package mutating func separate(_ pixel: (Int, Int) -> [[UInt8]]) {
+        let planes = (0..<samples).map { plane in Self.bytes { pixel($0, $1)[plane] } }
+        pixels = planes.flatMap(\.self)
+        omitted.formUnion([273, 279])
+        fields += [
+            (273, planes.indices.map { 8 + $0 * planes[0].count }, true), (279, planes.map(\.count), true),
+            (284, [2], false),
+        ]
+    }
+
     package func number(_ value: Int, _ count: Int) -> [UInt8] {
         let little = (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
         return isLittle ? little : little.reversed()

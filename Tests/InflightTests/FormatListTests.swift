@@ -41,7 +41,7 @@ struct FormatListTests {
             (ImageFormat.heic, "hevc-decoder", "libheif-plugin-libde265"),
             (.avif, "av1-decoder", "libheif-plugin-dav1d"),
             (.avif, "heifload_buffer", "libvips-dev"), (.heic, "heifload_buffer", "libvips-dev"),
-            (.tiff, "tiffload_buffer", "libvips-dev"), (.svg, "svgload_buffer", "libvips-dev"),
+            (.svg, "svgload_buffer", "libvips-dev"),
         ] {
             let formats = list(vips: capabilities(Self.isolated.subtracting([format]), missing: [part]))
             guard case .absent(let reason, let named) = formats[format]?.decoding else {

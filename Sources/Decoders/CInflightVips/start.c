@@ -96,7 +96,6 @@ int inflight_vips_start(char message[INFLIGHT_VIPS_MESSAGE]) {
     g_log_set_handler("VIPS", G_LOG_LEVEL_MASK, ignore, NULL);
     vips_operation_block_set("VipsForeignLoad", TRUE);
     vips_operation_block_set("VipsForeignLoadHeifBuffer", FALSE);
-    vips_operation_block_set("VipsForeignLoadTiffBuffer", FALSE);
     vips_operation_block_set("VipsForeignLoadSvgBuffer", FALSE);
     warm_up();
     return INFLIGHT_VIPS_OK;
@@ -126,8 +125,8 @@ static unsigned heif_abilities(void) {
 }
 
 unsigned inflight_vips_abilities(void) {
-    return has("heifload_buffer", INFLIGHT_VIPS_LOADS_HEIF) | has("tiffload_buffer", INFLIGHT_VIPS_LOADS_TIFF)
-        | has("svgload_buffer", INFLIGHT_VIPS_LOADS_SVG) | has("heifsave_buffer", INFLIGHT_VIPS_SAVES_HEIF)
+    return has("heifload_buffer", INFLIGHT_VIPS_LOADS_HEIF) | has("svgload_buffer", INFLIGHT_VIPS_LOADS_SVG)
+        | has("heifsave_buffer", INFLIGHT_VIPS_SAVES_HEIF)
         | heif_abilities();
 }
 

@@ -389,8 +389,8 @@ static uint32_t get(const tiff_page *page, const void *row, size_t index) {
     return page->is_wide ? ((const uint16_t *)row)[index] : ((const uint8_t *)row)[index];
 }
 
-/// Writes a sample of each pixel in one row of a block to its place in the output. `first` is the index of the first one
-/// in the row, and `step` the distance to the next, in samples.
+/// Writes a sample of each pixel in one row of a block to its place in the output. `first` is the index of the first
+/// one in the row, and `step` the distance to the next, in samples.
 static void write_samples(
     const tiff_page *page, const uint8_t *row, int number_of_sample, size_t first, size_t step, uint32_t x,
     uint32_t columns, void *to) {
@@ -507,8 +507,46 @@ static void unpack_ycbcr(const tiff_page *page, uint8_t *block, uint32_t rows) {
     }
 }
 
+static tmsize_t read_encoded(tiff_page *page, uint32_t x, uint32_t y, uint16_t plane, uint8_t *target, size_t length) {
+    // What a decoder does not write is white or black, and not a part of another block.
+    memset(target, 0, length);
+    return page->is_tiled
+        ? TIFFReadEncodedTile(page->tiff, TIFFComputeTile(page->tiff, x, y, 0, plane), target, (tmsize_t)length)
+        : TIFFReadEncodedStrip(page->tiff, TIFFComputeStrip(page->tiff, y, plane), target, (tmsize_t)length);
+}
+
+static int is_blank(const uint8_t *bytes, size_t count) {
+    return count == 0 || (bytes[0] == 0 && !memcmp(bytes, bytes + 1, count - 1));
+}
+
+/// Makes the library decode Group 3 data that lacks the codes at the ends of lines. Returns whether it can.
+static int omit_line_ends(tiff_page *page) {
+    uint32_t options = 0;
+    if (page->compression != COMPRESSION_CCITTFAX3) return 0;
+    TIFFGetFieldDefaulted(page->tiff, TIFFTAG_GROUP3OPTIONS, &options);
+    if (options & GROUP3OPT_2DENCODING) return 0;
+    // Modified Huffman coding has the same run lengths. Its lines would end with whole bytes.
+    page->compression = COMPRESSION_CCITTRLE;
+    return TIFFSetField(page->tiff, TIFFTAG_COMPRESSION, page->compression)
+        && TIFFSetField(page->tiff, TIFFTAG_FAXMODE, FAXMODE_NORTC | FAXMODE_NOEOL);
+}
+
+/// Returns whether the data of a strip that ends early is shown up to there, as by all viewers. The first lines of a
+/// fax are legible whatever follows, and encoders often miscount lines.
+static int shows_part(uint16_t compression) {
+    switch (compression) {
+    case COMPRESSION_CCITTRLE:
+    case COMPRESSION_CCITTRLEW:
+    case COMPRESSION_CCITTFAX3:
+    case COMPRESSION_CCITTFAX4:
+    case COMPRESSION_THUNDERSCAN: return 1;
+    default: return 0;
+    }
+}
+
 /// Reads a block that starts at column `x` and row `y` and has `rows` rows. Returns an error, or `NULL`.
-static const char *read_block(tiff_page *page, uint32_t x, uint32_t y, uint16_t plane, uint32_t rows, uint8_t *block) {
+static const char *read_block(
+    tiff_page *page, uint32_t x, uint32_t y, uint16_t plane, uint32_t rows, uint8_t *block) {
     if (page->is_by_row) return TIFFReadScanline(page->tiff, block, y, plane) < 0 ? "" : NULL;
     int is_subsampled = page->across * page->down > 1;
     uint8_t *target = is_subsampled ? page->packed : block;
@@ -516,13 +554,17 @@ static const char *read_block(tiff_page *page, uint32_t x, uint32_t y, uint16_t 
     size_t needed = is_subsampled ? page->packed_length / ((page->rows - 1) / page->down + 1)
             * ((rows - 1) / page->down + 1)
                                   : page->row_length * rows;
-    // What a decoder does not write is white or black, and not a part of another block.
-    memset(target, 0, length);
-    tmsize_t found = page->is_tiled
-        ? TIFFReadEncodedTile(page->tiff, TIFFComputeTile(page->tiff, x, y, 0, plane), target, (tmsize_t)length)
-        : TIFFReadEncodedStrip(page->tiff, TIFFComputeStrip(page->tiff, y, plane), target, (tmsize_t)length);
-    if (found < 0) return "";
-    if ((size_t)found < needed) return DAMAGED "a strip or tile is too short";
+    tmsize_t found = read_encoded(page, x, y, plane, target, length);
+    if (found < 0) {
+        int is_nothing = is_blank(target, needed);
+        if (is_nothing && omit_line_ends(page)) {
+            if (read_encoded(page, x, y, plane, target, length) < 0) return "";
+        } else if (is_nothing || !shows_part(page->compression)) {
+            return "";
+        }
+    } else if ((size_t)found < needed) {
+        return DAMAGED "a strip or tile is too short";
+    }
     if (is_subsampled) unpack_ycbcr(page, block, rows);
     return NULL;
 }

@@ -2,7 +2,7 @@ internal import CInflightVips
 public import InflightConcurrency
 public import InflightImages
 
-/// Decodes AVIF, HEIC, TIFF and SVG with libvips and JPEG XL with libjxl, and encodes AVIF.
+/// Decodes AVIF, HEIC and SVG with libvips, JPEG XL with libjxl and TIFF with libtiff, and encodes AVIF.
 ///
 /// It is meant for a separate process, `inflight-decoder-vips`: libvips loads a hundred libraries, and some of those
 /// that read these formats have a history of faults. Only the loaders for the formats named here can run. The

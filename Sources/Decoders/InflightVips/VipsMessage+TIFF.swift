@@ -14,13 +14,24 @@ extension VipsMessage {
 
     /// The phrases of libtiff, and of the libraries that it passes on.
     static let tiff: [Phrase] = [
-        .unsupported("cannot handle different", "its samples have different depths"),
-        .unsupported("data_precision", "JPEG data of more than 8 bits per sample"),
-        .unsupported("data precision", "JPEG data of more than 8 bits per sample"),
-        .truncated("not enough data"),
-        .truncated("read error"),
-        .truncated("premature end"),
-        .damaged("read directory", "a page's header is malformed"),
-        .damaged("directory", "a page's header is malformed"),
+        .unsupported("cannot handle different", "samples of different depths cannot be decoded"),
+        .unsupported("invalid td_samplesperpixel", "YCbCr colours with further samples cannot be decoded"),
+        .unsupported("jpeg process", "this kind of JPEG compression, such as lossless JPEG, cannot be decoded"),
+        .unsupported("data precision", "JPEG compression with more than 8 bits per sample cannot be decoded"),
+        .unsupported("not configured", "its compression cannot be decoded"),
+        .unsupported("jpeg compression support", "its compression cannot be decoded"),
+        .damaged("missing jpeg tables", "the tables of its old-style JPEG compression are missing"),
+        .damaged("read error", "its pixels end early"),
+        .damaged("not enough data", "its pixels end early"),
+        .damaged("premature end", "its pixels end early"),
+        .damaged("strip size", "its strips or tiles have no size"),
+        .damaged("tile size", "its strips or tiles have no size"),
+        .damaged("directory", "the header of a page is malformed"),
+        .damaged("zipdecode", "its compressed data is invalid"),
+        .damaged("lzw", "its compressed data is invalid"),
+        .damaged("packbits", "its compressed data is invalid"),
+        .damaged("jpeg", "its compressed data is invalid"),
+        .damaged("fax", "its compressed data is invalid"),
+        .damaged("decod", "its compressed data is invalid"),
     ]
 }

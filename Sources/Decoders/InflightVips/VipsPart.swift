@@ -5,8 +5,6 @@ public import InflightImages
 public enum VipsPart: String, Sendable, Hashable, CaseIterable {
     /// The libvips operation that reads AVIF and HEIC with libheif.
     case heifLoader = "heifload_buffer"
-    /// The libvips operation that reads TIFF.
-    case tiffLoader = "tiffload_buffer"
     /// The libvips operation that renders SVG.
     case svgLoader = "svgload_buffer"
     /// The libvips operation that writes AVIF with libheif.
@@ -22,7 +20,6 @@ public enum VipsPart: String, Sendable, Hashable, CaseIterable {
         let ability =
             switch self {
             case .heifLoader: INFLIGHT_VIPS_LOADS_HEIF
-            case .tiffLoader: INFLIGHT_VIPS_LOADS_TIFF
             case .svgLoader: INFLIGHT_VIPS_LOADS_SVG
             case .heifSaver: INFLIGHT_VIPS_SAVES_HEIF
             case .av1Decoder: INFLIGHT_VIPS_DECODES_AV1
@@ -45,7 +42,7 @@ public enum VipsPart: String, Sendable, Hashable, CaseIterable {
     /// The components that are not ``present``: all of them if the library cannot start.
     public static var missing: Set<VipsPart> { Set(allCases).subtracting(present) }
 
-    /// Returns the formats of ``VipsDecoder/decodableFormats`` for which these components suffice. JPEG XL needs none.
+    /// Returns the formats of ``VipsDecoder/decodableFormats`` for which these components suffice.
     public static func decodableFormats(with parts: Set<VipsPart>) -> Set<ImageFormat> {
         VipsDecoder.decodableFormats.filter { parts.isSuperset(of: needed[$0] ?? []) }
     }
@@ -55,8 +52,8 @@ public enum VipsPart: String, Sendable, Hashable, CaseIterable {
         VipsDecoder.encodableFormats.filter { _ in parts.isSuperset(of: [.heifSaver, .av1Encoder]) }
     }
 
-    /// JPEG XL needs none: libjxl is linked and always present.
+    /// JPEG XL and TIFF need none: libjxl and libtiff are linked and always present.
     private static let needed: [ImageFormat: Set<VipsPart>] = [
-        .avif: [.heifLoader, .av1Decoder], .heic: [.heifLoader, .hevcDecoder], .tiff: [.tiffLoader], .svg: [.svgLoader],
+        .avif: [.heifLoader, .av1Decoder], .heic: [.heifLoader, .hevcDecoder], .svg: [.svgLoader],
     ]
 }

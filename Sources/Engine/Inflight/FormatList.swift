@@ -113,7 +113,6 @@ struct FormatList {
             vips("heifload_buffer"),
             Part(name: "hevc-decoder", reason: "libheif has no HEVC decoder", package: "libheif-plugin-libde265"),
         ],
-        .tiff: [vips("tiffload_buffer")],
         .svg: [vips("svgload_buffer")],
     ]
 

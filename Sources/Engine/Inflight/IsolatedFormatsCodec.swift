@@ -48,6 +48,14 @@ struct IsolatedFormatsCodec: ImageCodec {
         }
     }
 
+    func hasEndMarker(_ bytes: Bytes, format: ImageFormat) -> Bool {
+        IsolatedFormats.hasEndMarker(bytes, format: format)
+    }
+
+    func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
+        IsolatedFormats.memoryNeeded(bytes, format: format, info: info, options: options)
+    }
+
     func decode(
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {

@@ -31,7 +31,7 @@ struct HostileFileTests {
         #expect(bad.line.outcome == "ok" && bad.line.width == good.line.width, "\(bad.line)")
         let own = 2 * file.bytes.count / 1024
         #expect(bad.kilobytes < good.kilobytes + own + Self.margin, "\(bad.kilobytes) kB, \(good.kilobytes) kB")
-        // The file itself; libvips opens a TIFF twice, and each time libtiff and libvips copy its metadata.
+        // The file itself, and the copies that libtiff and libvips make of its metadata.
         let most = (good.decoders.max() ?? 0) + 3 * own + Self.margin
         #expect(bad.decoders.count == good.decoders.count)
         #expect(bad.decoders.allSatisfy { $0 < most }, "\(bad.decoders) kB, \(good.decoders) kB")

@@ -56,7 +56,7 @@ struct TIFFTests {
         #expect(looks <= 4 && length > pieces.directory)
     }
 
-    @Test("Pages are counted, and a page list that loops or leaves the file is damaged")
+    @Test("Pages are counted, and a page list that loops is damaged")
     func pages() throws {
         var pieces = TIFFPieces()
         let first = pieces.file
@@ -73,9 +73,84 @@ struct TIFFTests {
             #expect(try isolatedInfo(pieces.file + second, .tiff).frameCount == 2)
             #expect(isolatedDamage(pieces.file + second, .tiff) == damage)
         }
-        pieces.next = 1 << 30
-        #expect(try isolatedInfo(pieces.file, .tiff).mayHaveMoreFrames)
-        #expect(isolatedDamage(pieces.file, .tiff) == .damaged)
+    }
+
+    @Test("A pointer to no page ends the list of pages, but is not the end of a body without a length")
+    func dangling() throws {
+        let last = TIFFPieces()
+        let whole = TIFFPieces.file([TIFFPieces(), last])
+        #expect(IsolatedFormats.hasEndMarker(Bytes(whole), format: .tiff))
+        // Behind the file; into the pixels, where no directory is; and to a directory without a size.
+        for end in [1 << 30, whole.count, 9, whole.count - 8] {
+            for file in [TIFFPieces.file([last], end: end), TIFFPieces.file([TIFFPieces(), last], end: end)] {
+                #expect(isolatedDamage(file, .tiff) == nil && isolatedCode(file, .tiff) == nil, "\(end)")
+                #expect(!IsolatedFormats.hasEndMarker(Bytes(file), format: .tiff), "\(end)")
+            }
+        }
+        var far = TIFFPieces()
+        far.next = 1 << 30
+        #expect(try isolatedInfo(far.file, .tiff).mayHaveMoreFrames)
+        // The first page must be whole, and so must the pixels of the pages that there are.
+        #expect(isolatedDamage(Array(whole[..<(far.directory + 20)]), .tiff) == .damaged)
+    }
+
+    @Test("Byte counts may be missing, or too large for data that is not compressed")
+    func byteCounts() {
+        for (isTiled, compression) in [(false, 1), (true, 1), (false, 5)] {
+            for count in [nil, 0, 1 << 20, 0xFFFF_FFFF] {
+                var pieces = TIFFPieces()
+                pieces.compression = compression
+                pieces.pixels = [UInt8](repeating: 7, count: isTiled ? 16 * 16 * 3 : 16 * 12 * 3)
+                pieces.omitted = isTiled ? [273, 278, 279] : [279]
+                if isTiled { pieces.fields = [(322, [16], false), (323, [16], false), (324, [8], true)] }
+                if let count { pieces.fields.append((isTiled ? 325 : 279, [count], true)) }
+                let isFine = compression == 1 || (count ?? 0) == 0
+                #expect(
+                    isolatedDamage(pieces.file, .tiff) == (isFine ? nil : .damaged), "\(compression), \(count ?? -1)")
+                #expect(isolatedCode(pieces.file, .tiff) == (isFine ? nil : .damaged))
+                // Not even the pixels are there.
+                let directory = pieces.directory
+                pieces.pixels.removeLast(pieces.pixels.count - 2)
+                pieces.before = directory - pieces.directory
+                pieces.fields = pieces.fields.map { $0.tag == 324 ? (324, [directory - 2], true) : $0 }
+                if !isTiled { continue }
+                pieces.fields = pieces.fields.map { $0.tag == 324 ? (324, [pieces.file.count - 2], true) : $0 }
+                if (count ?? 0) > 0 { #expect(isolatedDamage(pieces.file, .tiff) == .damaged) }
+            }
+        }
+    }
+
+    @Test("The estimate of memory counts strips and tiles that are decoded at once, without overflow")
+    func memory() throws {
+        func needed(_ change: (inout TIFFPieces) -> Void) throws -> Int {
+            var pieces = TIFFPieces()
+            pieces.width = 4000
+            pieces.height = 3000
+            change(&pieces)
+            var info = try isolatedInfo(TIFFPieces().file, .tiff)
+            (info.storedWidth, info.storedHeight) = (pieces.width, pieces.height)
+            return IsolatedFormats.memoryNeeded(
+                Bytes(pieces.file), format: .tiff, info: info, options: DecodeOptions()) - 4 * 4000 * 3000
+        }
+        let small = 3 << 20
+        #expect(try needed { _ in } < small, "one strip, read row by row")
+        #expect(try needed { $0.fields = [(284, [2], false)] } > 3 * 4000 * 3000, "planes of one strip each")
+        #expect(try needed { $0.compression = 34_712 } > 3 * 4000 * 3000, "a strip that is decoded as a whole")
+        #expect(
+            try needed {
+                $0.omitted = [278]
+                $0.fields = [(278, [16], true), (284, [2], false)]
+            } < small, "planes of many strips")
+        #expect(
+            try needed { $0.fields = [(322, [256], false), (323, [256], false)] } > 3 * 4000 * 256, "a row of tiles")
+        #expect(try needed { $0.photometric = 6 } > 2 * 3 * 4000 * 3000, "a copy of subsampled chroma")
+        #expect(try needed { $0.fields = [(322, [0x7FFF_FFFF], true), (323, [0x7FFF_FFFF], true)] } > 1 << 50)
+        #expect(
+            try needed {
+                $0.fields = [(322, [0xFFFF_FFFF], true), (323, [0xFFFF_FFFF], true), (284, [2], false)]
+                $0.omitted = [277]
+                $0.fields.append((277, [0xFFFF], false))
+            } > 1 << 50)
     }
 
     @Test("Pixel data outside the file is damaged, already when a complete file is probed")

@@ -28,17 +28,16 @@ enum { INFLIGHT_VIPS_HEIF, INFLIGHT_VIPS_JXL, INFLIGHT_VIPS_TIFF, INFLIGHT_VIPS_
 
 typedef struct inflight_vips_reader inflight_vips_reader;
 
-/// Initialises libvips, once per process, and blocks all of its loaders except HEIF, TIFF and SVG from memory.
+/// Initialises libvips, once per process, and blocks all of its loaders except HEIF and SVG from memory.
 int inflight_vips_start(char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
 enum {
     INFLIGHT_VIPS_LOADS_HEIF = 1,
-    INFLIGHT_VIPS_LOADS_TIFF = 2,
-    INFLIGHT_VIPS_LOADS_SVG = 4,
-    INFLIGHT_VIPS_SAVES_HEIF = 8,
-    INFLIGHT_VIPS_DECODES_AV1 = 16,
-    INFLIGHT_VIPS_DECODES_HEVC = 32,
-    INFLIGHT_VIPS_ENCODES_AV1 = 64,
+    INFLIGHT_VIPS_LOADS_SVG = 2,
+    INFLIGHT_VIPS_SAVES_HEIF = 4,
+    INFLIGHT_VIPS_DECODES_AV1 = 8,
+    INFLIGHT_VIPS_DECODES_HEVC = 16,
+    INFLIGHT_VIPS_ENCODES_AV1 = 32,
 };
 
 /// Returns the sum of the abilities that libvips was built with and whose codecs are installed. Call it after

@@ -63,12 +63,24 @@ public enum IsolatedFormats {
         try structure(of: format).walk(bytes)
     }
 
+    /// Returns whether the list of pages of a TIFF file ends within the file: see
+    /// ``ImageCodec/hasEndMarker(_:format:)``. Other formats have no such end.
+    public static func hasEndMarker(_ bytes: Bytes, format: ImageFormat) -> Bool {
+        guard format == .tiff else { return true }
+        return (try? TIFFStructure.hasWholeList(bytes)) ?? true
+    }
+
     /// Returns an estimate of the peak memory of decoding in bytes: see
     /// ``ImageCodec/memoryNeeded(_:format:info:options:)``.
+    ///
+    /// TIFF counts the strips or tiles that are decoded at once.
     public static func memoryNeeded(
         _ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions
     ) -> Int {
         var perPixel = 4
+        if format == .tiff, let blocks = TIFFStructure.blockMemory(of: options.page, in: bytes) {
+            return DecodeMemory.bytes(for: info, options, perPixel: 0).saturating(plus: blocks)
+        }
         if format == .jpegXL, let structure = try? JPEGXLStructure.wholeHeader(bytes) {
             perPixel = structure.bytesPerPixel
         }

@@ -21,20 +21,26 @@ struct TIFFStructure: FileStructure {
     /// The maximum number of pages to count.
     static let maximumPages = 1 << 16
 
-    private enum Tag {
+    enum Tag {
         static let width = 256
         static let height = 257
         static let bitsPerSample = 258
+        static let compression = 259
         static let photometric = 262
         static let stripOffsets = 273
         static let orientation = 274
         static let samplesPerPixel = 277
+        static let rowsPerStrip = 278
         static let stripByteCounts = 279
+        static let planarConfiguration = 284
         static let colorMap = 320
+        static let tileWidth = 322
+        static let tileLength = 323
         static let tileOffsets = 324
         static let tileByteCounts = 325
         static let extraSamples = 338
         static let jpegTables = 347
+        static let chromaSubsampling = 530
         static let profile = 34675
 
         static let needed = [
@@ -43,9 +49,12 @@ struct TIFFStructure: FileStructure {
         ]
     }
 
+    private static let mask = 4
+    private static let logL = 32844
+
     var colorModel: ImageInfo.ColorModel {
         switch photometric {
-        case 0, 1: .gray
+        case 0, 1, Self.mask, Self.logL: .gray
         case 3: .indexed
         case 5: .cmyk
         default: .rgb
@@ -89,7 +98,7 @@ struct TIFFStructure: FileStructure {
     }
 
     /// Returns the entries of the directory at `start` by tag. A valid file has no duplicates; the first one is used.
-    private static func entries(_ reader: TIFFReader, _ start: Int) throws(LoadError) -> (
+    static func entries(_ reader: TIFFReader, _ start: Int) throws(LoadError) -> (
         [Int: TIFFReader.Entry], next: Directory
     ) {
         guard let count = reader.entryCount(at: start) else { return ([:], .needs(start.saturating(plus: 256))) }
@@ -153,8 +162,16 @@ struct TIFFStructure: FileStructure {
         }
     }
 
-    /// Checks that each page has a size, and that its strips or tiles are within the file.
     static func walk(_ bytes: Bytes) throws(LoadError) {
+        _ = try hasWholeList(bytes)
+    }
+
+    /// Checks that each page has a size, and that its strips or tiles are within the file. Returns whether the list of
+    /// pages ends within the file.
+    ///
+    /// The list may also end with a pointer to no page. Some programs leave such a pointer in the last page, and all
+    /// readers show the pages before it.
+    static func hasWholeList(_ bytes: Bytes) throws(LoadError) -> Bool {
         guard case .header = try readHeader(bytes), let reader = TIFFReader(bytes),
             var position = reader.offset(at: reader.isBig ? 8 : 4)
         else { throw CodecError.truncated(.tiff) }
@@ -164,10 +181,21 @@ struct TIFFStructure: FileStructure {
                 throw CodecError.damaged(.tiff, "endless list of pages")
             }
             var page = TIFFStructure()
-            guard case .next(let next) = try page.read(reader, position) else { throw CodecError.truncated(.tiff) }
+            let directory: Directory
+            do throws(LoadError) {
+                directory = try page.read(reader, position)
+            } catch {
+                if seen.count == 1 { throw error }
+                return false
+            }
+            guard case .next(let next) = directory else {
+                if seen.count == 1 { throw CodecError.truncated(.tiff) }
+                return false
+            }
             try checkPixels(reader, position)
             position = next
         }
+        return true
     }
 
     /// Checks the location of the first page's pixels too if the file is complete. The decoder would invent missing
@@ -183,25 +211,6 @@ struct TIFFStructure: FileStructure {
             }
             return .info(structure.info(bytes))
         }
-    }
-
-    static func checkPixels(_ reader: TIFFReader, _ start: Int) throws(LoadError) {
-        let (entries, _) = try entries(reader, start)
-        for (offsetsTag, countsTag) in [
-            (Tag.stripOffsets, Tag.stripByteCounts), (Tag.tileOffsets, Tag.tileByteCounts),
-        ] {
-            guard let offsets = entries[offsetsTag], let counts = entries[countsTag] else { continue }
-            guard let offsetsEnd = offsets.end, let countsEnd = counts.end, offsetsEnd <= reader.bytes.count,
-                countsEnd <= reader.bytes.count
-            else { throw CodecError.truncated(.tiff) }
-            for index in 0..<min(offsets.count, counts.count) {
-                guard let offset = reader.value(offsets, at: index), let count = reader.value(counts, at: index),
-                    offset.saturating(plus: count) <= reader.bytes.count
-                else { throw CodecError.truncated(.tiff) }
-            }
-            if offsets.count > 0 { return }
-        }
-        throw CodecError.damaged(.tiff, "no image data")
     }
 }
 
