@@ -73,6 +73,8 @@ typedef struct {
     /// The number of YCbCr pixels that share their chroma, the coefficients of luma, and the codes of black and white.
     uint16_t across, down;
     float *luma, *reference;
+    /// The number of bits of the codes of black and white.
+    unsigned reference_bits;
     /// The size of a strip, or of a row of it, or of a tile; of its rows in bytes; and of all of its bytes.
     uint32_t columns, rows;
     size_t row_length, length;
@@ -121,7 +123,20 @@ static const char *compression_name(uint16_t compression) {
     }
 }
 
+static int is_fax(uint16_t compression) {
+    switch (compression) {
+    case COMPRESSION_CCITTRLE:
+    case COMPRESSION_CCITTRLEW:
+    case COMPRESSION_CCITTFAX3:
+    case COMPRESSION_CCITTFAX4: return 1;
+    default: return 0;
+    }
+}
+
 static const char *check_compression(const tiff_page *page, char *text, size_t room) {
+    // The library would decode a part of each row.
+    if (is_fax(page->compression) && (page->bits != 1 || (page->samples != 1 && !page->is_separate)))
+        return UNSUPPORTED "CCITT compression of other than one bit per pixel";
     if (TIFFIsCODECConfigured(page->compression)) return NULL;
     const char *name = compression_name(page->compression);
     if (name) {
@@ -135,8 +150,7 @@ static const char *check_compression(const tiff_page *page, char *text, size_t r
 /// Guesses a missing photometric interpretation like libtiff's own viewer.
 static uint16_t guess_photometric(const tiff_page *page, int colours) {
     if (colours >= 3) return PHOTOMETRIC_RGB;
-    int is_fax = page->compression >= COMPRESSION_CCITTRLE && page->compression <= COMPRESSION_CCITTFAX4;
-    return is_fax || page->compression == COMPRESSION_CCITTRLEW ? PHOTOMETRIC_MINISWHITE : PHOTOMETRIC_MINISBLACK;
+    return is_fax(page->compression) ? PHOTOMETRIC_MINISWHITE : PHOTOMETRIC_MINISBLACK;
 }
 
 static const char *read_luma(tiff_page *page) {
@@ -150,6 +164,8 @@ static const char *read_luma(tiff_page *page) {
         if (page->samples != 3 || page->bits != 8)
             return UNSUPPORTED "subsampled chroma with other than three samples of 8 bits";
     }
+    // The library's default is for 8 bits, whatever the depth of the page.
+    page->reference_bits = TIFFGetField(page->tiff, TIFFTAG_REFERENCEBLACKWHITE, &page->reference) ? page->bits : 8;
     if (!TIFFGetFieldDefaulted(page->tiff, TIFFTAG_YCBCRCOEFFICIENTS, &page->luma)
         || !TIFFGetFieldDefaulted(page->tiff, TIFFTAG_REFERENCEBLACKWHITE, &page->reference))
         return DAMAGED "its YCbCr coefficients are missing";
@@ -417,8 +433,7 @@ static void write_samples(
 static void convert_ycbcr(const tiff_page *page, void *row) {
     uint32_t full = page->is_wide ? 65535 : 255;
     float most = (float)full;
-    // The codes of black and white are those of the file's own depth.
-    float scale = most / (float)(page->bits == 32 ? UINT32_MAX : (1u << page->bits) - 1);
+    float scale = most / (float)(page->reference_bits == 32 ? UINT32_MAX : (1u << page->reference_bits) - 1);
     float black[3], range[3];
     for (int i = 0; i < 3; i++) {
         black[i] = page->reference[2 * i] * scale;
@@ -531,19 +546,6 @@ static int omit_line_ends(tiff_page *page) {
         && TIFFSetField(page->tiff, TIFFTAG_FAXMODE, FAXMODE_NORTC | FAXMODE_NOEOL);
 }
 
-/// Returns whether the data of a strip that ends early is shown up to there, as by all viewers. The first lines of a
-/// fax are legible whatever follows, and encoders often miscount lines.
-static int shows_part(uint16_t compression) {
-    switch (compression) {
-    case COMPRESSION_CCITTRLE:
-    case COMPRESSION_CCITTRLEW:
-    case COMPRESSION_CCITTFAX3:
-    case COMPRESSION_CCITTFAX4:
-    case COMPRESSION_THUNDERSCAN: return 1;
-    default: return 0;
-    }
-}
-
 /// Reads a block that starts at column `x` and row `y` and has `rows` rows. Returns an error, or `NULL`.
 static const char *read_block(
     tiff_page *page, uint32_t x, uint32_t y, uint16_t plane, uint32_t rows, uint8_t *block) {
@@ -559,9 +561,11 @@ static const char *read_block(
         int is_nothing = is_blank(target, needed);
         if (is_nothing && omit_line_ends(page)) {
             if (read_encoded(page, x, y, plane, target, length) < 0) return "";
-        } else if (is_nothing || !shows_part(page->compression)) {
+        } else if (is_nothing || (!is_fax(page->compression) && page->compression != COMPRESSION_THUNDERSCAN)) {
             return "";
         }
+        // Lines that end early are shown up to there, as by all viewers: they are legible whatever follows, and
+        // encoders often miscount them.
     } else if ((size_t)found < needed) {
         return DAMAGED "a strip or tile is too short";
     }

@@ -42,6 +42,19 @@ struct PageTests {
         #expect(place.run("info", "a.png", "--page", "1").status == 0)
     }
 
+    @Test("get stores a file whose last page points to no page, and makes an image of it")
+    func dangling() throws {
+        let server = try LoopbackServer()
+        let file = Self.file.dropLast(4) + [0, 0, 0, 0x40]
+        server.serve("/dangling.tif", .ok(Bytes(Array(file))))
+        let stored = place.run("get", server.url("/dangling.tif"), "-o", "as-is")
+        #expect(stored.status == 0 && place.read("as-is/dangling.tif") == Array(file), "\(stored.errors)")
+        let made = place.run("get", server.url("/dangling.tif"), "-o", "png", "--format", "png")
+        #expect(made.status == 0, "\(made.errors)")
+        let (pixels, _) = try TestImages.decode(place.read("png/dangling.png"))
+        #expect(pixels.width == 3 && pixels.bytes[0] == 10)
+    }
+
     @Test("get --page makes an image of the selected page")
     func get() throws {
         let server = try LoopbackServer()

@@ -285,6 +285,17 @@ struct IsolatedFormatsTests {
         #expect(info.format == .avif && pixels.psnr(Scene.color) > 30)
     }
 
+    @Test("TIFF tiles that take more memory than allowed are refused before they are allocated")
+    func largeTiles() throws {
+        var pieces = TIFFPieces()
+        pieces.omitted = [273, 278, 279]
+        pieces.fields = [
+            (322, [1 << 20], true), (323, [1 << 20], true), (324, [8], true), (325, [pieces.pixels.count], true),
+        ]
+        let error = #expect(throws: LoadError.self) { try decode(Bytes(pieces.file)) }
+        #expect(error?.code == .tooMuchMemory)
+    }
+
     @Test("Each TIFF page decodes in the shipped decoder, and a page out of range is rejected")
     func pages() throws {
         var second = TIFFPieces()
