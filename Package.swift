@@ -77,7 +77,9 @@ let package = Package(
         .target(
             name: "CInflightVips", cSettings: glib,
             linkerSettings: ["vips", "jxl", "tiff", "gobject-2.0", "glib-2.0"].map { .linkedLibrary($0) }),
-        .target(name: "InflightVips", dependencies: ["CInflightVips", "InflightImages", "InflightConcurrency"]),
+        .target(
+            name: "InflightVips",
+            dependencies: ["CInflightVips", "InflightCodecs", "InflightImages", "InflightConcurrency"]),
 
         // Sandboxed decoder processes: the client side, then the decoders and the sandbox that drops their privileges.
         .target(name: "CInflightWorker"),

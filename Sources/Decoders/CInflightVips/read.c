@@ -4,6 +4,7 @@
 
 #include <vips/vips.h>
 
+#include "heif.h"
 #include "jxl.h"
 #include "message.h"
 #include "profile.h"
@@ -22,17 +23,14 @@ struct inflight_vips_reader {
     unsigned full;
 };
 
-// Read pixels from top to bottom, and fail on damaged data.
-#define OPTIONS "access", VIPS_ACCESS_SEQUENTIAL, "fail_on", VIPS_FAIL_ON_ERROR
-
 static VipsImage *load(const uint8_t *bytes, size_t count, int loader) {
     // libvips does not write to the memory, although its parameter is not const.
     void *memory = (void *)bytes;
     VipsImage *image = NULL;
     int failed = 1;
     switch (loader) {
-    case INFLIGHT_VIPS_HEIF: failed = vips_heifload_buffer(memory, count, &image, OPTIONS, NULL); break;
-    case INFLIGHT_VIPS_SVG: failed = vips_svgload_buffer(memory, count, &image, OPTIONS, NULL); break;
+    case INFLIGHT_VIPS_HEIF: failed = vips_heifload_buffer(memory, count, &image, INFLIGHT_VIPS_OPTIONS, NULL); break;
+    case INFLIGHT_VIPS_SVG: failed = vips_svgload_buffer(memory, count, &image, INFLIGHT_VIPS_OPTIONS, NULL); break;
     }
     return failed ? NULL : image;
 }
@@ -60,6 +58,11 @@ inflight_vips_reader *inflight_vips_open(
     reader->count = count;
     reader->image = image;
     return reader;
+}
+
+int inflight_vips_assemble(
+    inflight_vips_reader *reader, const inflight_heif *heif, char message[INFLIGHT_VIPS_MESSAGE]) {
+    return inflight_heif_assemble(&reader->image, heif) ? inflight_vips_fail(message) : INFLIGHT_VIPS_OK;
 }
 
 void inflight_vips_close(inflight_vips_reader *reader) {

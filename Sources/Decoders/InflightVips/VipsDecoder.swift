@@ -1,4 +1,5 @@
 internal import CInflightVips
+import InflightCodecs
 public import InflightConcurrency
 public import InflightImages
 
@@ -60,8 +61,8 @@ public struct VipsDecoder: Sendable {
     ) throws(LoadError) -> PixelBuffer {
         guard options.page == 0 || format == .tiff else { throw CodecError.pagesUnsupported(format) }
         var stored = info
-        if Self.turnsItself(format) {
-            // libheif and libjxl apply the orientation themselves.
+        if format == .jpegXL {
+            // libjxl applies the orientation itself.
             stored.storedWidth = info.width
             stored.storedHeight = info.height
             stored.orientation = .up
@@ -70,22 +71,37 @@ public struct VipsDecoder: Sendable {
             (plan, target) throws(LoadError) in
             var source = bytes
             var size = (width: stored.storedWidth, height: stored.storedHeight)
+            var still: HEIFStill?
             if format == .svg {
                 size = try Self.drawnSize(plan, options)
                 source = try SVGDrawing.resized(bytes, width: size.width, height: size.height)
+            } else if format == .avif || format == .heic {
+                let found = try IsolatedFormats.still(bytes, format: format)
+                try Self.check(format, size, decoded: (found.crop.width, found.crop.height))
+                size = (found.width, found.height)
+                source = found.color.file
+                still = found
             }
             try VipsReader.with(source, format: format, page: options.page) { (reader) throws(LoadError) in
-                guard reader.width == size.width, reader.height == size.height else {
-                    throw CodecError.damaged(
-                        format,
-                        "its header declares \(size.width) × \(size.height) pixels, its decoder "
-                            + "\(reader.width) × \(reader.height)")
+                try Self.check(format, size, decoded: (reader.width, reader.height))
+                try unsafe (still?.alpha?.file ?? Bytes([])).withUnsafeBytes { (alpha) throws(LoadError) in
+                    if let still { try unsafe reader.assemble(still, alpha: still.alpha == nil ? nil : alpha) }
+                    try unsafe VipsDecoding(
+                        reader: reader, info: stored, plan: plan, target: target, cancellation: cancellation
+                    ).run()
                 }
-                try unsafe VipsDecoding(
-                    reader: reader, info: stored, plan: plan, target: target, cancellation: cancellation
-                ).run()
             }
         }
+    }
+
+    private static func check(
+        _ format: ImageFormat, _ size: (width: Int, height: Int), decoded: (width: Int, height: Int)
+    ) throws(LoadError) {
+        guard size != decoded else { return }
+        throw CodecError.damaged(
+            format,
+            "its header declares \(size.width) × \(size.height) pixels, its decoder \(decoded.width) × "
+                + "\(decoded.height)")
     }
 
     /// Checks whether a JPEG XL file is complete and valid, which only its decoder can find out.
@@ -120,9 +136,5 @@ public struct VipsDecoder: Sendable {
                     + "\(options.maximumPixels) pixels and \(most) pixels per side. Request a smaller size.")
         }
         return size
-    }
-
-    private static func turnsItself(_ format: ImageFormat) -> Bool {
-        [.avif, .heic, .jpegXL].contains(format)
     }
 }

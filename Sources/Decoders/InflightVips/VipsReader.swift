@@ -1,4 +1,5 @@
 internal import CInflightVips
+import InflightCodecs
 import InflightConcurrency
 import InflightImages
 
@@ -7,9 +8,9 @@ import InflightImages
 @safe struct VipsReader {
     private let handle: OpaquePointer
     private let format: ImageFormat
-    /// The size that the library reports before any pixel is decoded.
-    let width: Int
-    let height: Int
+    /// The size that the library reports before any pixel is decoded, or that of the crop after ``assemble(_:alpha:)``.
+    private(set) var width: Int
+    private(set) var height: Int
 
     /// A failing call reads libvips's one error buffer, so images are decoded one at a time.
     private static let turn = Lock()
@@ -17,7 +18,7 @@ import InflightImages
     /// Opens `bytes` with the loader for `format`, without detecting the format. Closes it after `body`; other threads
     /// wait.
     static func with<Result>(
-        _ bytes: Bytes, format: ImageFormat, page: Int = 0, _ body: (VipsReader) throws(LoadError) -> Result
+        _ bytes: Bytes, format: ImageFormat, page: Int = 0, _ body: (inout VipsReader) throws(LoadError) -> Result
     ) throws(LoadError) -> Result {
         try VipsDecoder.start()
         guard let loader = loader(of: format) else {
@@ -37,8 +38,8 @@ import InflightImages
             }
             guard let handle = unsafe handle else { throw message.error(format) }
             defer { unsafe inflight_vips_close(handle) }
-            return try body(
-                unsafe VipsReader(handle: handle, format: format, width: Int(width), height: Int(height)))
+            var reader = unsafe VipsReader(handle: handle, format: format, width: Int(width), height: Int(height))
+            return try body(&reader)
         }
     }
 
@@ -47,6 +48,24 @@ import InflightImages
         self.format = format
         self.width = width
         self.height = height
+    }
+
+    /// Adds alpha and crops the image of a HEIF file, whose colours this reader has.
+    ///
+    /// - Parameter alpha: the bytes of the still's alpha, which must outlive the reader.
+    mutating func assemble(_ still: HEIFStill, alpha: UnsafeRawBufferPointer?) throws(LoadError) {
+        let crop = still.crop
+        var heif = unsafe inflight_heif(
+            colour: Self.layer(still.color), alpha_bytes: alpha?.assumingMemoryBound(to: UInt8.self).baseAddress,
+            alpha_count: alpha?.count ?? 0, alpha: Self.layer(still.alpha ?? still.color),
+            is_premultiplied: still.isPremultiplied ? 1 : 0, left: Int32(clamping: crop.left),
+            top: Int32(clamping: crop.top), width: Int32(clamping: crop.width), height: Int32(clamping: crop.height))
+        try unsafe check { unsafe inflight_vips_assemble(handle, &heif, $0) }
+        (width, height) = (crop.width, crop.height)
+    }
+
+    private static func layer(_ layer: HEIFStill.Layer) -> inflight_heif_layer {
+        inflight_heif_layer(bits: Int32(clamping: layer.bits), needs_range: layer.needsRange ? 1 : 0)
     }
 
     /// - Parameters:

@@ -63,6 +63,33 @@ inflight_vips_reader *_Nullable inflight_vips_open(
     const uint8_t *_Nonnull bytes, size_t count, int loader, int page, int *_Nonnull width, int *_Nonnull height,
     char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
 
+/// The samples of a HEIF image.
+typedef struct {
+    /// The number of bits per sample. libvips returns more than 8 as the highest bits of 16-bit samples.
+    int bits;
+    /// Whether the samples are grey and of limited range, and are to be scaled to full range.
+    int needs_range;
+} inflight_heif_layer;
+
+/// How a HEIF image, of which a reader has the colours, is assembled.
+typedef struct {
+    inflight_heif_layer colour;
+    /// A file with the alpha, which must outlive the reader; `NULL` if there is none.
+    const uint8_t *_Nullable alpha_bytes;
+    size_t alpha_count;
+    inflight_heif_layer alpha;
+    /// Whether the colours are multiplied by alpha.
+    int is_premultiplied;
+    /// The part to keep, which must be inside the image.
+    int left, top, width, height;
+} inflight_heif;
+
+/// Assembles an image that was opened with INFLIGHT_VIPS_HEIF, which then has the size of the part to keep. Returns a
+/// status.
+int inflight_vips_assemble(
+    inflight_vips_reader *_Nonnull reader, const inflight_heif *_Nonnull heif,
+    char message[_Nonnull INFLIGHT_VIPS_MESSAGE]);
+
 /// Prepares the conversion of pixels to sRGB.
 ///
 /// - has_alpha: whether to keep alpha.

@@ -1,0 +1,174 @@
+package import InflightImages
+
+/// The image of a HEIF file as one that any decoder reads: a file for its colours, and one for its alpha.
+///
+/// Each has one image without transformations, which the caller applies. So the colours and alpha are cropped and turned
+/// alike, and the source may be a sequence, or list its properties in any order, in several boxes.
+package struct HEIFStill {
+    /// An image without transformations and alpha.
+    package struct Layer {
+        /// A HEIF file.
+        package var file: Bytes
+        package var bits: Int
+        /// Whether the samples are grey and of limited range, which decoders leave as they are.
+        package var needsRange: Bool
+    }
+
+    package var color: Layer
+    package var alpha: Layer?
+    package var isPremultiplied: Bool
+    package var crop: HEIFCrop
+    /// The size of the decoded image.
+    package var width: Int
+    package var height: Int
+}
+
+extension IsolatedFormats {
+    /// - Parameters:
+    ///   - bytes: a complete file.
+    ///   - format: AVIF or HEIC.
+    package static func still(_ bytes: Bytes, format: ImageFormat) throws(LoadError) -> HEIFStill {
+        format == .avif
+            ? try AVIFStructure.wholeHeader(bytes).still(bytes) : try HEICStructure.wholeHeader(bytes).still(bytes)
+    }
+}
+
+extension HEIFStructure {
+    fileprivate func still(_ bytes: Bytes) throws(LoadError) -> HEIFStill {
+        var layer: HEIFStill.Layer?
+        if let alpha {
+            layer = HEIFStill.Layer(
+                file: try HEIFWriter.file(alpha, bytes, Self.format, size: codedSize),
+                bits: HEIFSamples(alpha, bytes).bits, needsRange: HEIFRange.isLimited(alpha, bytes, prefersCodec: true))
+        }
+        let isLimited = samples.isGray && HEIFRange.isLimited(color, bytes, prefersCodec: false)
+        return HEIFStill(
+            color: HEIFStill.Layer(
+                file: try HEIFWriter.file(color, bytes, Self.format, size: codedSize), bits: samples.bits,
+                needsRange: isLimited),
+            alpha: layer, isPremultiplied: isPremultiplied, crop: crop, width: codedSize.width,
+            height: codedSize.height)
+    }
+}
+
+/// Writes an image as a HEIF file.
+private enum HEIFWriter {
+    /// - Parameter size: the size of the image if it has none.
+    static func file(
+        _ image: HEIFImage, _ bytes: Bytes, _ format: ImageFormat, size: (width: Int, height: Int)
+    ) throws(LoadError) -> Bytes {
+        guard image.parts.count < 0x7FFF else {
+            throw CodecError.unsupported(format, "an image composed of more than 32,766 others")
+        }
+        var total = 0
+        for part in image.parts {
+            guard !part.extents.isEmpty else { throw CodecError.damaged(format, "an image without data") }
+            for extent in part.extents {
+                guard extent.upperBound <= bytes.count else { throw CodecError.truncated(format) }
+                total += extent.count
+            }
+        }
+        // Extents that overlap could make the copy larger than any file.
+        guard total <= bytes.count, total < 0x7000_0000 else {
+            throw CodecError.damaged(format, "its images share their data")
+        }
+        let start = head(image, bytes, size, dataStart: 0).count
+        var file = head(image, bytes, size, dataStart: start + 8)
+        file.reserveCapacity(file.count + 8 + total)
+        file += big32(total + 8) + Array("mdat".utf8)
+        unsafe bytes.withUnsafeBytes { memory in
+            for extent in image.parts.flatMap(\.extents) {
+                unsafe file.append(contentsOf: UnsafeRawBufferPointer(rebasing: memory[extent]))
+            }
+        }
+        return Bytes(file)
+    }
+
+    /// Returns all boxes before the data. Their length does not depend on `dataStart`.
+    private static func head(
+        _ image: HEIFImage, _ bytes: Bytes, _ size: (width: Int, height: Int), dataStart: Int
+    ) -> [UInt8] {
+        var infos = big16(image.parts.count)
+        var locations = [0x44, 0] + big16(image.parts.count)
+        var references: [UInt8] = []
+        var properties = Properties(bytes)
+        var links = big32(image.parts.count)
+        var position = dataStart
+        for (index, part) in image.parts.enumerated() {
+            let item = big16(index + 1)
+            // All but the first are hidden.
+            infos += full("infe", version: 2, flags: index == 0 ? 0 : 1, item + [0, 0] + big32(part.type) + [0])
+            let length = part.extents.reduce(0) { $0 + $1.count }
+            locations += item + [0, 0, 0, 1] + big32(position) + big32(length)
+            position += length
+            if !part.sources.isEmpty {
+                let targets = part.sources.flatMap { big16($0 + 1) }
+                references += box("dimg", item + big16(part.sources.count) + targets)
+            }
+            let list = properties.add(part, size: index == 0 ? size : nil)
+            links += item + [UInt8(list.count)] + list.flatMap { big16($0 + 1) }
+        }
+        let handler = full("hdlr", big32(0) + Array("pict".utf8) + [UInt8](repeating: 0, count: 13))
+        let meta = full(
+            "meta",
+            handler + full("pitm", big16(1)) + full("iloc", locations) + full("iinf", infos) + full("iref", references)
+                + box("iprp", box("ipco", properties.boxes) + full("ipma", flags: 1, links)))
+        return box("ftyp", Array("mif1\0\0\0\0mif1avifheic".utf8)) + meta
+    }
+
+    /// The list of properties, each of which is there once.
+    private struct Properties {
+        private let bytes: Bytes
+        private(set) var boxes: [UInt8] = []
+        private var indices: [Int: Int] = [:]
+        private var count = 0
+
+        init(_ bytes: Bytes) { self.bytes = bytes }
+
+        /// Returns the indices of a part's properties, the size first.
+        ///
+        /// - Parameter size: not nil for the image itself: its size if it has none. Its transformations are left out.
+        mutating func add(_ part: HEIFImage.Part, size: (width: Int, height: Int)?) -> [Int] {
+            let kept: [StaticString] =
+                ["av1C", "hvcC", "colr", "pixi"] + (size == nil ? ["irot", "imir", "clap"] : [])
+            var list: [Int] = []
+            if let box = part.properties.first(where: { $0.has("ispe", bytes) }) {
+                list.append(add(box))
+            } else if let size = part.size ?? size {
+                list.append(append(full("ispe", big32(size.width) + big32(size.height))))
+            }
+            // More than these are not listed: each kind is there once, and a colour twice.
+            for box in part.properties where kept.contains(where: { box.has($0, bytes) }) && list.count < 16 {
+                list.append(add(box))
+            }
+            return list
+        }
+
+        private mutating func add(_ box: HEIFBox) -> Int {
+            if let index = indices[box.start] { return index }
+            let content = unsafe bytes.withUnsafeBytes { unsafe Array($0[box.content]) }
+            let index = append(big32(content.count + 8) + big32(bytes.big32(at: box.start + 4) ?? 0) + content)
+            indices[box.start] = index
+            return index
+        }
+
+        private mutating func append(_ box: [UInt8]) -> Int {
+            boxes += box
+            count += 1
+            return count - 1
+        }
+    }
+
+    private static func big16(_ value: Int) -> [UInt8] { [UInt8(value >> 8 & 0xFF), UInt8(value & 0xFF)] }
+    private static func big32(_ value: Int) -> [UInt8] { big16(value >> 16) + big16(value) }
+
+    private static func box(_ name: StaticString, _ content: [UInt8]) -> [UInt8] {
+        big32(content.count + 8) + big32(HEIFImage.code(name)) + content
+    }
+
+    private static func full(
+        _ name: StaticString, version: Int = 0, flags: Int = 0, _ content: [UInt8]
+    ) -> [UInt8] {
+        box(name, big32(version << 24 | flags) + content)
+    }
+}
