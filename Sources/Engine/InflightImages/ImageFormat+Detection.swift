@@ -37,6 +37,10 @@ extension ImageFormat {
         if bytes.holds("ftyp", at: 4) {
             let size = (0..<4).reduce(0) { $0 << 8 | Int(bytes[$1]) }
             let end = min(size, bytes.count, 256)
+            // The minor version of this brand is that of the codec (ISO/IEC 23008-12, annex on the minimized box).
+            if bytes.holds("mif3", at: 8) {
+                return bytes.holds("avif", at: 12) ? .avif : bytes.holds("heic", at: 12) ? .heic : nil
+            }
             var isHEIC = false
             // The major brand, its version (which is not a brand), and the compatible brands.
             for offset in stride(from: 8, to: end - 3, by: 4) where offset != 12 {

@@ -60,47 +60,50 @@ private enum HEIFWriter {
         guard image.parts.count < 0x7FFF else {
             throw CodecError.unsupported(format, "an image composed of more than 32,766 others")
         }
+        // Images may share their data, such as tiles of one colour.
+        var offsets: [[Range<Int>]: Int] = [:]
+        var places: [(offset: Int, length: Int)] = []
+        var extents: [Range<Int>] = []
         var total = 0
         for part in image.parts {
             guard !part.extents.isEmpty else { throw CodecError.damaged(format, "an image without data") }
-            for extent in part.extents {
-                guard extent.upperBound <= bytes.count else { throw CodecError.truncated(format) }
-                total += extent.count
-            }
+            let length = part.extents.reduce(0) { $0.saturating(plus: $1.count) }
+            places.append((offsets[part.extents] ?? total, length))
+            guard offsets[part.extents] == nil else { continue }
+            guard part.extents.allSatisfy({ $0.upperBound <= bytes.count }) else { throw CodecError.truncated(format) }
+            offsets[part.extents] = total
+            extents += part.extents
+            total = total.saturating(plus: length)
         }
         // Extents that overlap could make the copy larger than any file.
         guard total <= bytes.count, total < 0x7000_0000 else {
-            throw CodecError.damaged(format, "its images share their data")
+            throw CodecError.damaged(format, "the data of its images overlaps")
         }
-        let start = head(image, bytes, size, dataStart: 0).count
-        var file = head(image, bytes, size, dataStart: start + 8)
+        let start = head(image, bytes, size, places, dataStart: 0).count
+        var file = head(image, bytes, size, places, dataStart: start + 8)
         file.reserveCapacity(file.count + 8 + total)
         file += big32(total + 8) + Array("mdat".utf8)
         unsafe bytes.withUnsafeBytes { memory in
-            for extent in image.parts.flatMap(\.extents) {
-                unsafe file.append(contentsOf: UnsafeRawBufferPointer(rebasing: memory[extent]))
-            }
+            for extent in extents { unsafe file.append(contentsOf: UnsafeRawBufferPointer(rebasing: memory[extent])) }
         }
         return Bytes(file)
     }
 
     /// Returns all boxes before the data. Their length does not depend on `dataStart`.
     private static func head(
-        _ image: HEIFImage, _ bytes: Bytes, _ size: (width: Int, height: Int), dataStart: Int
+        _ image: HEIFImage, _ bytes: Bytes, _ size: (width: Int, height: Int),
+        _ places: [(offset: Int, length: Int)], dataStart: Int
     ) -> [UInt8] {
         var infos = big16(image.parts.count)
         var locations = [0x44, 0] + big16(image.parts.count)
         var references: [UInt8] = []
         var properties = Properties(bytes)
         var links = big32(image.parts.count)
-        var position = dataStart
         for (index, part) in image.parts.enumerated() {
             let item = big16(index + 1)
             // All but the first are hidden.
             infos += full("infe", version: 2, flags: index == 0 ? 0 : 1, item + [0, 0] + big32(part.type) + [0])
-            let length = part.extents.reduce(0) { $0 + $1.count }
-            locations += item + [0, 0, 0, 1] + big32(position) + big32(length)
-            position += length
+            locations += item + [0, 0, 0, 1] + big32(dataStart + places[index].offset) + big32(places[index].length)
             if !part.sources.isEmpty {
                 let targets = part.sources.flatMap { big16($0 + 1) }
                 references += box("dimg", item + big16(part.sources.count) + targets)
