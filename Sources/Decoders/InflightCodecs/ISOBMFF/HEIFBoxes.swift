@@ -84,4 +84,9 @@ struct HEIFCursor {
         range = range.lowerBound + size..<range.upperBound
         return value
     }
+
+    /// - Parameter length: at most the length of ``range``.
+    mutating func skip(_ length: Int) {
+        range = range.lowerBound + length..<range.upperBound
+    }
 }

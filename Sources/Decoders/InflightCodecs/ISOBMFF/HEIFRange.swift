@@ -4,7 +4,8 @@ import InflightImages
 enum HEIFRange {
     /// Returns whether samples have limited range (16 to 235 of 255), according to `colr` or else to the codec's header.
     ///
-    /// - Parameter prefersCodec: whether the codec's header takes precedence, as for alpha, which has no colours.
+    /// - Parameter prefersCodec: whether the codec's header takes precedence, as for alpha, which has no colours. Alpha
+    ///   has full range unless either says otherwise (ISO/IEC 23000-22 section 7.3.5.2).
     static func isLimited(_ image: HEIFImage, _ bytes: Bytes, prefersCodec: Bool) -> Bool {
         let properties = image.parts[0].properties + image.coded.properties
         let flag = properties.first { box in
@@ -12,11 +13,15 @@ enum HEIFRange {
         }.flatMap { bytes.byte(at: $0.content.lowerBound + 10) }
         let declared = flag.map { $0 & 0x80 == 0 }
         let coded = codecRange(image.coded, bytes)
-        return (prefersCodec ? coded ?? declared : declared ?? coded) ?? false
+        if prefersCodec { return coded ?? declared ?? false }
+        // HEVC has limited range unless it says otherwise (ITU-T H.265, section E.3.1).
+        return declared ?? coded ?? (image.coded.type == HEIFImage.code("hvc1"))
     }
 
     private static func codecRange(_ part: HEIFImage.Part, _ bytes: Bytes) -> Bool? {
-        guard part.type == HEIFImage.code("av01") else { return nil }
+        guard part.type == HEIFImage.code("av01") else {
+            return part.properties.first { $0.has("hvcC", bytes) }.flatMap { HEVCRange.isLimited($0, bytes) }
+        }
         let configuration = part.properties.first { $0.has("av1C", bytes) && $0.content.count > 4 }
         let places = (configuration.map { [$0.content.lowerBound + 4..<$0.end] } ?? []) + part.extents.prefix(1)
         for place in places {

@@ -35,6 +35,7 @@ extension IsolatedFormats {
 
 extension HEIFStructure {
     fileprivate func still(_ bytes: Bytes) throws(LoadError) -> HEIFStill {
+        try checkExtents(bytes)
         var layer: HEIFStill.Layer?
         if let alpha {
             layer = HEIFStill.Layer(
@@ -54,6 +55,8 @@ extension HEIFStructure {
 /// Writes an image as a HEIF file.
 private enum HEIFWriter {
     /// - Parameter size: the size of the image if it has none.
+    ///
+    /// The extents must be within the bytes.
     static func file(
         _ image: HEIFImage, _ bytes: Bytes, _ format: ImageFormat, size: (width: Int, height: Int)
     ) throws(LoadError) -> Bytes {
@@ -70,7 +73,6 @@ private enum HEIFWriter {
             let length = part.extents.reduce(0) { $0.saturating(plus: $1.count) }
             places.append((offsets[part.extents] ?? total, length))
             guard offsets[part.extents] == nil else { continue }
-            guard part.extents.allSatisfy({ $0.upperBound <= bytes.count }) else { throw CodecError.truncated(format) }
             offsets[part.extents] = total
             extents += part.extents
             total = total.saturating(plus: length)

@@ -18,6 +18,8 @@ typealias HEICStructure = HEIFStructure<HEICBrand>
 struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
     static var format: ImageFormat { Brand.format }
 
+    /// Nil for a sequence without a still.
+    let items: HEIFItems?
     let color: HEIFImage
     let alpha: HEIFImage?
     let isPremultiplied: Bool
@@ -113,6 +115,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
 
     private init(_ bytes: Bytes, _ description: Description) throws(LoadError) {
         isSequence = description.isSequence
+        items = description.items
         if let items = description.items, let primary = items.primary {
             let extents = items.extents() ?? [:]
             color = try HEIFImage(items, primary, extents)
@@ -190,12 +193,7 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
     /// without a still, are within it.
     static func walk(_ bytes: Bytes) throws(LoadError) {
         guard case .found(let found) = try description(bytes) else { throw CodecError.truncated(format) }
-        let structure = try Self(bytes, found)
-        let images = [structure.color] + (structure.alpha.map { [$0] } ?? [])
-        let extents = images.flatMap(\.parts).flatMap(\.extents)
-        guard found.items?.extentsLieInside() ?? true, extents.allSatisfy({ $0.upperBound <= bytes.count }) else {
-            throw CodecError.truncated(format)
-        }
+        try Self(bytes, found).checkExtents(bytes)
         var position = found.box.end
         // Data that is not a box follows the end of the image.
         while bytes.count - position >= 8, (position + 4..<position + 8).allSatisfy({ isPrintable(bytes[$0]) }) {
@@ -204,6 +202,13 @@ struct HEIFStructure<Brand: HEIFBrand>: FileStructure {
             }
             position = box.end
         }
+    }
+
+    /// Checks that the bytes of all items, or of a sequence's first image, are within the file.
+    func checkExtents(_ bytes: Bytes) throws(LoadError) {
+        let images = [color] + (alpha.map { [$0] } ?? [])
+        let isInside = images.flatMap(\.parts).flatMap(\.extents).allSatisfy { $0.upperBound <= bytes.count }
+        guard isInside, items?.extentsLieInside() ?? true else { throw CodecError.truncated(Self.format) }
     }
 
     private static func isPrintable(_ byte: UInt8) -> Bool { (0x20...0x7E).contains(byte) }
