@@ -67,7 +67,7 @@ inflight_vips_reader *_Nullable inflight_vips_open(
 typedef struct {
     /// The number of bits per sample. libvips returns more than 8 as the highest bits of 16-bit samples.
     int bits;
-    /// Whether the samples are grey and of limited range, and are to be scaled to full range.
+    /// Whether the samples have limited range, and are to be scaled to full range.
     int needs_range;
 } inflight_heif_layer;
 

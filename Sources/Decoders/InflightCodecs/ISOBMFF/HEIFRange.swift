@@ -1,31 +1,49 @@
 import InflightImages
 
-/// Finds the range of an image's samples.
-enum HEIFRange {
-    /// Returns whether samples have limited range (16 to 235 of 255), according to `colr` or else to the codec's header.
-    ///
-    /// - Parameter prefersCodec: whether the codec's header takes precedence, as for alpha, which has no colours. Alpha
-    ///   has full range unless either says otherwise (ISO/IEC 23000-22 section 7.3.5.2).
-    static func isLimited(_ image: HEIFImage, _ bytes: Bytes, prefersCodec: Bool) -> Bool {
-        let properties = image.parts[0].properties + image.coded.properties
-        let flag = properties.first { box in
-            box.has("colr", bytes) && bytes.has("nclx", at: box.content.lowerBound) && box.content.count >= 11
-        }.flatMap { bytes.byte(at: $0.content.lowerBound + 10) }
-        let declared = flag.map { $0 & 0x80 == 0 }
-        let coded = codecRange(image.coded, bytes)
-        if prefersCodec { return coded ?? declared ?? false }
-        // HEVC has limited range unless it says otherwise (ITU-T H.265, section E.3.1).
-        return declared ?? coded ?? (image.coded.type == HEIFImage.code("hvc1"))
+/// The range of an image's samples, and whether they are RGB.
+struct HEIFRange {
+    /// Whether black is 16 and white is 235 of 255, instead of 0 and 255.
+    var isLimited: Bool
+    /// Whether the three components are green, blue and red, without a matrix.
+    var isRGB = false
+
+    init(isLimited: Bool, matrix: Int = 2) {
+        self.isLimited = isLimited
+        isRGB = matrix == 0
     }
 
-    private static func codecRange(_ part: HEIFImage.Part, _ bytes: Bytes) -> Bool? {
+    /// Returns the range of colours: that of `colr`, or else that of the codec's header.
+    static func ofColor(_ image: HEIFImage, _ bytes: Bytes) -> HEIFRange {
+        // HEVC has limited range unless it says otherwise (ITU-T H.265, section E.3.1).
+        declared(image, bytes) ?? coded(image.coded, bytes)
+            ?? HEIFRange(isLimited: image.coded.type == HEIFImage.code("hvc1"))
+    }
+
+    /// Returns the range of alpha, which has no colours: that of the codec's header, or else that of `colr`. It is full
+    /// unless either says otherwise (ISO/IEC 23000-22 section 7.3.5.2).
+    static func ofAlpha(_ image: HEIFImage, _ bytes: Bytes) -> HEIFRange {
+        coded(image.coded, bytes) ?? declared(image, bytes) ?? HEIFRange(isLimited: false)
+    }
+
+    private static func declared(_ image: HEIFImage, _ bytes: Bytes) -> HEIFRange? {
+        for box in image.parts[0].properties + image.coded.properties where box.has("colr", bytes) {
+            let start = box.content.lowerBound
+            guard bytes.has("nclx", at: start), box.content.count >= 11, let matrix = bytes.big16(at: start + 8),
+                let flags = bytes.byte(at: start + 10)
+            else { continue }
+            return HEIFRange(isLimited: flags & 0x80 == 0, matrix: matrix)
+        }
+        return nil
+    }
+
+    private static func coded(_ part: HEIFImage.Part, _ bytes: Bytes) -> HEIFRange? {
         guard part.type == HEIFImage.code("av01") else {
-            return part.properties.first { $0.has("hvcC", bytes) }.flatMap { HEVCRange.isLimited($0, bytes) }
+            return part.properties.first { $0.has("hvcC", bytes) }.flatMap { HEVCRange.read($0, bytes) }
         }
         let configuration = part.properties.first { $0.has("av1C", bytes) && $0.content.count > 4 }
         let places = (configuration.map { [$0.content.lowerBound + 4..<$0.end] } ?? []) + part.extents.prefix(1)
         for place in places {
-            if let header = sequenceHeader(bytes, place) { return isLimited(header) }
+            if let header = sequenceHeader(bytes, place) { return read(header) }
         }
         return nil
     }
@@ -54,7 +72,7 @@ enum HEIFRange {
     }
 
     /// Reads the range from a sequence header (AV1 specification, section 5.5).
-    private static func isLimited(_ header: HEIFBits) -> Bool? {
+    private static func read(_ header: HEIFBits) -> HEIFRange? {
         var bits = header
         let profile = bits.read(3)
         bits.skip(1)
@@ -86,7 +104,7 @@ enum HEIFRange {
         if bits.flag() { colors = (bits.read(8), bits.read(8), bits.read(8)) }
         // RGB has full range.
         let isFull = !isGray && colors == (1, 13, 0) || bits.flag()
-        return bits.isExhausted ? nil : !isFull
+        return bits.isExhausted ? nil : HEIFRange(isLimited: !isFull, matrix: colors.matrix)
     }
 
     private static func skipOperatingPoints(_ bits: inout HEIFBits) {

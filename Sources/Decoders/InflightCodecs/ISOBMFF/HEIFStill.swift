@@ -10,7 +10,7 @@ package struct HEIFStill {
         /// A HEIF file.
         package var file: Bytes
         package var bits: Int
-        /// Whether the samples are grey and of limited range, which decoders leave as they are.
+        /// Whether the samples are grey or RGB and of limited range, which libheif leaves as they are.
         package var needsRange: Bool
     }
 
@@ -40,13 +40,14 @@ extension HEIFStructure {
         if let alpha {
             layer = HEIFStill.Layer(
                 file: try HEIFWriter.file(alpha, bytes, Self.format, size: codedSize),
-                bits: HEIFSamples(alpha, bytes).bits, needsRange: HEIFRange.isLimited(alpha, bytes, prefersCodec: true))
+                bits: HEIFSamples(alpha, bytes).bits, needsRange: HEIFRange.ofAlpha(alpha, bytes).isLimited)
         }
-        let isLimited = samples.isGray && HEIFRange.isLimited(color, bytes, prefersCodec: false)
+        let range = HEIFRange.ofColor(color, bytes)
         return HEIFStill(
             color: HEIFStill.Layer(
-                file: try HEIFWriter.file(color, bytes, Self.format, size: codedSize), bits: samples.bits,
-                needsRange: isLimited),
+                file: try HEIFWriter.file(
+                    color, bytes, Self.format, size: codedSize, isLimitedRGB: range.isLimited && range.isRGB),
+                bits: samples.bits, needsRange: range.isLimited && (samples.isGray || range.isRGB)),
             alpha: layer, isPremultiplied: isPremultiplied, crop: crop, width: codedSize.width,
             height: codedSize.height)
     }
@@ -54,11 +55,15 @@ extension HEIFStructure {
 
 /// Writes an image as a HEIF file.
 private enum HEIFWriter {
-    /// - Parameter size: the size of the image if it has none.
-    ///
     /// The extents must be within the bytes.
+    ///
+    /// - Parameters:
+    ///   - size: the size of the image if it has none.
+    ///   - isLimitedRGB: whether the samples are RGB of limited range. libheif would map these in the wrong direction, so
+    ///     the file declares full range.
     static func file(
-        _ image: HEIFImage, _ bytes: Bytes, _ format: ImageFormat, size: (width: Int, height: Int)
+        _ image: HEIFImage, _ bytes: Bytes, _ format: ImageFormat, size: (width: Int, height: Int),
+        isLimitedRGB: Bool = false
     ) throws(LoadError) -> Bytes {
         guard image.parts.count < 0x7FFF else {
             throw CodecError.unsupported(format, "an image composed of more than 32,766 others")
@@ -81,8 +86,9 @@ private enum HEIFWriter {
         guard total <= bytes.count, total < 0x7000_0000 else {
             throw CodecError.damaged(format, "the data of its images overlaps")
         }
-        let start = head(image, bytes, size, places, dataStart: 0).count
-        var file = head(image, bytes, size, places, dataStart: start + 8)
+        let properties = { Properties(bytes, isLimitedRGB: isLimitedRGB) }
+        let start = try head(image, format, properties(), size, places, dataStart: 0).count
+        var file = try head(image, format, properties(), size, places, dataStart: start + 8)
         file.reserveCapacity(file.count + 8 + total)
         file += big32(total + 8) + Array("mdat".utf8)
         unsafe bytes.withUnsafeBytes { memory in
@@ -93,13 +99,13 @@ private enum HEIFWriter {
 
     /// Returns all boxes before the data. Their length does not depend on `dataStart`.
     private static func head(
-        _ image: HEIFImage, _ bytes: Bytes, _ size: (width: Int, height: Int),
+        _ image: HEIFImage, _ format: ImageFormat, _ listed: Properties, _ size: (width: Int, height: Int),
         _ places: [(offset: Int, length: Int)], dataStart: Int
-    ) -> [UInt8] {
+    ) throws(LoadError) -> [UInt8] {
         var infos = big16(image.parts.count)
         var locations = [0x44, 0] + big16(image.parts.count)
         var references: [UInt8] = []
-        var properties = Properties(bytes)
+        var properties = listed
         var links = big32(image.parts.count)
         for (index, part) in image.parts.enumerated() {
             let item = big16(index + 1)
@@ -113,6 +119,9 @@ private enum HEIFWriter {
             let list = properties.add(part, size: index == 0 ? size : nil)
             links += item + [UInt8(list.count)] + list.flatMap { big16($0 + 1) }
         }
+        guard properties.count <= 0x7FFF else {
+            throw CodecError.unsupported(format, "an image of more than 32,767 properties")
+        }
         let handler = full("hdlr", big32(0) + Array("pict".utf8) + [UInt8](repeating: 0, count: 13))
         let meta = full(
             "meta",
@@ -124,11 +133,15 @@ private enum HEIFWriter {
     /// The list of properties, each of which is there once.
     private struct Properties {
         private let bytes: Bytes
+        private let isLimitedRGB: Bool
         private(set) var boxes: [UInt8] = []
         private var indices: [Int: Int] = [:]
-        private var count = 0
+        private(set) var count = 0
 
-        init(_ bytes: Bytes) { self.bytes = bytes }
+        init(_ bytes: Bytes, isLimitedRGB: Bool) {
+            self.bytes = bytes
+            self.isLimitedRGB = isLimitedRGB
+        }
 
         /// Returns the indices of a part's properties, the size first.
         ///
@@ -143,7 +156,11 @@ private enum HEIFWriter {
                 list.append(append(full("ispe", big32(size.width) + big32(size.height))))
             }
             // More than these are not listed: each kind is there once, and a colour twice.
+            if isLimitedRGB {
+                list.append(append(box("colr", Array("nclx".utf8) + big16(2) + big16(2) + big16(0) + [0x80])))
+            }
             for box in part.properties where kept.contains(where: { box.has($0, bytes) }) && list.count < 16 {
+                if isLimitedRGB, box.has("colr", bytes), bytes.has("nclx", at: box.content.lowerBound) { continue }
                 list.append(add(box))
             }
             return list

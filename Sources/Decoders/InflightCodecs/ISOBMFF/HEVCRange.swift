@@ -2,8 +2,8 @@ import InflightImages
 
 /// Finds the range of samples in the parameters of HEVC (ITU-T H.265, sections 7.3.2.2 and E.2.1).
 enum HEVCRange {
-    /// Returns whether the samples have limited range, or `nil` if the parameters in `hvcC` do not say.
-    static func isLimited(_ configuration: HEIFBox, _ bytes: Bytes) -> Bool? {
+    /// Returns the range, or `nil` if the parameters in `hvcC` do not declare it.
+    static func read(_ configuration: HEIFBox, _ bytes: Bytes) -> HEIFRange? {
         // The arrays of parameters follow 22 bytes of fields (ISO/IEC 14496-15 section 8.3.3.1).
         var cursor = HEIFCursor(bytes, configuration.content)
         for _ in 0..<22 where cursor.next(1) == nil { return nil }
@@ -12,7 +12,7 @@ enum HEVCRange {
             for _ in 0..<count {
                 guard let length = cursor.next(2), length <= cursor.range.count else { return nil }
                 let unit = cursor.range.prefix(length)
-                if type & 0x3F == 33, length > 2 { return isLimited(unescaped(bytes, unit.dropFirst(2))) }
+                if type & 0x3F == 33, length > 2 { return read(unescaped(bytes, unit.dropFirst(2))) }
                 cursor.skip(length)
             }
         }
@@ -36,7 +36,7 @@ enum HEVCRange {
         return HEIFBits(Bytes(found), 0..<found.count)
     }
 
-    private static func isLimited(_ parameters: HEIFBits) -> Bool? {
+    private static func read(_ parameters: HEIFBits) -> HEIFRange? {
         var bits = parameters
         bits.skip(4)
         let layers = bits.read(3)
@@ -68,7 +68,12 @@ enum HEVCRange {
         guard bits.flag() else { return nil }
         bits.skip(3)
         let isFull = bits.flag()
-        return bits.isExhausted ? nil : !isFull
+        var matrix = 2
+        if bits.flag() {
+            bits.skip(16)
+            matrix = bits.read(8)
+        }
+        return bits.isExhausted ? nil : HEIFRange(isLimited: !isFull, matrix: matrix)
     }
 
     private static func skipProfile(_ bits: inout HEIFBits, layers: Int) {
