@@ -12,6 +12,7 @@ struct Target: Sendable {
         .coding("gzip"), .coding("deflate"), .coding("br"), .coding("zstd"), .contentCodings,
         .picture(.jpeg), .picture(.png), .picture(.webp), .picture(.gif), .picture(.bmp), .picture(.ico), .placeholder,
         .header("avif"), .header("heic"), .header("jxl"), .header("tiff"), .header("svg"), .jsonArray, .codedColor,
+        .propertyLists,
     ]
 
     static let chosen: Target? = {

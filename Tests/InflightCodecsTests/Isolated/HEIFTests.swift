@@ -98,7 +98,8 @@ struct HEIFTests {
         #expect(info.frameCount == 1 && info.mayHaveMoreFrames)
         #expect(isolatedDamage(pieces.file, .avif) == nil)
         let film = HEIFPieces.box("ftyp", Array("avis\0\0\0\0avis".utf8)) + pieces.behind
-        #expect(isolatedCode(film, .avif) == .unsupportedFormat)
+        // `moov` has no track of images.
+        #expect(isolatedCode(film, .avif) == .damaged)
     }
 
     @Test("Probing requests the missing bytes if the header follows other data")
@@ -166,5 +167,70 @@ struct HEIFTests {
         file.insert(contentsOf: locations, at: start + length)
         file.replaceSubrange(start..<start + 4, with: Pieces.big32(length + locations.count))
         #expect(isolatedDamage(file, .avif) == nil)
+    }
+
+    private func message(_ file: [UInt8], _ format: ImageFormat) -> String? {
+        do throws(LoadError) {
+            _ = try IsolatedFormats.info(Bytes(file), format: format, page: 0)
+            return nil
+        } catch {
+            return error.message
+        }
+    }
+
+    @Test("A malformed list of properties is damaged, and named")
+    func malformedList() {
+        let one = HEIFPieces.associations([(item: 1, properties: [1])])
+        for (boxes, text) in [
+            // The same item in two boxes, and twice in one.
+            ([one, one], "the properties of item 1 are listed twice (ipma)"),
+            (
+                [HEIFPieces.associations([(item: 1, properties: [1]), (item: 1, properties: [1])])],
+                "the properties of item 1 are listed twice (ipma)"
+            ),
+            // More entries than there are bytes, a missing property, an unknown version, and no entries.
+            ([HEIFPieces.associations([(item: 1, properties: [1])], count: 0xFFFF_FFFF)], "list of properties (ipma)"),
+            ([HEIFPieces.associations([(item: 1, properties: [2])])], "list of properties (ipma)"),
+            ([HEIFPieces.associations([(item: 1, properties: [1])], version: 2)], "list of properties (ipma)"),
+            ([HEIFPieces.full("ipma", [])], "list of properties (ipma)"),
+            ([], "its image has no size (ispe)"), ([HEIFPieces.associations([])], "its image has no size (ispe)"),
+        ] {
+            var pieces = HEIFPieces()
+            pieces.associationBoxes = boxes
+            #expect(isolatedCode(pieces.file, .avif) == .damaged)
+            #expect(message(pieces.file, .avif)?.contains(text) == true, "\(message(pieces.file, .avif) ?? "no error")")
+        }
+    }
+
+    @Test("Unsupported codecs and headers are named")
+    func codecs() {
+        for (type, name) in [("unci", "uncompressed"), ("jpeg", "JPEG"), ("vvc1", "H.266"), ("abcd", "abcd")] {
+            var pieces = HEIFPieces()
+            pieces.types = [type]
+            pieces.brands = ["mif1"]
+            #expect(ImageFormat.detect(Bytes(pieces.file)) == .heic)
+            #expect(isolatedCode(pieces.file, .heic) == .unsupportedFormat)
+            #expect(message(pieces.file, .heic)?.contains(name) == true)
+        }
+        for (version, format) in [("avif", ImageFormat.avif), ("heic", .heic)] {
+            let file = HEIFPieces.box("ftyp", Array("mif3\(version)".utf8)) + HEIFPieces.box("mini", [1, 2, 3, 4])
+            #expect(ImageFormat.detect(Bytes(file)) == format)
+            #expect(isolatedCode(file, format) == .unsupportedFormat)
+            #expect(message(file, format)?.contains("mini") == true)
+        }
+    }
+
+    @Test("An image that is composed of itself, or of nothing, is rejected")
+    func compositions() {
+        var pieces = HEIFPieces()
+        pieces.types = ["grid", "grid"]
+        pieces.associations = [[1], [1]]
+        #expect(isolatedCode(pieces.file, .avif) == .damaged)
+        pieces.references = [("dimg", 1, [1])]
+        #expect(isolatedCode(pieces.file, .avif) == .unsupportedFormat)
+        pieces.references = [("dimg", 1, [2]), ("dimg", 2, [1])]
+        #expect(isolatedCode(pieces.file, .avif) == .unsupportedFormat)
+        pieces.references = [("dimg", 1, [9])]
+        #expect(isolatedCode(pieces.file, .avif) == .damaged)
     }
 }
