@@ -28,7 +28,7 @@ ALLOWED = {
     "InflightDisk": PLATFORM | ENGINE | {"InflightSQLite"},
     "InflightCodecs": PLATFORM | IMAGES | {"CInflightCodecs"},
     "InflightCodings": PLATFORM | ENGINE | {"CInflightCodings"},
-    "InflightVips": PLATFORM | IMAGES | {"CInflightVips"},
+    "InflightVips": PLATFORM | IMAGES | {"CInflightVips", "InflightCodecs"},
     "InflightWorker": PLATFORM | ENGINE | {"CInflightWorker"},
     "InflightSandbox": PLATFORM | ENGINE | {"CInflightSandbox", "InflightWorker"},
     "InflightDecoder": PLATFORM | ENGINE | {"InflightSandbox", "InflightCodecs"},

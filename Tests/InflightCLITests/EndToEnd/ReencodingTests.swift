@@ -1,4 +1,5 @@
 import InflightCore
+import InflightPictures
 import InflightTestSupport
 import Testing
 
@@ -33,6 +34,17 @@ final class ReencodingTests: EndToEndSuite {
         #expect(line.sourceWidth == 60 && line.sourceHeight == 40)
         let (pixels, info) = try TestImages.decode(place.read("out/a.jpg"))
         #expect(pixels.width == width && pixels.height == height && info.format == .jpeg)
+    }
+
+    @Test("An AVIF sequence without a still is stored, described and converted")
+    func sequence() throws {
+        server.serve("/film.avif", .ok(HEIFPieces(AVIFFixtures.alpha).sequence(width: 16, height: 12)))
+        let url = server.url("/film.avif")
+        #expect(place.run("get", url, "-o", "stored").status == 0)
+        #expect(place.run("info", url).text.contains("16 × 12"))
+        #expect(place.run("get", url, "-o", "out/a.png", "--format", "png").status == 0)
+        let (pixels, _) = try TestImages.decode(place.read("out/a.png"))
+        #expect(pixels.width == 16 && pixels.height == 12 && pixels.psnr(Scene.withAlpha) > 34)
     }
 
     @Test("Decoding in the process and in a worker gives identical files")

@@ -4,8 +4,8 @@ import InflightConcurrency
 @testable import InflightCore
 
 extension Target {
-    /// The lists of properties (`ipma`) of a HEIF file with an image and its alpha. The first byte divides the rest into
-    /// two boxes, whose order must not matter.
+    /// The lists of properties (`ipma`) of a HEIF file with an image and its alpha. The first byte divides the rest
+    /// into two boxes, whose order must not matter.
     static let propertyLists = Target(name: "ipma") { bytes in
         guard let first = bytes.first else { return }
         let rest = bytes.dropFirst()

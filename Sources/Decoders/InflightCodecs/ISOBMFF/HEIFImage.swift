@@ -91,7 +91,8 @@ struct HEIFImage {
         let name = String(decoding: (0..<4).map { UInt8(type >> (24 - 8 * $0) & 0xFF) }, as: UTF8.self)
         let known = [
             "unci": "uncompressed samples", "jpeg": "JPEG", "avc1": "H.264", "vvc1": "H.266", "j2k1": "JPEG 2000",
-            "hev1": "HEVC with parameters in the samples", "tmap": "a tone map", "mski": "a mask",
+            "hev1": "HEVC with parameters in the samples", "uncv": "uncompressed samples", "tmap": "a tone map",
+            "mski": "a mask",
         ]
         let isText = name.unicodeScalars.allSatisfy { (0x20...0x7E).contains($0.value) }
         let what = known[name].map { "\(name), \($0)" } ?? (isText ? name : "an unknown codec")

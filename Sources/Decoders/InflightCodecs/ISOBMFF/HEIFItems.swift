@@ -62,8 +62,8 @@ struct HEIFItems {
         }
     }
 
-    /// Adds the properties that one `ipma` box lists. There may be one box for each version and each value of its flags,
-    /// and an item must be in only one of them. Two boxes alike are against the format, but unambiguous.
+    /// Adds the properties that one `ipma` box lists. There may be one box for each version and each value of its
+    /// flags, and an item must be in only one of them. Two boxes alike are against the format, but unambiguous.
     private mutating func readAssociations(_ box: HEIFBox) throws(LoadError) {
         let malformed = CodecError.damaged(format, "its list of properties (ipma) is malformed")
         guard let (version, flags, content) = box.full(bytes), version <= 1 else { throw malformed }
@@ -143,7 +143,8 @@ struct HEIFItems {
         return result == nil ? nil : found
     }
 
-    /// Calls `body` for each extent until it returns false. Returns whether it never did, or `nil` for a malformed list.
+    /// Calls `body` for each extent until it returns false. Returns whether it never did, or `nil` for a malformed
+    /// list.
     private func forEachExtent(_ body: (Int, Range<Int>) -> Bool) -> Bool? {
         guard let (version, _, content) = locations?.full(bytes) else { return nil }
         var cursor = HEIFCursor(bytes, content)

@@ -2,8 +2,8 @@ package import InflightImages
 
 /// The image of a HEIF file as one that any decoder reads: a file for its colours, and one for its alpha.
 ///
-/// Each has one image without transformations, which the caller applies. So the colours and alpha are cropped and turned
-/// alike, and the source may be a sequence, or list its properties in any order, in several boxes.
+/// Each has one image without transformations, which the caller applies. So the colours and alpha are cropped and
+/// turned alike, and the source may be a sequence, or list its properties in any order, in several boxes.
 package struct HEIFStill {
     /// An image without transformations and alpha.
     package struct Layer {
@@ -59,8 +59,8 @@ private enum HEIFWriter {
     ///
     /// - Parameters:
     ///   - size: the size of the image if it has none.
-    ///   - isLimitedRGB: whether the samples are RGB of limited range. libheif would map these in the wrong direction, so
-    ///     the file declares full range.
+    ///   - isLimitedRGB: whether the samples are RGB of limited range. libheif would map these in the wrong direction,
+    ///     so the file declares full range.
     static func file(
         _ image: HEIFImage, _ bytes: Bytes, _ format: ImageFormat, size: (width: Int, height: Int),
         isLimitedRGB: Bool = false

@@ -12,7 +12,8 @@ public enum IsolatedFormats {
     /// Parses the header at the start of `bytes`, which may be only the start of an image: see
     /// ``ImageCodec/probe(_:format:isComplete:)``.
     ///
-    /// - AVIF, HEIC: up to the end of the `meta` box. A sequence is described by its still, and may have more frames.
+    /// - AVIF, HEIC: up to the end of the `meta` box. A sequence is described by its still, or else, up to the end of
+    ///   `moov`, by its first image, and may have more frames.
     /// - JPEG XL: some hundred bytes. An animation may have more frames.
     /// - TIFF: up to the end of the first directory, which may be the end of the file. ``ImageInfo/frameCount`` is the
     ///   number of pages. In a complete file, the location of the first page's pixels is checked too.
