@@ -80,4 +80,10 @@ struct ControlGroupTests {
         #expect(SystemFile.read("/dev/zero", limit: 100_000)?.utf8.count == 100_000)
         #expect(SystemFile.read("/proc/self/no-such-file", limit: 10) == nil)
     }
+
+    @Test("The default limit of the memory cache is 15 % of memory, at most 768 MiB")
+    func defaultLimit() {
+        #expect(MemoryCacheConfiguration().limit == min(AvailableMemory.bytes / 100 * 15, 768 * 1024 * 1024))
+        #expect(MemoryCacheConfiguration().limit > 0)
+    }
 }

@@ -1,8 +1,7 @@
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 /// Runs a closure when it is deallocated.
 private final class Tracked: Sendable {
@@ -59,12 +58,6 @@ struct MemoryCacheTests {
         let cache = MemoryCache<Int, Int>(configuration: quiet(limit: limit))
         #expect(!cache.insert(1, for: 1, cost: 1))
         #expect(cache.value(for: 1) == nil)
-    }
-
-    @Test("The default limit is 15 % of memory, at most 768 MiB")
-    func defaultLimit() {
-        #expect(MemoryCacheConfiguration().limit == min(AvailableMemory.bytes / 100 * 15, 768 * 1024 * 1024))
-        #expect(MemoryCacheConfiguration().limit > 0)
     }
 
     @Test("Trimming evicts entries down to the given cost")

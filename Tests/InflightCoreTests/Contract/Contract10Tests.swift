@@ -1,9 +1,8 @@
 import Dispatch
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Contract 10: release", .timeLimit(.minutes(10)))
 struct Contract10Tests {
@@ -28,26 +27,34 @@ struct Contract10Tests {
         let queue = ManualQueue()
         let transport = ScriptedTransport(.automatic)
         transport.serve(Stage.url, .ok(Bytes("x")).stalled("all"))
-        weak var driver: TaskDriver?
-        weak var owned: OwnedTransport?
+        // The engine retains its configuration, and so the codec.
+        weak var codec: FakeCodec?
+        let owned = Guarded<WeakReference<OwnedTransport>?>(nil)
         do {
+            let made = FakeCodec()
             let configuration = ImagePipeline.Configuration(
-                transports: [.owned { _ in OwnedTransport(transport) }], codecs: CodecRegistry([]))
+                transports: [
+                    .owned { _ in
+                        let own = OwnedTransport(transport)
+                        owned.withLock { $0 = WeakReference(own) }
+                        return own
+                    }
+                ], codecs: CodecRegistry([made]))
+            codec = made
             let pipeline = try ImagePipeline(configuration: configuration)
-            driver = pipeline.driver
-            owned = try #require(pipeline.fetching.transports["http"] as? OwnedTransport)
             pipeline.loadResponse(ImageRequest(Stage.url), on: queue.callbackQueue) { _, result in
                 log.add(result.shown)
             }
         }
-        #expect(driver != nil)
+        #expect(codec != nil)
+        #expect(owned.withLock { $0 }?({ _ in true }) == true)
         transport.release("all")
         try await queue.waitForWork(within: .seconds(50))
         try await transport.wait(for: .ended(Stage.url, nil), within: .seconds(50))
         queue.runAll()
         #expect(log.lines == ["x"])
-        #expect(driver == nil)
-        #expect(owned == nil)
+        #expect(codec == nil)
+        #expect(owned.withLock { $0 }?({ _ in true }) == nil)
     }
 
     @Test("After its ending, a task releases its closures on the callback queue")

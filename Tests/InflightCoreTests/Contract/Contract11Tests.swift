@@ -1,8 +1,7 @@
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Contract 11: limits", .timeLimit(.minutes(10)))
 struct Contract11Tests {

@@ -1,9 +1,8 @@
 import Dispatch
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Contract 1: callbacks on the named queue", .timeLimit(.minutes(10)))
 struct Contract1Tests {

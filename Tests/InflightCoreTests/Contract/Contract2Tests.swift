@@ -1,9 +1,8 @@
 import Dispatch
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Contract 2: no callback inside the starting call", .timeLimit(.minutes(10)))
 struct Contract2Tests {

@@ -1,8 +1,7 @@
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Contract 3: exactly one ending per task", .timeLimit(.minutes(10)))
 struct Contract3Tests {

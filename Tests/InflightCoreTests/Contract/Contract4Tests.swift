@@ -1,9 +1,8 @@
 import Dispatch
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Contract 4: no callback after cancel", .timeLimit(.minutes(10)))
 struct Contract4Tests {

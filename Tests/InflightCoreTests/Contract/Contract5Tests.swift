@@ -1,9 +1,8 @@
 import Dispatch
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Contract 5: event order within a task", .timeLimit(.minutes(10)))
 struct Contract5Tests {

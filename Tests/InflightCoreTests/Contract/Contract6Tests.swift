@@ -1,9 +1,8 @@
 import Dispatch
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Contract 6: no lock held during caller code", .timeLimit(.minutes(10)))
 struct Contract6Tests {

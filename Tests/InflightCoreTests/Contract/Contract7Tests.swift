@@ -1,9 +1,8 @@
 import Dispatch
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Contract 7: one job per key", .timeLimit(.minutes(10)))
 struct Contract7Tests {

@@ -1,8 +1,7 @@
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 // `RequestPlanTests` tests which parts of a request a key contains.
 @Suite("Contract 8: safe keys", .timeLimit(.minutes(10)))

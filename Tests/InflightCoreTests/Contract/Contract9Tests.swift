@@ -1,9 +1,8 @@
 import Dispatch
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 // InflightFoundationTests tests the same with a real `OperationQueue`.
 @Suite("Contract 9: callback queues that drop work or are suspended", .timeLimit(.minutes(10)))

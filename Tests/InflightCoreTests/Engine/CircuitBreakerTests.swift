@@ -1,9 +1,8 @@
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Synchronization
 import Testing
-
-@testable import InflightCore
 
 /// Returns a pipeline whose circuits open after two failures, first for 1 s and then for 2 s, without jitter.
 private func breaking(

@@ -4,8 +4,6 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@testable import InflightCore
-
 @Suite("Reuse of cached processor prefixes", .timeLimit(.minutes(10)))
 struct PrefixReuseTests {
     private static let fresh = ("Cache-Control", "max-age=60")

@@ -1,9 +1,8 @@
 import Foundation
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Sources, identities and fallbacks", .timeLimit(.minutes(10)))
 struct SourceTests {

@@ -1,9 +1,8 @@
 import Dispatch
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Image loader: callback queue", .timeLimit(.minutes(10)))
 struct ImageLoaderQueueTests {

@@ -1,9 +1,8 @@
 import Dispatch
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Image loader: release", .timeLimit(.minutes(10)))
 struct ImageLoaderReleaseTests {

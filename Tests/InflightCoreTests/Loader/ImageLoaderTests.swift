@@ -1,8 +1,7 @@
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Image loader", .timeLimit(.minutes(10)))
 struct ImageLoaderTests {

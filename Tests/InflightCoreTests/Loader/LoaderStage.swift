@@ -1,7 +1,6 @@
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
-
-@testable import InflightCore
 
 /// A loader on a queue that the test controls, with a scripted transport.
 final class LoaderStage: Sendable {

@@ -1,7 +1,6 @@
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
-
-@testable import InflightCore
 
 /// A prefetcher over a scripted transport; the test runs its turns and callbacks.
 final class PrefetchStage: Sendable {

@@ -1,9 +1,8 @@
 import Dispatch
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Prefetcher: release and concurrent use", .timeLimit(.minutes(10)))
 struct PrefetcherReleaseTests {

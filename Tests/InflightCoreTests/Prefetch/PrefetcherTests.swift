@@ -1,11 +1,10 @@
 import Dispatch
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
 
 import struct Foundation.URL
-
-@testable import InflightCore
 
 @Suite("Prefetcher", .timeLimit(.minutes(10)))
 struct PrefetcherTests {

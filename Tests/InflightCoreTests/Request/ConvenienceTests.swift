@@ -1,9 +1,8 @@
 import Dispatch
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
@@ -19,7 +18,7 @@ struct ConvenienceTests {
         let path = "2"
         let other: ImageRequest = "http://a.example/\(path)"
         #expect(request.url == "http://a.example/1" && request.resize == nil && request.priority == .normal)
-        #expect(request.hasDefaults)
+        #expect(request == ImageRequest("http://a.example/1"))
         #expect(other.url == "http://a.example/2")
     }
 

@@ -1,8 +1,7 @@
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 /// Faults that the simulator found, each as the shortest exchange that shows it.
 @Suite("Truncated and unusable responses", .timeLimit(.minutes(10)))

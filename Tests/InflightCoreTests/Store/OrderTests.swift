@@ -1,8 +1,7 @@
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Order of requests and cache writes", .timeLimit(.minutes(10)))
 struct OrderTests {

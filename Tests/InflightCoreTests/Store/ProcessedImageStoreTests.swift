@@ -1,8 +1,7 @@
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Stored processed images", .timeLimit(.minutes(10)))
 struct ProcessedImageStoreTests {
@@ -307,7 +306,7 @@ struct ProcessedImageStoreTests {
         let stage = try stage()
         stage.serve(StoreStage.url, picture(16, Self.fresh))
         _ = try await image(stage, .processed)
-        let asks = policy.needsNewResult
+        let asks = [.refresh, .reload, .noStore].contains(policy)
         #expect(try await image(stage, .processed, policy: policy).source == (asks ? .network : .disk))
         #expect(stage.sent.count == (asks ? 2 : 1))
         await stage.end()

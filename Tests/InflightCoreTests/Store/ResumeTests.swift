@@ -1,8 +1,7 @@
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Resumption and retries", .timeLimit(.minutes(10)))
 struct ResumeTests {
@@ -350,7 +349,7 @@ struct ResumeTests {
         let other = Task { try await stage.data("http://a.example/2") }
         try await stage.transport.waitForStarts(1)
         let waiting = Task { try await stage.data { $0.limits.totalTimeout = .seconds(5) } }
-        try await eventually("a load that waits for the slot") { stage.pipeline.statistics.waitingJobs.fetch == 1 }
+        try await eventually("a load that waits for the slot") { stage.pipeline.statistics.waiting[.fetch] == 1 }
         stage.clock.advance(by: .seconds(20))
         stage.transport.release("two")
         #expect(try await other.value == "two")
@@ -376,17 +375,19 @@ struct ResumeTests {
 
     @Test("A long body is stored in part while it arrives and completed at its end")
     func whileItComes() async throws {
-        let long = [UInt8](repeating: 7, count: 3 * PartialBodyWriter.step)
+        // More than twice the bytes after which a part is written.
+        let half = 1 << 20
+        let long = [UInt8](repeating: 7, count: 3 * half / 2)
         let stage = try StoreStage()
         stage.serve(
             StoreStage.url,
             .ok(Bytes(long), chunks: [100_000], fields: StoreStage.fields([Self.tag])).stalled(
-                "half", after: 2 * PartialBodyWriter.step))
+                "half", after: half))
         let load = Task { try await stage.pipeline.data(for: ImageRequest(StoreStage.url)) }
         try await eventually("a stored part") { !stage.store.entries.isEmpty }
         let kept = try #require(stage.store.entries.first?.response)
         #expect(!kept.isComplete)
-        #expect(kept.bodyRange.upperBound >= Int64(PartialBodyWriter.step))
+        #expect(kept.bodyRange.upperBound >= Int64(half / 2))
         stage.transport.release("half")
         #expect(try await load.value.count == long.count)
         await stage.settled()

@@ -2,8 +2,6 @@ import InflightConcurrency
 import InflightCore
 import InflightTestSupport
 
-@testable import InflightCore
-
 /// A pipeline with an in-memory store, a scripted transport, and a clock that the test controls.
 final class StoreStage: Sendable {
     static let url = "http://a.example/1"
@@ -15,6 +13,8 @@ final class StoreStage: Sendable {
     let store = MemoryStore()
     let codec = FakeCodec()
     let pipeline: ImagePipeline
+    /// The store as the pipeline sees it; nil if it has none.
+    private let awaitableStore: AwaitableStore?
     private let sentRequests = Guarded([TransportRequest]())
 
     init(
@@ -27,6 +27,13 @@ final class StoreStage: Sendable {
         configuration.store = .shared(store)
         configuration.retry = retry
         change(&configuration)
+        if case .shared(let store) = configuration.store {
+            let awaitable = AwaitableStore(store)
+            configuration.store = .shared(awaitable)
+            awaitableStore = awaitable
+        } else {
+            awaitableStore = nil
+        }
         pipeline = try ImagePipeline(configuration: configuration)
     }
 
@@ -106,7 +113,7 @@ final class StoreStage: Sendable {
     }
 
     /// Waits until the store has applied all pending changes.
-    func settled() async { await pipeline.storage.wait() }
+    func settled() async { await awaitableStore?.settle() }
 
     /// Waits until no job is in flight and the store has applied all pending changes.
     func idle() async throws {

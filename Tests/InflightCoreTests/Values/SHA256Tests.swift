@@ -1,6 +1,5 @@
+import InflightCore
 import Testing
-
-@testable import InflightCore
 
 @Suite("SHA-256", .timeLimit(.minutes(10)))
 struct SHA256Tests {

@@ -1,7 +1,6 @@
 import InflightConcurrency
+import InflightCore
 import Testing
-
-@testable import InflightCore
 
 @Suite("Small value types", .timeLimit(.minutes(10)))
 struct ValueTests {

@@ -1,11 +1,10 @@
 import Dispatch
 import Foundation
 import InflightConcurrency
+import InflightCore
 import InflightDisk
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 /// A folder with a disk cache, and the processes that use it in turn. None closes the cache before the next one starts,
 /// as if it had been killed with its data on the disk. `make crash` kills real processes.
@@ -19,8 +18,10 @@ private final class CacheFolder: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// Starts a process with an empty memory cache. Its responses are fresh for an hour.
-    func process(_ answer: ScriptedTransport.Script) throws -> Stage {
+    /// Starts a process with an empty memory cache, once the store has acknowledged all writes of the one before. Its
+    /// responses are fresh for an hour.
+    func process(_ answer: ScriptedTransport.Script) async throws -> Stage {
+        for (stage, _) in processes.withLock({ $0 }) { await stage.pipeline.shutdown(.finish) }
         var configuration = DiskStore.Configuration(folder: folder.path)
         // Stores every body in its own file, where a test can find it.
         configuration.inlineLimit = 0
@@ -60,12 +61,11 @@ private final class CacheFolder: Sendable {
 }
 
 extension Stage {
-    /// Loads in a form, and returns its ending once the store has acknowledged all writes.
+    /// Loads in a form, and returns its ending.
     fileprivate func load(_ form: Form) async -> String {
         let load = form.begin(ImageRequest(Stage.url), pipeline)
         let ending = await load.deliveries.ending
         await load.settle()
-        await pipeline.storage.wait()
         return ending
     }
 }
@@ -76,7 +76,7 @@ struct Contract12FormsTests {
     func acknowledged(form: Form) async throws {
         let cacheFolder = CacheFolder()
         #expect(try await cacheFolder.process(CacheFolder.answer()).load(form) == "4 wide")
-        let second = try cacheFolder.process(CacheFolder.answer(width: 9))
+        let second = try await cacheFolder.process(CacheFolder.answer(width: 9))
         #expect(await second.load(form) == "4 wide")
         #expect(second.transport.startCount == 0)
         await cacheFolder.end()
@@ -94,10 +94,10 @@ struct Contract12FormsTests {
             default: bytes.removeAll()
             }
         }
-        let second = try cacheFolder.process(CacheFolder.answer(width: 9))
+        let second = try await cacheFolder.process(CacheFolder.answer(width: 9))
         #expect(await second.load(form) == "9 wide")
         #expect(second.transport.startCount == 1)
-        let third = try cacheFolder.process(CacheFolder.answer(width: 5))
+        let third = try await cacheFolder.process(CacheFolder.answer(width: 5))
         #expect(await third.load(form) == "9 wide")
         #expect(third.transport.startCount == 0)
         await cacheFolder.end()
@@ -106,13 +106,12 @@ struct Contract12FormsTests {
     @Test("A response invalidated by DELETE does not return in the next process", arguments: Form.allCases)
     func removed(form: Form) async throws {
         let cacheFolder = CacheFolder()
-        let first = try cacheFolder.process(CacheFolder.answer())
+        let first = try await cacheFolder.process(CacheFolder.answer())
         #expect(await first.load(form) == "4 wide")
         var request = ImageRequest(Stage.url)
         request.method = "DELETE"
         _ = try await first.pipeline.response(for: request)
-        await first.pipeline.storage.wait()
-        let second = try cacheFolder.process(CacheFolder.answer(width: 9))
+        let second = try await cacheFolder.process(CacheFolder.answer(width: 9))
         #expect(await second.load(form) == "9 wide")
         #expect(second.transport.startCount == 1)
         await cacheFolder.end()
@@ -126,7 +125,7 @@ struct Contract12FormsTests {
         let body = FakeCodec.picture(padding: 2 << 20)
         let broken = CacheFolder.answer(padding: 2 << 20).failing(.truncated, after: 1 << 20)
         #expect(try await cacheFolder.process(broken).load(form) == "truncated")
-        let second = try cacheFolder.process(CacheFolder.answer(width: 9))
+        let second = try await cacheFolder.process(CacheFolder.answer(width: 9))
         let asked = Guarded<String?>(nil)
         second.transport.serve(Stage.url) { request in
             asked.withLock { $0 = request.fields["range"] }

@@ -1,9 +1,8 @@
 import Dispatch
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 /// Returns a pipeline over a script that runs automatically until it stalls.
 private func makeStage(

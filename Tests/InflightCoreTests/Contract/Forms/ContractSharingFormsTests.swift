@@ -1,11 +1,10 @@
 import Dispatch
 import Foundation
 import InflightConcurrency
+import InflightCore
 import InflightFoundation
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 /// Returns a pipeline over a script that runs automatically and stalls before every body until it is released.
 private func makeStage(

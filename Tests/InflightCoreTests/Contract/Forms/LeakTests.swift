@@ -2,11 +2,10 @@ import Dispatch
 import Foundation
 import Glibc
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Synchronization
 import Testing
-
-@testable import InflightCore
 
 /// Counts the live requests. Every task, job, loader and operation retains its request: if no request is alive, none of
 /// them is.
@@ -53,10 +52,11 @@ struct LeakTests {
     /// Loads in all forms, cancels a third of the loads, and shuts the pipeline down.
     private static func round(_ count: Int) async throws {
         let liveRequests = LiveRequests()
-        weak var driver: TaskDriver?
+        // The engine retains its codecs.
+        weak var codec: FakeCodec?
         do {
             let stage = try Stage(.automatic) { $0.maximumConcurrentFetchesPerOrigin = 64 }
-            driver = stage.pipeline.driver
+            codec = stage.codec
             stage.transport.serveOthers(.ok(FakeCodec.picture(padding: 50), chunks: [20]))
             stage.transport.serve("http://a.example/7", .status(404))
             let queues = (0..<4).map { DispatchQueue(label: "callbacks \($0)") }
@@ -77,7 +77,7 @@ struct LeakTests {
             #expect(stage.pipeline.statistics.tasks > count / 2)
         }
         try await liveRequests.settle()
-        try await eventually("the engine to go") { driver == nil }
+        try await eventually("the engine to go") { codec == nil }
     }
 
     /// Returns the number of allocated bytes: the allocator's memory from the system, less its free memory.

@@ -1,6 +1,5 @@
+import InflightCore
 import Testing
-
-@testable import InflightCore
 
 @Suite("Cache decisions", .timeLimit(.minutes(10)))
 struct CacheDecisionTests {

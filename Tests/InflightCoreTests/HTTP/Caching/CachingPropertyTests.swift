@@ -1,7 +1,6 @@
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Invariants of cache decisions", .timeLimit(.minutes(10)))
 struct CachingPropertyTests {

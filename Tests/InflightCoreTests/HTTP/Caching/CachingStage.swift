@@ -1,4 +1,4 @@
-@testable import InflightCore
+import InflightCore
 
 /// The time `seconds` after the responses of these tests arrive.
 func at(_ seconds: Double) -> WallTime {

@@ -1,7 +1,6 @@
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("Header fields read by the cache", .timeLimit(.minutes(10)))
 struct FieldTests {

@@ -1,6 +1,5 @@
+import InflightCore
 import Testing
-
-@testable import InflightCore
 
 @Suite("Age and freshness", .timeLimit(.minutes(10)))
 struct FreshnessTests {

@@ -1,7 +1,6 @@
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("HTTP dates", .timeLimit(.minutes(10)))
 struct HTTPDateTests {

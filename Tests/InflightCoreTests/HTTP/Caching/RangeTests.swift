@@ -1,6 +1,5 @@
+import InflightCore
 import Testing
-
-@testable import InflightCore
 
 @Suite("Range requests on stored responses", .timeLimit(.minutes(10)))
 struct RangeTests {

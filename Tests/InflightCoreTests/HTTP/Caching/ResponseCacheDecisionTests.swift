@@ -1,6 +1,5 @@
+import InflightCore
 import Testing
-
-@testable import InflightCore
 
 @Suite("Cache outcomes: errors, HEAD and invalidation", .timeLimit(.minutes(10)))
 struct ResponseCacheDecisionTests {

@@ -1,6 +1,5 @@
+import InflightCore
 import Testing
-
-@testable import InflightCore
 
 @Suite("Resumption of broken transfers", .timeLimit(.minutes(10)))
 struct ResumptionTests {

@@ -1,6 +1,5 @@
+import InflightCore
 import Testing
-
-@testable import InflightCore
 
 @Suite("Storage of responses", .timeLimit(.minutes(10)))
 struct StoragePolicyTests {

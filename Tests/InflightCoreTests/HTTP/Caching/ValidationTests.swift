@@ -1,6 +1,5 @@
+import InflightCore
 import Testing
-
-@testable import InflightCore
 
 @Suite("Revalidation of stored responses", .timeLimit(.minutes(10)))
 struct ValidationTests {

@@ -1,7 +1,6 @@
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 @Suite("HTTP rules through response(for:): freshness", .timeLimit(.minutes(10)))
 struct FreshnessRuleTests {

@@ -1,8 +1,7 @@
 import InflightConcurrency
+import InflightCore
 import InflightTestSupport
 import Testing
-
-@testable import InflightCore
 
 /// Header fields as a test writes them.
 typealias Fields = [(name: String, value: String)]
