@@ -13,8 +13,8 @@ final class StoreStage: Sendable {
     let store = MemoryStore()
     let codec = FakeCodec()
     let pipeline: ImagePipeline
-    /// The store as the pipeline sees it; nil if it has none.
-    private let awaitableStore: AwaitableStore?
+    /// The pending calls of the store, and the work that precedes them.
+    private let calls = PendingCalls()
     private let sentRequests = Guarded([TransportRequest]())
 
     init(
@@ -28,12 +28,10 @@ final class StoreStage: Sendable {
         configuration.retry = retry
         change(&configuration)
         if case .shared(let store) = configuration.store {
-            let awaitable = AwaitableStore(store)
-            configuration.store = .shared(awaitable)
-            awaitableStore = awaitable
-        } else {
-            awaitableStore = nil
+            configuration.store = .shared(AwaitableStore(store, calls: calls))
         }
+        let executor = configuration.decodeExecutor ?? WorkerThreads(count: MachineSize.processors, name: "decode")
+        configuration.decodeExecutor = AwaitableExecutor(base: executor, calls: calls)
         pipeline = try ImagePipeline(configuration: configuration)
     }
 
@@ -113,7 +111,7 @@ final class StoreStage: Sendable {
     }
 
     /// Waits until the store has applied all pending changes.
-    func settled() async { await awaitableStore?.settle() }
+    func settled() async { await calls.settle() }
 
     /// Waits until no job is in flight and the store has applied all pending changes.
     func idle() async throws {

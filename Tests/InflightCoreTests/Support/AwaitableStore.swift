@@ -1,19 +1,14 @@
 import InflightConcurrency
 import InflightCore
 
-/// A store that passes all calls to another one, and lets a test wait until their completions have returned.
-final class AwaitableStore: ResponseStore {
+/// Counts calls that are pending, and lets a test wait until there are none.
+final class PendingCalls: Sendable {
     private struct State: Sendable {
         var count = 0
         var waiters: [Bridge] = []
     }
 
-    private let base: any ResponseStore
     private let state = Guarded(State())
-
-    init(_ base: any ResponseStore) {
-        self.base = base
-    }
 
     /// Returns when no call is pending. Calls that a completion makes are waited for, too.
     func settle() async {
@@ -25,7 +20,18 @@ final class AwaitableStore: ResponseStore {
         if !isIdle { await bridge.wait() }
     }
 
-    private func began() { state.withLock { $0.count += 1 } }
+    /// Counts a call until its completion has returned.
+    ///
+    /// - Returns: a completion to pass on in place of `completion`.
+    func pending<each Input>(
+        _ completion: @escaping @Sendable (repeat each Input) -> Void
+    ) -> @Sendable (repeat each Input) -> Void {
+        state.withLock { $0.count += 1 }
+        return { [self] (input: repeat each Input) in
+            completion(repeat each input)
+            ended()
+        }
+    }
 
     private func ended() {
         let waiters = state.withLock { state -> [Bridge] in
@@ -36,30 +42,38 @@ final class AwaitableStore: ResponseStore {
         }
         for waiter in waiters { waiter.open() }
     }
+}
 
-    /// Returns a completion to pass on in place of `completion`.
-    private func pending<each Input>(
-        _ completion: @escaping @Sendable (repeat each Input) -> Void
-    ) -> @Sendable (repeat each Input) -> Void {
-        began()
-        return { [self] (input: repeat each Input) in
-            completion(repeat each input)
-            ended()
-        }
+/// An executor whose work is counted: bodies are checked and encoded there before they reach the store.
+struct AwaitableExecutor: WorkExecutor {
+    let base: any WorkExecutor
+    let calls: PendingCalls
+
+    func run(_ work: @escaping @Sendable () -> Void) { base.run(calls.pending(work)) }
+}
+
+/// A store whose calls are counted. It passes all of them to another one.
+final class AwaitableStore: ResponseStore {
+    private let base: any ResponseStore
+    private let calls: PendingCalls
+
+    init(_ base: any ResponseStore, calls: PendingCalls) {
+        self.base = base
+        self.calls = calls
     }
 
     func find(
         _ key: StoreKey, choose: @escaping @Sendable (_ found: [StoredEntry]) -> Int?,
         completion: @escaping @Sendable (_ found: [StoredEntry], _ body: StoredBody?) -> Void
     ) {
-        base.find(key, choose: choose, completion: pending(completion))
+        base.find(key, choose: choose, completion: calls.pending(completion))
     }
 
     func keep(
         _ response: StoredResponse, body: Bytes, under key: StoreKey, replacing replaced: [StoredEntry.ID],
         completion: @escaping @Sendable (StoredEntry.ID?) -> Void
     ) {
-        base.keep(response, body: body, under: key, replacing: replaced, completion: pending(completion))
+        base.keep(response, body: body, under: key, replacing: replaced, completion: calls.pending(completion))
     }
 
     func keep(
@@ -68,27 +82,28 @@ final class AwaitableStore: ResponseStore {
         completion: @escaping @Sendable (StoredEntry.ID?) -> Void
     ) {
         base.keep(
-            response, body: body, under: key, replacing: replaced, andAmong: others, completion: pending(completion))
+            response, body: body, under: key, replacing: replaced, andAmong: others,
+            completion: calls.pending(completion))
     }
 
     func extend(
         _ id: StoredEntry.ID, by bytes: Bytes, at offset: Int64, completion: @escaping @Sendable (Bool) -> Void
     ) {
-        base.extend(id, by: bytes, at: offset, completion: pending(completion))
+        base.extend(id, by: bytes, at: offset, completion: calls.pending(completion))
     }
 
     func update(
         _ id: StoredEntry.ID, to response: StoredResponse, completion: @escaping @Sendable (Bool) -> Void
     ) {
-        base.update(id, to: response, completion: pending(completion))
+        base.update(id, to: response, completion: calls.pending(completion))
     }
 
     func remove(_ ids: [StoredEntry.ID], completion: @escaping @Sendable () -> Void) {
-        base.remove(ids, completion: pending(completion))
+        base.remove(ids, completion: calls.pending(completion))
     }
 
     func removeAll(under key: StoreKey, completion: @escaping @Sendable () -> Void) {
-        base.removeAll(under: key, completion: pending(completion))
+        base.removeAll(under: key, completion: calls.pending(completion))
     }
 
     func shutdown() async { await base.shutdown() }

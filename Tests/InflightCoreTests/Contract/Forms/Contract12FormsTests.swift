@@ -18,10 +18,9 @@ private final class CacheFolder: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// Starts a process with an empty memory cache, once the store has acknowledged all writes of the one before. Its
-    /// responses are fresh for an hour.
+    /// Starts a process with an empty memory cache. Its responses are fresh for an hour.
     func process(_ answer: ScriptedTransport.Script) async throws -> Stage {
-        for (stage, _) in processes.withLock({ $0 }) { await stage.pipeline.shutdown(.finish) }
+        await acknowledge()
         var configuration = DiskStore.Configuration(folder: folder.path)
         // Stores every body in its own file, where a test can find it.
         configuration.inlineLimit = 0
@@ -38,8 +37,14 @@ private final class CacheFolder: Sendable {
             fields: HTTPFields([("Cache-Control", "max-age=3600"), ("ETag", tag)]))
     }
 
+    /// Returns when the store has acknowledged all writes of the processes so far.
+    private func acknowledge() async {
+        for (stage, _) in processes.withLock({ $0 }) { await stage.pipeline.shutdown(.finish) }
+    }
+
     /// Changes the file of each body.
-    func damage(_ change: (inout Data) -> Void) throws {
+    func damage(_ change: (inout Data) -> Void) async throws {
+        await acknowledge()
         let bodies = folder.appendingPathComponent("bodies")
         var count = 0
         for name in try FileManager.default.subpathsOfDirectory(atPath: bodies.path) {
@@ -86,7 +91,7 @@ struct Contract12FormsTests {
     func damaged(form: Form, damage: Int) async throws {
         let cacheFolder = CacheFolder()
         #expect(try await cacheFolder.process(CacheFolder.answer(padding: 100)).load(form) == "4 wide")
-        try cacheFolder.damage { bytes in
+        try await cacheFolder.damage { bytes in
             switch damage {
             // The result is still an image, but of another width.
             case 0: bytes[8] = 7
