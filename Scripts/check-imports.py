@@ -44,7 +44,7 @@ ALLOWED = {
     # The contract model sees only the core's public names, as a user does. The manifest hides `package` ones.
     "InflightContract": PLATFORM | {"InflightCore"},
     "InflightTestSupport": PLATFORM | ENGINE | {"CInflightTLS", "CInflightConcurrency", "InflightContract"},
-    "InflightSimulate": PLATFORM | {"InflightTestSupport"},
+    "InflightSimulate": PLATFORM | {"InflightConcurrency", "InflightTestSupport"},
     "InflightStress": PLATFORM | ENGINE | {"Foundation", "InflightFoundation", "InflightCurl", "InflightTestSupport"},
     "InflightCrash": PLATFORM | ENGINE | {"InflightDisk", "InflightTestSupport"},
 }

@@ -133,10 +133,27 @@ public struct Content: Sendable, Hashable {
     }
 }
 
+extension Content: CustomStringConvertible {
+    public var description: String {
+        "\(resource) from \(exchange)" + (version == exchange ? "" : " in version \(version)")
+            + (language > 0 ? " in language \(language)" : "") + (size > 0 ? " at \(size)" : "")
+            + (first > 0 ? " by \(first)" : "") + (second > 0 ? ", \(second)" : "")
+    }
+}
+
 /// The ending that a caller received.
 public enum Ending: Sendable {
     case content(Content, LoadSource?)
     case failure(LoadError.Code)
+}
+
+extension Ending: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .content(let content, let source): "\(content)" + (source.map { ", \($0)" } ?? "")
+        case .failure(let code): "\(code)"
+        }
+    }
 }
 
 /// The limits that the pipeline was configured with.

@@ -3,13 +3,15 @@ import InflightTestSupport
 
 // Runs schedules of the simulator on all cores: `make simulate N=1000000`.
 //
-//     inflight-simulate [--count N] [--from SEED] [--threads N] [--standstill SECONDS]
-//                                              run schedules until one violates a rule or makes no progress for SECONDS
+//     inflight-simulate [--count N] [--from SEED] [--threads N] [--standstill SECONDS] [--record FILE]
+//                                              run schedules until one violates a rule or makes no progress for SECONDS;
+//                                              write what every task and loader was told into FILE
 //     inflight-simulate --seed SEED [--shrink] print the events of one schedule, or of its shortest failing form
 
 var run = SimulationRun()
 var seed: UInt64?
 var shrinks = false
+var recordFile: String?
 var arguments = CommandLine.arguments.dropFirst()
 
 func fail(_ message: String) -> Never {
@@ -33,7 +35,13 @@ while let argument = arguments.popFirst() {
         run.standstill = .seconds(seconds)
     case "--seed": seed = number(argument)
     case "--shrink": shrinks = true
-    default: fail("Unknown option '\(argument)'. Options: --count, --from, --threads, --standstill, --seed, --shrink")
+    case "--record":
+        guard let file = arguments.popFirst() else { fail("--record needs a file") }
+        recordFile = file
+    default:
+        fail(
+            "Unknown option '\(argument)'. Options: --count, --from, --threads, --standstill, --record, --seed, --shrink"
+        )
     }
 }
 
@@ -55,7 +63,16 @@ run.onStandstill = { seed in
     print("seed \(seed) stalls: contract 6: a lock is held while a caller's code runs, or a loop never ends")
     exit(1)
 }
+var recording: Recording?
+if let recordFile {
+    recording = Recording(recordFile, first: run.start)
+    guard let recording else { fail("Cannot write \(recordFile): \(unsafe String(cString: strerror(errno)))") }
+    run.onReport = { recording.add($0) }
+}
 let summary = run.run()
+if let recordFile, let error = recording?.error {
+    fail("Cannot write \(recordFile): \(unsafe String(cString: strerror(error)))")
+}
 print(
     "\(summary.schedules) schedules, \(summary.steps) steps, \(summary.tasks) tasks in \(summary.duration): "
         + "\(Int(summary.schedulesPerSecond)) schedules/s, \(Int(summary.stepsPerSecond)) steps/s "

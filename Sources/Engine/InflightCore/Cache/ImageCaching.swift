@@ -34,8 +34,8 @@ public struct ImageCacheKey: Hashable, Sendable {
         self.key = key
     }
 
-    /// Creates a key from a name, for tests of caches.
-    package init(named name: String) {
+    /// Creates a key from a name, for tests of caches. It equals no key of a request.
+    public init(named name: String) {
         key = FetchKey(url: name, rest: [])
     }
 }

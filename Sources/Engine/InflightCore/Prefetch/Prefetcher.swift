@@ -1,5 +1,5 @@
 internal import Dispatch
-package import InflightConcurrency
+public import InflightConcurrency
 
 #if canImport(FoundationEssentials)
     public import FoundationEssentials
@@ -53,8 +53,17 @@ public final class Prefetcher: Sendable {
             endings: .queue(Self.endings))
     }
 
-    /// - Parameter endings: the queue for the endings of loads, and for the ends of timed turns.
-    package init(
+    /// Creates a prefetcher without requests whose own work runs on a queue of the caller's, such as one that a test steps
+    /// by hand.
+    ///
+    /// - Parameters:
+    ///   - pipeline: the pipeline that loads the images, retained by the prefetcher.
+    ///   - destination: the destination of the prefetched images.
+    ///   - turn: the unit in which calls are compared.
+    ///   - limit: the maximum number of concurrent loads. Values below 1 count as 1.
+    ///   - priority: the priority of the loads.
+    ///   - endings: the queue for the endings of loads, and for the ends of timed turns.
+    public init(
         pipeline: ImagePipeline, destination: Destination, turn: Turn, limit: Int,
         priority: ImageRequest.Priority = .veryLow, endings: CallbackQueue
     ) {

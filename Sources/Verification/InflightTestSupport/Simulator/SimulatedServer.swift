@@ -164,7 +164,21 @@ final class SimulatedServer: @unchecked Sendable {
         }
     }
 
-    static func text(_ date: Int64) -> String { HTTPDate.text(WallTime(milliseconds: date * 1000)) }
+    /// Returns seconds since 1970 as an HTTP date (RFC 9110 section 5.6.7).
+    static func text(_ date: Int64) -> String {
+        let days = date / 86_400
+        // The days since 1 March of year 0, in cycles of 400 years.
+        let (cycle, day) = (days + 719_468).quotientAndRemainder(dividingBy: 146_097)
+        let yearOfCycle = (day - day / 1460 + day / 36_524 - day / 146_096) / 365
+        let dayOfYear = day - (365 * yearOfCycle + yearOfCycle / 4 - yearOfCycle / 100)
+        let month = (5 * dayOfYear + 2) / 153
+        let year = cycle * 400 + yearOfCycle + (month < 10 ? 0 : 1)
+        func two(_ number: Int64) -> String { (number < 10 ? "0" : "") + "\(number)" }
+        let weekday = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][Int(days % 7)]
+        let names = ["Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Jan", "Feb"]
+        let time = [date / 3600 % 24, date / 60 % 60, date % 60].map(two).joined(separator: ":")
+        return "\(weekday), \(two(dayOfYear - (153 * month + 2) / 5 + 1)) \(names[Int(month)]) \(year) \(time) GMT"
+    }
 }
 
 extension ServerHead {

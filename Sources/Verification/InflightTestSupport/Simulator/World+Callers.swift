@@ -249,7 +249,7 @@ extension World {
             } catch {
                 ending = .failure(error.code)
             }
-            note(20, UInt64(id), "task \(id) returns \(ending)")
+            note(20, UInt64(id), "task \(id) ends: \(ending)")
             model.delivered(id, ending)
         }
     }
@@ -288,10 +288,11 @@ extension World {
                     model.receivesStale(id, content)
                 case .success(let image):
                     model.receivesResult(id, isStale: image.isStale)
-                    note(24, UInt64(id), "task \(id) receives its image")
-                    model.delivered(id, .content(Content(image.pixels), image.source))
+                    let ending = Ending.content(Content(image.pixels), image.source)
+                    note(24, UInt64(id), "task \(id) ends: \(ending)")
+                    model.delivered(id, ending)
                 case .failure(let error):
-                    note(25, UInt64(id), "task \(id) fails with \(error.code)")
+                    note(25, UInt64(id), "task \(id) ends: \(error.code)")
                     model.delivered(id, .failure(error.code))
                 }
                 count += 1
@@ -307,7 +308,7 @@ extension World {
     private func cancel() {
         guard let caller = caller() else { return }
         if let awaiting = caller.awaiting, draws.once(in: 2) || caller.task == nil {
-            note(26, UInt64(max(0, caller.id)), "the async caller of task \(caller.id) is cancelled")
+            note(26, UInt64(max(0, caller.id)), "task \(caller.id) is cancelled by its async caller")
             if caller.id >= 0 { model.cancels(caller.id) }
             awaiting.cancel()
         } else if let task = caller.task, caller.id >= 0 {
