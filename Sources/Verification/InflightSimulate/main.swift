@@ -4,8 +4,8 @@ import InflightTestSupport
 // Runs schedules of the simulator on all cores: `make simulate N=1000000`.
 //
 //     inflight-simulate [--count N] [--from SEED] [--threads N] [--standstill SECONDS] [--record FILE]
-//                                              run schedules until one violates a rule or makes no progress for SECONDS;
-//                                              write what every task and loader was told into FILE
+//                                              run schedules until one violates a rule or makes no progress for
+//                                              SECONDS; write what every task and loader was told into FILE
 //     inflight-simulate --seed SEED [--shrink] print the events of one schedule, or of its shortest failing form
 
 var run = SimulationRun()

@@ -53,8 +53,8 @@ public final class Prefetcher: Sendable {
             endings: .queue(Self.endings))
     }
 
-    /// Creates a prefetcher without requests whose own work runs on a queue of the caller's, such as one that a test steps
-    /// by hand.
+    /// Creates a prefetcher without requests whose own work runs on a queue of the caller's, such as one that a test
+    /// steps by hand.
     ///
     /// - Parameters:
     ///   - pipeline: the pipeline that loads the images, retained by the prefetcher.
