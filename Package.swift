@@ -143,7 +143,8 @@ let package = Package(
         // The contract as a model. It sees only what a user of the package sees, and the compiler enforces that.
         .target(name: "InflightContract", dependencies: ["InflightCore"], packageAccess: false),
         .executableTarget(
-            name: "InflightSimulate", dependencies: ["InflightTestSupport", "InflightConcurrency"], packageAccess: false),
+            name: "InflightSimulate", dependencies: ["InflightTestSupport", "InflightConcurrency"], packageAccess: false
+        ),
         // Stress tests with real threads and real queues of every kind, including `OperationQueue`.
         .executableTarget(
             name: "InflightStress",
