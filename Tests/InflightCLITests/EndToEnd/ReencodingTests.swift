@@ -38,7 +38,7 @@ final class ReencodingTests: EndToEndSuite {
 
     @Test("An AVIF sequence without a still is stored, described and converted")
     func sequence() throws {
-        server.serve("/film.avif", .ok(HEIFPieces(AVIFFixtures.alpha).sequence(width: 16, height: 12)))
+        server.serve("/film.avif", .ok(Bytes(HEIFPieces(AVIFFixtures.alpha).sequence(width: 16, height: 12))))
         let url = server.url("/film.avif")
         #expect(place.run("get", url, "-o", "stored").status == 0)
         #expect(place.run("info", url).text.contains("16 × 12"))
