@@ -8,7 +8,8 @@ package registries. Comments and prose are at most 120 columns wide. In Swift, e
 `nonisolated(unsafe)` states its reason in a comment: on its line, on the line above, or on the first line inside. Swift
 code waits for callbacks with the bridges of `InflightConcurrency`, which the thread sanitizer understands.
 
-The version and its date are the same in all files that state them (`STATED`).
+The version and its date are the same in all files that state them (`STATED`). `Documentation/Contract.md` has the rules
+of the contract, each with the suites that prove it: they exist, none is missing, and nothing cites another number.
 """
 
 import datetime
@@ -60,6 +61,14 @@ STATED = {
     "GTK/Data/inflight-gallery.1": ".Dd {written}\n",
     "GTK/Data/org.inflight.Gallery.metainfo.xml": '<release version="{version}" date="{date}"/>\n',
 }
+
+# The rules of the contract, the suites that a text names or declares, and citations of a rule.
+CONTRACT = "Documentation/Contract.md"
+RULES = range(1, 13)
+RULE = re.compile(r"^## (\d+)\. ", re.MULTILINE)
+NAMED_SUITE = re.compile(r"`(\w+Tests)`")
+SUITE = re.compile(r'(?:@Suite\(\s*"(?P<title>[^"]*)"[^\n]*\n(?:\)\n)?)?\s*(?:final class|struct) (?P<name>\w+Tests)\b')
+CITED_RULE = re.compile(r"\b[Cc]ontract (\d+)\b")
 
 
 def files(root):
@@ -151,14 +160,35 @@ def version_problems(root):
             yield name, f"CHANGELOG.md has version {released[0].removeprefix('## ')}; expected: {text.strip()}"
 
 
+def contract_problems(page, texts):
+    """The differences between the page of the contract and the suites and citations in `texts`, by file name."""
+    parts = RULE.split(page)
+    sections = {int(number): set(NAMED_SUITE.findall(text)) for number, text in zip(parts[1::2], parts[2::2])}
+    if list(map(int, parts[1::2])) != list(RULES):
+        yield CONTRACT, f"its headings are not the rules {RULES[0]} to {RULES[-1]}, in order"
+    suites = {}
+    for name, text in texts.items():
+        if name.endswith(".swift") and name.startswith("Tests/"):
+            suites |= {match["name"]: (name, match["title"] or "") for match in SUITE.finditer(text)}
+        for number in sorted({int(number) for number in CITED_RULE.findall(text)} - set(RULES)):
+            yield name, f"the contract has no rule {number}"
+    for suite in sorted(set(NAMED_SUITE.findall(page)) - suites.keys()):
+        yield CONTRACT, f"there is no suite {suite}"
+    for suite, (name, title) in suites.items():
+        cited = CITED_RULE.match(title)
+        if cited and suite not in sections.get(int(cited[1]), {suite}):
+            yield name, f"{CONTRACT} does not name {suite} as a proof of rule {cited[1]}"
+
+
 def main(root):
     failed = False
-    for path in files(root):
-        name = str(path.relative_to(root))
-        for line, problem in problems_in(name, path.read_bytes()):
+    contents = {str(path.relative_to(root)): path.read_bytes() for path in files(root)}
+    for name, content in contents.items():
+        for line, problem in problems_in(name, content):
             failed = True
             print(f"{name}:{line}: {problem}", file=sys.stderr)
-    for name, problem in version_problems(root):
+    texts = {name: content.decode("utf-8", "replace") for name, content in contents.items()}
+    for name, problem in [*version_problems(root), *contract_problems(texts[CONTRACT], texts)]:
         failed = True
         print(f"{name}: {problem}", file=sys.stderr)
     return 1 if failed else 0

@@ -119,6 +119,22 @@ class Files(unittest.TestCase):
                 (root / "CHANGELOG.md").write_text(f"# Changelog\n\n{section}")
                 self.assertEqual(len(list(files.version_problems(root))), wrong, section)
 
+    def test_the_page_of_the_contract_and_its_suites_agree(self):
+        def problems(page, **texts):
+            texts = {f"Tests/A/{name}.swift": text for name, text in texts.items()}
+            return [problem for _, problem in files.contract_problems(page, texts)]
+
+        page = "".join(f"## {number}. Rule\n\n*Proof.* `Rule{number}Tests`\n" for number in files.RULES)
+        suites = "".join(f'@Suite("Contract {number}: a rule")\nstruct Rule{number}Tests {{\n' for number in files.RULES)
+        self.assertEqual(problems(page, suites=suites), [])
+        self.assertEqual(problems(page + "## 13. Rule\n", suites=suites),
+                         ["its headings are not the rules 1 to 12, in order"])
+        self.assertEqual(problems(page + "`GoneTests`", suites=suites), ["there is no suite GoneTests"])
+        other = '@Suite("Contract 4: more")\nfinal class MoreTests: Base {\n'
+        self.assertEqual(problems(page, suites=suites, other=other),
+                         ["Documentation/Contract.md does not name MoreTests as a proof of rule 4"])
+        self.assertEqual(problems(page, suites=suites, other="// contract 1" + "3"), ["the contract has no rule 13"])
+
 
 class Mutants(unittest.TestCase):
     def problems(self, *edits):
