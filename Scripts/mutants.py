@@ -5,15 +5,16 @@
     Scripts/mutants.py SCRATCH [NAME…]
     Scripts/mutants.py --in-place NAME… [-- FLAGS-OF-SWIFT-BUILD…]
 
-The tables in Scripts/Mutants hold the mutants, by subject. A mutant has a sentence (`fault`), a `file`, a text that
-occurs exactly once in it (`find`), and the text that replaces it (`replace`; without it, the text is removed). `also`
-lists further edits, in the same file unless they name another. Each table names the suite that must find its mutants:
+The tables in Scripts/Mutants hold the mutants, by subject. A mutant has a sentence that describes its fault from
+outside (`fault`), so that it can be made again in other code, a `file`, a text that occurs exactly once in it (`find`),
+and the text that replaces it (`replace`; without it, the text is removed). `also` lists further edits, in the same file
+unless they name another. Each table names the suite that must find its mutants:
 
 - `simulator`: `inflight-simulate` finds a violation of the contract within 10,000 schedules.
 - `rules`: at least the unit tests of HTTP's rules that the mutant names (`tests`) fail.
 - `views`: GTKChecks sees wrong cells under Xvfb, in its own grid and in the gallery. Requires `Scripts/deps.sh gtk`.
 
-With --check, only checks that every text occurs exactly once. Otherwise applies each mutant in turn to a copy of the
+With --check, only checks that every fault is described, once in its suite, and that every text occurs exactly once. Otherwise applies each mutant in turn to a copy of the
 sources, builds the copy and runs the suite. NAME selects mutants by name or table. Prints a table with the findings.
 Fails if a mutant is not found.
 
@@ -151,7 +152,13 @@ def mutated(mutant, root):
 
 
 def problems_in(mutants, root=ROOT):
+    described = set()
     for name, mutant in mutants.items():
+        fault = mutant.get("suite"), mutant.get("fault", "")
+        if not re.fullmatch(r"\S.* .*\w.*\.", fault[1]) or fault in described:
+            yield (f"Scripts/Mutants/{mutant['table']}.toml: {name}: `fault` must be a sentence that describes no other "
+                   "mutant of its suite")
+        described.add(fault)
         try:
             mutated(mutant, root)
         except (OSError, ValueError) as error:

@@ -138,7 +138,7 @@ class Files(unittest.TestCase):
 
 class Mutants(unittest.TestCase):
     def problems(self, *edits):
-        mutant = {"table": "t", "file": "a", **edits[0], "also": edits[1:]}
+        mutant = {"fault": "A fault is made.", "table": "t", "file": "a", **edits[0], "also": edits[1:]}
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "a").write_text("one two two\n")
             self.texts = {}
@@ -153,6 +153,16 @@ class Mutants(unittest.TestCase):
         self.assertIn("0 times", self.problems({"find": "three"})[0])
         self.assertIn("2 times", self.problems({"find": "two"})[0])
         self.assertIn("No such file", self.problems({"find": "one", "file": "b"})[0])
+
+    def test_every_fault_is_described_once_in_its_suite(self):
+        for fault in ["", "fault", "A fault is made"]:
+            self.assertIn("must be a sentence", self.problems({"find": "one ", "fault": fault})[0])
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "a").write_text("one\n")
+            same = {"fault": "A fault is made.", "table": "t", "file": "a", "find": "one", "suite": "rules"}
+            for suite, count in [("rules", 1), ("views", 0)]:
+                both = {"a": same, "b": {**same, "suite": suite}}
+                self.assertEqual(len(list(mutants.problems_in(both, pathlib.Path(folder)))), count)
 
     def test_edits_are_applied_in_turn(self):
         self.assertEqual(self.problems({"find": "one two", "replace": "1"}, {"find": "two", "replace": "2"}), [])
