@@ -1,5 +1,6 @@
 import Dispatch
 import InflightConcurrency
+import InflightTestSupport
 import Testing
 
 @Suite("Bridges", .timeLimit(.minutes(10)))

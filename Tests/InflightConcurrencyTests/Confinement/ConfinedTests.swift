@@ -1,5 +1,6 @@
 import Dispatch
 import InflightConcurrency
+import InflightTestSupport
 import Testing
 
 @Suite("Confined objects", .timeLimit(.minutes(10)))

@@ -1,5 +1,6 @@
 import Dispatch
 import InflightConcurrency
+import InflightTestSupport
 import Testing
 
 @Suite("Callback queues: isCurrent", .timeLimit(.minutes(10)))

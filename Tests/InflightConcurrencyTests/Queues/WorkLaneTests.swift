@@ -1,5 +1,6 @@
 import Dispatch
 import InflightConcurrency
+import InflightTestSupport
 import Testing
 
 @Suite("Work lanes", .timeLimit(.minutes(10)))

@@ -1,5 +1,6 @@
 import Dispatch
 import InflightConcurrency
+import InflightTestSupport
 import Testing
 
 @Suite("Background work", .timeLimit(.minutes(10)))

@@ -1,5 +1,6 @@
 import Dispatch
 import InflightConcurrency
+import InflightTestSupport
 import Testing
 
 @Suite("Start policies: state machine", .timeLimit(.minutes(10)))

@@ -1,8 +1,8 @@
 /// Calls a closure when it is released, on the thread that releases it.
-final class ReleaseProbe: Sendable {
+package final class ReleaseProbe: Sendable {
     private let released: @Sendable () -> Void
 
-    init(_ released: @escaping @Sendable () -> Void) {
+    package init(_ released: @escaping @Sendable () -> Void) {
         self.released = released
     }
 
@@ -11,5 +11,5 @@ final class ReleaseProbe: Sendable {
     }
 
     /// Called in closures, so that they capture this object.
-    func touch() {}
+    package func touch() {}
 }
