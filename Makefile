@@ -161,13 +161,13 @@ lint: deps ## check format, files, imports, names and mutants; build without war
 
 # Each sanitizer runs the tests in which it can find faults. The thread sanitizer: those of concurrent code, not of
 # pixels, of the simulator, and of the disk cache after every possible fault, which are long and use one thread. The
-# address sanitizer: those of code that calls C or accesses memory directly, not of the kit, the verification programs
-# and text layout, which are pure Swift.
-THREAD_TESTS = --filter '^Inflight(Concurrency|Core|Curl|Disk|Foundation|Stress|TestSupport|Worker)?Tests\.' \
+# address sanitizer: those of code that calls C or accesses memory directly, not of the kit, the patterns, the
+# verification programs and text layout, which are pure Swift.
+THREAD_TESTS = --filter '^Inflight(Concurrency|Core|Curl|Disk|Foundation|Patterns|Stress|TestSupport|Worker)?Tests\.' \
 	--filter '^InflightImagesTests\.(Animated|Frame)' \
 	--filter '^InflightCLITests\.(Termination|HAR|Network|OutputFile|Unavailable)Tests/' \
 	--skip '^InflightTestSupportTests\.(Simulator|ContractModel)' --skip '^InflightDiskTests\.(Damage|Failing)'
-ADDRESS_TESTS = --skip '^Inflight(Concurrency|Demo|Lab|Stress|TestSupport)Tests\.' \
+ADDRESS_TESTS = --skip '^Inflight(Concurrency|Demo|Lab|Patterns|Stress|TestSupport)Tests\.' \
 	--skip '\.(GridLayout|HalfBlocks|TimelineText)Tests/'
 
 # Foundation's URLSession leaks libcurl's parsed URL of each request (four allocations per request, also in a minimal

@@ -27,6 +27,7 @@ let package = Package(
         .library(name: "InflightCore", targets: ["InflightCore"]),
         .library(name: "InflightImages", targets: ["InflightImages"]),
         .library(name: "InflightConcurrency", targets: ["InflightConcurrency"]),
+        .library(name: "InflightPatterns", targets: ["InflightPatterns"]),
         .library(name: "InflightFoundation", targets: ["InflightFoundation"]),
         .library(name: "InflightCurl", targets: ["InflightCurl"]),
         .library(name: "InflightDisk", targets: ["InflightDisk"]),
@@ -50,6 +51,8 @@ let package = Package(
         // Concurrency and engine: no C library.
         .target(name: "CInflightConcurrency"),
         .target(name: "InflightConcurrency", dependencies: ["CInflightConcurrency"]),
+        // The patterns that asynchronous classes of other programs use. Nothing that loads an image depends on them.
+        .target(name: "InflightPatterns", dependencies: ["CInflightConcurrency", "InflightConcurrency"]),
         .target(name: "CInflightImages", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
         .target(
             name: "InflightImages", dependencies: ["CInflightImages", "InflightConcurrency"], swiftSettings: optimized),
@@ -128,7 +131,10 @@ let package = Package(
         .target(name: "CInflightLab"),
         .target(
             name: "InflightLab",
-            dependencies: ["CInflightLab", "Inflight", "InflightFoundation", "InflightCore", "InflightConcurrency"]),
+            dependencies: [
+                "CInflightLab", "InflightPatterns", "Inflight", "InflightFoundation", "InflightCore",
+                "InflightConcurrency",
+            ]),
         .executableTarget(
             name: "InflightDemo", dependencies: ["Inflight", "InflightConcurrency", "InflightTestSupport"],
             swiftSettings: optimized),
@@ -249,6 +255,10 @@ let package = Package(
             sources: ["Sources/InflightFuzz", "Tests"]),
         .testTarget(
             name: "InflightConcurrencyTests", dependencies: ["InflightConcurrency", "InflightTestSupport"]),
+        // The patterns are also tested on `OperationQueue`.
+        .testTarget(
+            name: "InflightPatternsTests",
+            dependencies: ["InflightPatterns", "InflightConcurrency", "InflightFoundation", "InflightTestSupport"]),
     ]
 )
 
@@ -259,6 +269,7 @@ for target in package.targets where target.type != .system && !target.name.hasPr
 /// The folder below `Sources` of each target that is not part of the tests.
 let folders = [
     "Kit": ["CInflightConcurrency", "InflightConcurrency"],
+    "Patterns": ["InflightPatterns"],
     "Engine": ["CInflightImages", "InflightImages", "InflightCore", "InflightFoundation", "Inflight"],
     "BackEnds": [
         "CInflightCurl", "InflightCurl", "CInflightSQLite", "InflightSQLite", "InflightDisk", "CInflightCodings",

@@ -13,6 +13,7 @@ let (support, oneThread) = (Target.Dependency("BenchmarkSupport"), Target.Depend
 let inflight = Target.Dependency.product(name: "Inflight", package: "inflight")
 let core = Target.Dependency.product(name: "InflightCore", package: "inflight")
 let concurrency = Target.Dependency.product(name: "InflightConcurrency", package: "inflight")
+let patterns = Target.Dependency.product(name: "InflightPatterns", package: "inflight")
 let testSupport = Target.Dependency.product(name: "InflightTestSupport", package: "inflight")
 
 let package = Package(
@@ -45,9 +46,9 @@ let package = Package(
         .executableTarget(name: "DecodeCancel", dependencies: [support, inflight, concurrency]),
         // Each image processor on one core.
         .executableTarget(name: "ProcessorSpeed", dependencies: [support, inflight, concurrency]),
-        // The patterns of `InflightConcurrency` beside a bare lock, queues and an actor. C code counts allocations.
+        // The patterns of `InflightPatterns` beside a bare lock, queues and an actor. C code counts allocations.
         .target(name: "CAllocationCount"),
-        .executableTarget(name: "PatternCosts", dependencies: ["CAllocationCount", concurrency]),
+        .executableTarget(name: "PatternCosts", dependencies: ["CAllocationCount", patterns]),
         // A transport, a decoder and a callback queue that all run on the calling thread.
         .target(name: "OneThread", dependencies: [inflight, core, concurrency, testSupport]),
         // Loads by `ImageLoader` and by `Prefetcher` beside the pipeline's own.

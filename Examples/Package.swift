@@ -14,13 +14,13 @@ let programs: [(name: String, products: [String])] = [
     ("disk-cache", ["Inflight", "InflightTestSupport"]),
     ("view-model-tests", ["Inflight", "InflightConcurrency", "InflightTestSupport"]),
     ("core-only", ["InflightCore"]),
-    ("concurrency-kit", ["InflightConcurrency"]),
+    ("concurrency-kit", ["InflightPatterns"]),
     ("previews-and-gif", ["Inflight", "InflightTestSupport"]),
     ("processor-gallery", ["Inflight"]),
     ("thumbnail-service", ["Inflight"]),
 ]
 
-// The programs in `Patterns`, one for each pattern of `InflightConcurrency`.
+// The programs in `Patterns`, one for each pattern of `InflightPatterns`.
 let patterns = [
     "background-work", "bridges", "callback-chain", "callback-queue", "cancellation", "confined-class", "gate", "group",
     "guarded", "lane", "overlap-policy", "release-policy", "thread-safe-class",
@@ -35,7 +35,7 @@ let package = Package(
     name: "inflight-examples",
     dependencies: [.package(name: "inflight", path: "..")],
     targets: programs.map { program($0.name, in: "Sources", $0.products) }
-        + patterns.map { program($0, in: "Patterns", ["InflightConcurrency"]) }
+        + patterns.map { program($0, in: "Patterns", ["InflightPatterns"]) }
 )
 
 // Compiled in Swift 5 mode, to show that programs in an older language mode can use the library.

@@ -20,6 +20,8 @@ ASSEMBLY = {"Inflight", "InflightCurl", "InflightDisk", "InflightWorker", *ENGIN
 
 ALLOWED = {
     "InflightConcurrency": PLATFORM | {"CInflightConcurrency"},
+    # For programs of others, and for the lab. Nothing that loads an image may import it.
+    "InflightPatterns": PLATFORM - {"FoundationEssentials"} | {"CInflightConcurrency", "InflightConcurrency"},
     "InflightImages": PLATFORM | {"CInflightImages", "InflightConcurrency"},
     "InflightCore": PLATFORM | IMAGES,
     "InflightFoundation": PLATFORM | ENGINE | {"Foundation", "FoundationNetworking"},
@@ -39,7 +41,7 @@ ALLOWED = {
     "InflightBatch": PLATFORM | ENGINE | {"CInflightBatch", "InflightCodings", "InflightSQLite"},
     # InflightSQLite also holds XXH64, by which an output folder's index recognises files.
     "InflightCLI": PLATFORM | ASSEMBLY | {"InflightBatch", "InflightLab", "InflightSQLite", "CInflightReport"},
-    "InflightLab": PLATFORM | ASSEMBLY | {"CInflightLab", "Foundation"},
+    "InflightLab": PLATFORM | ASSEMBLY | {"CInflightLab", "Foundation", "InflightPatterns"},
     "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},
     # The contract model sees only the core's public names, as a user does. The manifest hides `package` ones.
     "InflightContract": PLATFORM | {"InflightCore"},

@@ -44,6 +44,15 @@ class Imports(unittest.TestCase):
         self.assertEqual(self.lines("InflightCore", "public import Foundation\n"), [1])
         self.assertEqual(self.lines("InflightCore", small + "#endif\nimport Foundation\n"), [5])
 
+    def test_no_part_of_the_engine_or_the_command_imports_the_patterns(self):
+        for target in imports.ALLOWED.keys() - {"InflightLab"}:
+            self.assertEqual(self.lines(target, "internal import InflightPatterns\n"), [1], target)
+
+    def test_the_patterns_import_the_kit_and_neither_foundation_nor_the_engine(self):
+        self.assertEqual(self.lines("InflightPatterns", "@_exported public import InflightConcurrency\n"), [])
+        for module in ["Foundation", "FoundationEssentials", "InflightCore"]:
+            self.assertEqual(self.lines("InflightPatterns", f"import {module}\n"), [1], module)
+
     def test_a_target_that_nobody_thought_of_is_found(self):
         self.assertEqual(self.lines("Other", ""), [1])
 

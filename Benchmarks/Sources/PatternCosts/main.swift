@@ -1,11 +1,11 @@
-// Measures the patterns of `InflightConcurrency` beside a bare lock, `DispatchQueue`, `OperationQueue` and an actor:
+// Measures the patterns of `InflightPatterns` beside a bare lock, `DispatchQueue`, `OperationQueue` and an actor:
 // CPU time of the whole process in nanoseconds, and allocations.
 //
 //     swift run -c release --package-path Benchmarks PatternCosts
 
 import Dispatch
 import Foundation
-import InflightConcurrency
+import InflightPatterns
 
 /// Waits until `body` calls its parameter.
 func wait(_ body: (@escaping @Sendable () -> Void) -> Void) {

@@ -1,7 +1,7 @@
 // A cancellable computation in slices on a separate thread, with progress. After a cancel no callback follows.
 
 import Dispatch
-import InflightConcurrency
+import InflightPatterns
 
 struct Sieve {
     let limit: Int

@@ -1,7 +1,7 @@
 // From callbacks to `async`. Cancelling the task cancels the work, and releasing the callback ends the wait.
 
 import Dispatch
-import InflightConcurrency
+import InflightPatterns
 
 /// An external API with a callback, and a handle that cancels.
 func measure(_ text: String, completion: @escaping @Sendable (Int) -> Void) -> CancellationToken {

@@ -2,7 +2,7 @@
 // question gets no answer, for example because the queue's pending work was cancelled, the chain continues.
 
 import Dispatch
-import InflightConcurrency
+import InflightPatterns
 
 enum Choice {
     case keep, delete

@@ -2,7 +2,7 @@
 // that may touch views. There is no default, because `.main` is short to write and a default is easy to forget.
 
 import Dispatch
-import InflightConcurrency
+import InflightPatterns
 
 #if canImport(Glibc)
     import Glibc

@@ -1,6 +1,6 @@
 // One token for a job, and a child token for each part of it. In `async` code, cancelling the task cancels the token.
 
-import InflightConcurrency
+import InflightPatterns
 
 let job = CancellationToken()
 let parts = (1...2).map { _ in job.makeChild() }

@@ -2,7 +2,7 @@
 // anywhere else it traps, in release builds too, with a message that names the expected and the actual queue.
 
 import Dispatch
-import InflightConcurrency
+import InflightPatterns
 
 /// An external API that calls back on the given queue.
 func decode(_ name: String, on queue: CallbackQueue, completion: @escaping @Sendable (Int) -> Void) {

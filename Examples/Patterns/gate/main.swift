@@ -2,7 +2,7 @@
 // The gate guarantees all of that. The class itself only starts the work.
 
 import Dispatch
-import InflightConcurrency
+import InflightPatterns
 
 final class Countdown: Sendable {
     private let gate: Gate<Int, String>

@@ -2,7 +2,7 @@
 // not block it.
 
 import Dispatch
-import InflightConcurrency
+import InflightPatterns
 
 let queue = DispatchQueue(label: "example.callbacks")
 let ended = DispatchSemaphore(value: 0)

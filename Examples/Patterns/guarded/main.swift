@@ -1,7 +1,7 @@
 // One dictionary for many threads, behind a lock or a queue with concurrent readers. The same code uses either.
 
 import Dispatch
-import InflightConcurrency
+import InflightPatterns
 
 func count(_ words: [String], in counts: some Guarding<[String: Int]>) -> [String] {
     DispatchQueue.concurrentPerform(iterations: words.count) { index in

@@ -1,7 +1,7 @@
 // A lane that runs at most two jobs at once, the most important first. A cancelled job leaves the queue.
 
 import Dispatch
-import InflightConcurrency
+import InflightPatterns
 
 let lane = WorkLane<String>(.init(limit: 2))
 let ended = DispatchSemaphore(value: 0)

@@ -2,7 +2,7 @@
 // and work that must not be lost is queued.
 
 import Dispatch
-import InflightConcurrency
+import InflightPatterns
 
 let queue = DispatchQueue(label: "example.callbacks")
 

@@ -1,7 +1,7 @@
 // Two ways to own work. A view cancels its load when it is released. An upload without an owner lives until it is done.
 
 import Dispatch
-import InflightConcurrency
+import InflightPatterns
 
 let queue = DispatchQueue(label: "example.callbacks")
 let ended = DispatchSemaphore(value: 0)

@@ -2,7 +2,7 @@
 // So a callback may call a method at once, from any thread.
 
 import Dispatch
-import InflightConcurrency
+import InflightPatterns
 
 final class Downloads: Sendable {
     let domain = IsolationDomain("downloads")

@@ -2,7 +2,7 @@
 // after a cancel, a callback form and an `async` form.
 
 import Dispatch
-import InflightConcurrency
+import InflightPatterns
 
 final class PrimeCounter: Sendable {
     private let lane = WorkLane<String>(.init(limit: 2))

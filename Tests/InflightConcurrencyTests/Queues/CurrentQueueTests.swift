@@ -1,6 +1,5 @@
 import Dispatch
 import InflightConcurrency
-import InflightTestSupport
 import Testing
 
 @Suite("Callback queues: isCurrent", .timeLimit(.minutes(10)))

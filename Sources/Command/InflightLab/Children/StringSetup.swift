@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import InflightConcurrency
+internal import InflightPatterns
 
 /// Ten setups of queues in which two tasks write into the same two strings: an unguarded and a guarded one.
 package enum StringSetup: String, CaseIterable, Sendable {

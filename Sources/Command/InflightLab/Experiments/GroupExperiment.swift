@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import InflightConcurrency
+internal import InflightPatterns
 
 extension Experiment {
     /// Groups of synchronous, asynchronous and mixed work, beside ungrouped work.

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import InflightConcurrency
+internal import InflightPatterns
 
 extension Experiment {
     /// A string written by two tasks, in ten setups of queues.

@@ -45,7 +45,7 @@ public final class Bridge: Sendable {
 
     /// Calls `start` with a new bridge, at once in the caller's isolation, and returns when the bridge is open.
     ///
-    /// It ignores the cancellation of the task. ``callback(isolation:_:)`` observes it.
+    /// It ignores the cancellation of the task. `Bridge.callback` of `InflightPatterns` observes it.
     public static func wait(isolation: isolated (any Actor)? = #isolation, _ start: (Bridge) -> Void) async {
         let bridge = Bridge()
         start(bridge)

@@ -2,7 +2,7 @@
 ///
 /// - Thread: any thread may open. The waiting caller resumes where its task runs. No thread is blocked.
 /// - Order: only the first value counts. Later values are released inside their call.
-/// - Cancellation: it ignores that of the task. ``Bridge/callback(isolation:_:)`` observes it.
+/// - Cancellation: it ignores that of the task. `Bridge.callback` of `InflightPatterns` observes it.
 /// - The thread sanitizer sees that code before ``open(with:)`` happens before code after ``value()``.
 public final class ValueBridge<Value: Sendable>: Sendable {
     private let bridge = Bridge()
@@ -34,7 +34,7 @@ public final class ValueBridge<Value: Sendable>: Sendable {
 
     /// Calls `start` with a new bridge, at once in the caller's isolation, and returns the value that opens it.
     ///
-    /// It ignores the cancellation of the task. ``Bridge/callback(isolation:_:)`` observes it.
+    /// It ignores the cancellation of the task. `Bridge.callback` of `InflightPatterns` observes it.
     public static func value(
         isolation: isolated (any Actor)? = #isolation, _ start: (ValueBridge<Value>) -> Void
     ) async -> Value {

@@ -4,7 +4,7 @@ public import Dispatch
 ///
 /// - Thread: any thread may submit and query. Submitted work runs on the queue and nowhere else.
 /// - Order: that of the queue. On a serial queue, the order of submission.
-/// - Cancellation: submitted work cannot be withdrawn. A ``Gate`` decides on the queue whether to deliver a callback.
+/// - Cancellation: submitted work cannot be withdrawn. A gate decides on the queue whether to deliver a callback.
 /// - Cost: ``submit(_:)`` costs as much as the queue itself, ``isCurrent`` about 110 ns on a dispatch queue.
 ///
 /// The main queue has its own type, ``MainCallbackQueue``, because closures that run there are `@MainActor`. For an

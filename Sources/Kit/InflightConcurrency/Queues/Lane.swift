@@ -1,7 +1,8 @@
 /// A bounded set of slots for one kind of work, filled by priority. It only decides which element runs next.
 ///
 /// A value without locks, clocks and I/O: its methods take events and times, and ``next(now:)`` returns the element
-/// that may start. It does not inspect elements. ``WorkLane`` is the form for closures, with a lock and a clock.
+/// that may start. It does not inspect elements. `WorkLane` of `InflightPatterns` is the form for closures, with a lock
+/// and a clock.
 ///
 /// ```swift
 /// var lane = Lane<Job, String>(.init(limit: 4))

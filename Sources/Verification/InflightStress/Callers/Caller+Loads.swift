@@ -139,17 +139,15 @@ extension Caller {
                 ticket.record.violation(3, "an operation finished without a result")
             }
         }
-        let reference = WeakReference(operation)
         record.asked(
             nil,
             // Weak, because the record holds this closure. A cycle would retain the caller and all it references.
-            cancelOther: { [weak record] in
-                reference { operation in
-                    let wasExecuting = operation.isExecuting
-                    operation.cancel()
-                    if wasExecuting, !operation.isFinished {
-                        record?.violation(3, "an executing operation was not finished by its cancel")
-                    }
+            cancelOther: { [weak record, weak operation] in
+                guard let operation else { return }
+                let wasExecuting = operation.isExecuting
+                operation.cancel()
+                if wasExecuting, !operation.isFinished {
+                    record?.violation(3, "an executing operation was not finished by its cancel")
                 }
             })
         world.loadQueues[random.below(world.loadQueues.count)].addOperation(operation)

@@ -16,7 +16,8 @@ public final class QueueGuarded<Value>: Guarding, @unchecked Sendable {
     // Unchecked: `value` is accessed only inside the queue, and changed only behind a barrier.
 
     private let queue = DispatchQueue(label: "inflight.guarded", attributes: .concurrent)
-    private let mark: QueueMark
+    /// Finds that the calling thread is inside the queue, which no other code can reach.
+    private let mark = DispatchSpecificKey<Bool>()
     private var value: Value
     private let written = Tag()
     private let wasRead = Tag()
@@ -30,7 +31,7 @@ public final class QueueGuarded<Value>: Guarding, @unchecked Sendable {
     /// Creates a guarded value with a concurrent queue of its own.
     public init(_ value: sending Value) {
         self.value = value
-        mark = QueueMark.of(queue)
+        queue.setSpecific(key: mark, value: true)
     }
 
     public func read<Result, Failure: Error>(
@@ -71,6 +72,8 @@ public final class QueueGuarded<Value>: Guarding, @unchecked Sendable {
     }
 
     private func checkOutside() {
-        if mark.isCurrent { fatalError("a guarded value was accessed recursively, which would deadlock") }
+        if DispatchQueue.getSpecific(key: mark) != nil {
+            fatalError("a guarded value was accessed recursively, which would deadlock")
+        }
     }
 }

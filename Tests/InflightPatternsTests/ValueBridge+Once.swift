@@ -1,4 +1,4 @@
-import InflightConcurrency
+import InflightPatterns
 import Testing
 
 extension ValueBridge {

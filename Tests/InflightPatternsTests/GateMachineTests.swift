@@ -1,4 +1,4 @@
-import InflightConcurrency
+import InflightPatterns
 import Testing
 
 @Suite("Gates: state machine", .timeLimit(.minutes(10)))

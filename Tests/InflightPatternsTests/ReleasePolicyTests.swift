@@ -1,5 +1,5 @@
 import Dispatch
-import InflightConcurrency
+import InflightPatterns
 import InflightTestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import Dispatch
-import InflightConcurrency
+import InflightPatterns
 import Testing
 
 @Suite("Guarded values", .timeLimit(.minutes(10)))

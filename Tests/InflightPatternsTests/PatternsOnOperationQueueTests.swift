@@ -1,6 +1,6 @@
 import Foundation
-import InflightConcurrency
 import InflightFoundation
+import InflightPatterns
 import InflightTestSupport
 import Testing
 
