@@ -53,6 +53,7 @@ demo: ## load images from a local server into demo-out/
 	@Scripts/deps.sh build
 	@$(PLAN)
 	@$(STEP) "Building the command" $(DEBUG) --product inflight
+	@$(STEP) "Building the lab" $(DEBUG) --product inflight-lab
 	@$(STEP) "Building the server of the demo" $(DEBUG) --product inflight-demo
 	@Scripts/demo.sh "$(SCRATCH)/debug"
 

@@ -42,6 +42,7 @@ let package = Package(
         .executable(name: "inflight", targets: ["InflightCLI"]),
         .executable(name: "inflight-decoder", targets: ["InflightDecoder"]),
         .executable(name: "inflight-decoder-vips", targets: ["InflightVipsDecoder"]),
+        .executable(name: "inflight-lab", targets: ["InflightLab"]),
         .executable(name: "inflight-demo", targets: ["InflightDemo"]),
         .executable(name: "inflight-simulate", targets: ["InflightSimulate"]),
         .executable(name: "inflight-stress", targets: ["InflightStress"]),
@@ -124,16 +125,18 @@ let package = Package(
         .executableTarget(
             name: "InflightCLI",
             dependencies: [
-                "CInflightReport", "Inflight", "InflightBatch", "InflightLab", "InflightCore", "InflightConcurrency",
-                "InflightCurl", "InflightDisk", "InflightSQLite", "InflightWorker",
+                "CInflightReport", "InflightPrograms", "Inflight", "InflightBatch", "InflightCore",
+                "InflightConcurrency", "InflightCurl", "InflightDisk", "InflightSQLite", "InflightWorker",
             ]),
-        // The experiments of `inflight lab`. No other part of the command needs all of Foundation.
+        // What `inflight` and `inflight-lab` share: streams, texts, files, signals, and the call of one by the other.
+        .target(name: "InflightPrograms", dependencies: ["InflightConcurrency"]),
+        // The program of `inflight lab`: of the installed ones, the only one that needs all of Foundation.
         .target(name: "CInflightLab"),
-        .target(
+        .executableTarget(
             name: "InflightLab",
             dependencies: [
-                "CInflightLab", "InflightPatterns", "Inflight", "InflightFoundation", "InflightCore",
-                "InflightConcurrency",
+                "CInflightLab", "InflightPrograms", "InflightPatterns", "Inflight", "InflightFoundation",
+                "InflightCore", "InflightConcurrency", "InflightCurl",
             ]),
         .executableTarget(
             name: "InflightDemo", dependencies: ["Inflight", "InflightConcurrency", "InflightTestSupport"],
@@ -190,11 +193,13 @@ let package = Package(
         .testTarget(
             name: "InflightCLITests",
             dependencies: [
-                "InflightCLI", "InflightBatch", "InflightLab", "Inflight", "InflightCore", "InflightConcurrency",
-                "InflightDisk", "InflightSQLite", "InflightWorker", "InflightPictures", "InflightTestSupport",
+                "InflightCLI", "InflightPrograms", "InflightLab", "InflightBatch", "Inflight", "InflightCore",
+                "InflightConcurrency", "InflightDisk", "InflightSQLite", "InflightWorker", "InflightPictures",
+                "InflightTestSupport",
             ]),
         .testTarget(
-            name: "InflightLabTests", dependencies: ["InflightLab", "InflightConcurrency", "InflightTestSupport"]),
+            name: "InflightLabTests",
+            dependencies: ["InflightLab", "InflightPrograms", "InflightConcurrency", "InflightTestSupport"]),
         .testTarget(
             name: "InflightCoreTests",
             // The contract tests also cover Foundation's `LoadOperation`, and their last rule covers the disk cache.
@@ -269,7 +274,7 @@ for target in package.targets where target.type != .system && !target.name.hasPr
 /// The folder below `Sources` of each target that is not part of the tests.
 let folders = [
     "Kit": ["CInflightConcurrency", "InflightConcurrency"],
-    "Patterns": ["InflightPatterns"],
+    "Patterns": ["InflightPatterns", "CInflightLab", "InflightLab"],
     "Engine": ["CInflightImages", "InflightImages", "InflightCore", "InflightFoundation", "Inflight"],
     "BackEnds": [
         "CInflightCurl", "InflightCurl", "CInflightSQLite", "InflightSQLite", "InflightDisk", "CInflightCodings",
@@ -280,8 +285,7 @@ let folders = [
         "InflightWorker", "CInflightSandbox", "InflightSandbox", "InflightDecoder", "InflightVipsDecoder",
     ],
     "Command": [
-        "CInflightBatch", "InflightBatch", "CInflightReport", "InflightCLI", "CInflightLab", "InflightLab",
-        "InflightDemo",
+        "CInflightBatch", "InflightBatch", "CInflightReport", "InflightPrograms", "InflightCLI", "InflightDemo",
     ],
     "Verification": [
         "InflightContract", "CInflightTLS", "InflightTestSupport", "InflightSimulate", "InflightStress",

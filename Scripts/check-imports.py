@@ -40,8 +40,12 @@ ALLOWED = {
     | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker"},
     "InflightBatch": PLATFORM | ENGINE | {"CInflightBatch", "InflightCodings", "InflightSQLite"},
     # InflightSQLite also holds XXH64, by which an output folder's index recognises files.
-    "InflightCLI": PLATFORM | ASSEMBLY | {"InflightBatch", "InflightLab", "InflightSQLite", "CInflightReport"},
-    "InflightLab": PLATFORM | ASSEMBLY | {"CInflightLab", "Foundation", "InflightPatterns"},
+    "InflightCLI": PLATFORM | ASSEMBLY | {"InflightBatch", "InflightPrograms", "InflightSQLite", "CInflightReport"},
+    # What `inflight` and `inflight-lab` share.
+    "InflightPrograms": PLATFORM | {"InflightConcurrency"},
+    "InflightLab": PLATFORM
+    | ASSEMBLY
+    | {"CInflightLab", "Foundation", "InflightFoundation", "InflightPatterns", "InflightPrograms"},
     "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},
     # The contract model sees only the core's public names, as a user does. The manifest hides `package` ones.
     "InflightContract": PLATFORM | {"InflightCore"},

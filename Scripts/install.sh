@@ -5,13 +5,13 @@
 set -euo pipefail
 binaries=$1 prefix=$2
 
-for name in inflight inflight-decoder inflight-decoder-vips; do
+for name in inflight inflight-decoder inflight-decoder-vips inflight-lab; do
     # A binary that links Swift's shared libraries would fail on a machine without them.
     if libraries=$(ldd "$binaries/$name") && grep -q libswift <<<"$libraries"; then
         echo "install: $name links Swift's shared libraries; build it with --static-swift-stdlib" >&2
         exit 1
     fi
-    # Only `inflight` runs the decoders.
+    # Only `inflight` runs the decoders and the lab.
     directory=$prefix/bin
     [[ $name == inflight ]] || directory=$prefix/libexec/inflight
     install -D -m 755 "$binaries/$name" "$directory/$name"

@@ -21,7 +21,7 @@ from display import Display, png  # noqa: E402
 
 USER = 1000
 HOME = "/var/user"
-PACKAGES = ["inflight", "inflight-decoder-vips", "inflight-gallery"]
+PACKAGES = ["inflight", "inflight-decoder-vips", "inflight-lab", "inflight-gallery"]
 # Files that change with every installation.
 CHANGING = ("dev", "proc", "run", "tmp", "var/user", "var/cache", "var/lib/apt", "var/lib/dpkg", "var/log")
 COMPLETE = """
@@ -130,6 +130,8 @@ def use_command(root, server, user):
     check("inflight get" in root.run(user, "man", "inflight-get", MANPAGER="cat"), "man inflight-get")
     check("cache" in root.run(user, "bash", "-c", COMPLETE), "completions of bash")
 
+    check("deadlock" in root.run(user, "inflight", "lab", "--list"), "the lab of its package")
+
     get = ["inflight", "get", "-o", f"/shared/out-{user}"]
     cached = ["--cache", f"/shared/cache-{user}"]
     root.run(user, *get, server.url("square.png"), *cached, "--size", "32x32", "--format", "jpeg")
@@ -183,6 +185,8 @@ def main(packages, newer):
         check(not any("libvips" in path for path in root.files() - bare), "no libvips")
         listed = root.run(0, "inflight", "info", "--formats")
         check("Debian packages: inflight-decoder-vips" in listed, f"the missing package is named:\n{listed}")
+        refused = root.run(0, "inflight", "lab", "serial", status=69)
+        check(refused.endswith("Install inflight-lab.\n"), f"the missing lab is named:\n{refused}")
 
         step("all packages")
         root.apt("install", *(f"/packages/{each}" for each in names(packages, PACKAGES)))

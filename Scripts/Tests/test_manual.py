@@ -97,7 +97,7 @@ class Installation(Manual):
     def test_writes_man_pages_and_completions(self):
         binaries, prefix = self.folder / "bin", self.folder / "prefix"
         binaries.mkdir()
-        for name in ("inflight", "inflight-decoder", "inflight-decoder-vips"):
+        for name in ("inflight", "inflight-decoder", "inflight-decoder-vips", "inflight-lab"):
             # A script, because install.sh refuses binaries that link Swift's shared libraries, as debug builds do.
             (binaries / name).write_text(f'#!/bin/sh\nexec "{INFLIGHT}" "$@"\n')
         subprocess.run([ROOT / "Scripts" / "install.sh", binaries, prefix], check=True, capture_output=True, timeout=60)

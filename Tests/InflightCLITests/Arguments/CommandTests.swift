@@ -242,13 +242,12 @@ struct CommandTests {
 
     @Test("lab parses experiment names in order and its options")
     func experiments() throws {
-        #expect(try Command.parse(line: "lab cells serial") == .lab(LabOptions(experiments: ["cells", "serial"])))
-        #expect(try Command.parse(line: "lab") == .lab(LabOptions()))
+        #expect(try Command.parse(line: "lab cells serial") == .lab(LabInvocation(experiments: ["cells", "serial"])))
+        #expect(try Command.parse(line: "lab") == .lab(LabInvocation()))
         #expect(
             try Command.parse(line: "lab race --svg=a.svg --json")
-                == .lab(LabOptions(experiments: ["race"], json: true, svg: "a.svg")))
-        #expect(try Command.parse(line: "lab --list") == .lab(LabOptions(list: true)))
-        #expect(try Command.parse(line: "lab --child string later") == .labChild("string", ["later"]))
+                == .lab(LabInvocation(experiments: ["race"], json: true, svg: "a.svg")))
+        #expect(try Command.parse(line: "lab --list") == .lab(LabInvocation(list: true)))
     }
 
     @Test(

@@ -1,119 +1,9 @@
 import FoundationEssentials
 import Glibc
-import InflightConcurrency
-import InflightLab
 import InflightTestSupport
 import Testing
 
 @testable import InflightCLI
-
-/// Experiments in child processes, which may crash, hang or corrupt their memory.
-///
-/// Disabled under a sanitizer, which would find the deliberate races, as `make lab-tsan` shows.
-@Suite(.timeLimit(.minutes(10)), .enabled(if: !Sanitizer.isOn, "these experiments race on purpose"))
-struct LabChildTests {
-    private let launcher = ChildLauncher(executable: RunningCommand.binary)
-
-    /// Performs an experiment on a separate thread, because experiments block.
-    private func perform(_ name: String) async throws -> [Scene] {
-        let experiment = try #require(Experiment.named(name))
-        let stage = Stage(unit: .milliseconds(1), timeout: .seconds(60), children: launcher)
-        return try await onThread { () throws(LabError) in try experiment.perform(stage) }
-    }
-
-    private func onThread<Value: Sendable>(
-        _ body: @escaping @Sendable () throws(LabError) -> Value
-    ) async throws -> Value {
-        let bridge = ValueBridge<Result<Value, LabError>>()
-        let threads = WorkerThreads(count: 1, name: "test")
-        threads.run { bridge.open(with: Result { () throws(LabError) in try body() }) }
-        return try await bridge.value().get()
-    }
-
-    @Test("race: The child ends by itself and never counts more than was added")
-    func race() async throws {
-        let scene = try #require(try await perform("race").first)
-        let counted = try #require(scene.recording.values["counted"])
-        #expect((1...1_000_000).contains(counted))
-        #expect(scene.recording.tracks.sorted() == ["first thread", "second thread"])
-        #expect(!scene.findings.isEmpty)
-    }
-
-    @Test("string: Configurations with one write at a time match, and the guarded string loses nothing")
-    func string() async throws {
-        let scene = try #require(try await perform("string").first)
-        let table = try #require(scene.table)
-        #expect(table.rows.count == 10)
-        for row in table.rows {
-            if row[1] == "yes" { #expect(row[4] == "match", "\(row)") }
-            #expect(row[4].hasPrefix("match") || row[4].hasPrefix("no match"))
-        }
-        #expect(!scene.hasFailed)
-    }
-
-    @Test("guards: The four guards lose nothing, and the unguarded string has a result in any case")
-    func guards() async throws {
-        let scene = try #require(try await perform("guards").first)
-        let rows = try #require(scene.table).rows
-        #expect(rows.map { $0[0] }.dropLast() == ["serial queue, sync", "concurrent queue, barrier", "lock", "actor"])
-        #expect(rows.dropLast().allSatisfy { $0[2] == "0" } && !scene.hasFailed)
-        #expect(rows.last?[2].isEmpty == false)
-    }
-
-    @Test("deadlock: libdispatch stops main.sync from the main queue at the call")
-    func mainSync() async throws {
-        let launcher = launcher
-        let outcome = try await onThread { () throws(LabError) in try launcher.run("main-sync", timeout: .seconds(60))
-        }
-        #expect([.crashed(signal: Int(SIGILL)), .crashed(signal: Int(SIGTRAP))].contains(outcome.ending))
-        let recording = Recording(events: outcome.events)
-        #expect(recording.span("main.sync")?.endOrder == nil && recording.span("main.sync") != nil)
-        #expect(recording.mark("never reached") == nil)
-    }
-
-    @Test("deadlock: A child that hangs is ended when its time is over")
-    func mainWait() async throws {
-        let launcher = launcher
-        let outcome = try await onThread { () throws(LabError) in
-            try launcher.run("main-wait", timeout: .milliseconds(200))
-        }
-        #expect(outcome.ending == .timedOut)
-        // The end of the wait would have been recorded. Work on the other queue may be recorded before the wait.
-        #expect(Recording(events: outcome.events).span("semaphore.wait")?.endOrder == nil)
-        #expect(outcome.errors.isEmpty)
-    }
-
-    @Test("inversion: The high-priority task gets the lock only after the low-priority task releases it")
-    func inversion() async throws {
-        let launcher = launcher
-        let outcome = try await onThread { () throws(LabError) in try launcher.run("inversion", timeout: .seconds(60))
-        }
-        #expect(outcome.ending == .exited(status: 0))
-        let recording = Recording(events: outcome.events)
-        let hold = try #require(recording.span("holds the lock"))
-        let wait = try #require(recording.span("waits for lock"))
-        #expect(hold.contains(wait.startOrder))
-        #expect(hold.precedes(try #require(recording.span("has the lock"))))
-    }
-
-    @Test("inversion-three: The scene is complete whether or not the high task gets the lock")
-    func inversionOfThree() async throws {
-        let scene = try #require(try await perform("inversion-three").first)
-        #expect(scene.recording.tracks == ["high: interactive", "medium: default", "low: background"])
-        #expect(!scene.findings.isEmpty)
-    }
-
-    @Test("An unknown child part exits with 64, and a missing executable throws an error")
-    func unknownParts() async throws {
-        let launcher = launcher
-        let outcome = try await onThread { () throws(LabError) in try launcher.run("nothing", timeout: .seconds(60)) }
-        #expect(outcome.ending == .exited(status: 64) && outcome.events.isEmpty)
-        let missing = ChildLauncher(executable: "/nonexistent/inflight")
-        await #expect(throws: LabError.self) {
-            try await onThread { () throws(LabError) in try missing.run("race", timeout: .seconds(60)) }
-        }
-    }
-}
 
 /// `inflight lab` as a command.
 @Suite(.timeLimit(.minutes(10)))
@@ -172,7 +62,7 @@ struct LabCommandTests {
         let result = place.run("lab", "--list")
         #expect(result.status == 0)
         #expect(
-            result.text.split(separator: "\n").map { String($0.prefix { $0 != " " }) } == Experiment.all.map(\.name))
+            result.text.split(separator: "\n").map { String($0.prefix { $0 != " " }) } == LabInvocation.names)
         let unknown = place.run("lab", "deadlok")
         #expect(unknown.status == 64 && unknown.errors.contains("Did you mean deadlock?"))
     }
@@ -195,5 +85,69 @@ struct LabCommandTests {
         #expect(unsafe read(reading, &byte, 1) == 0)
         close(reading)
         #expect(place.names == ["alive"])
+    }
+}
+
+/// Where `inflight` finds `inflight-lab`: beside itself, then in `../libexec/inflight`.
+@Suite(.timeLimit(.minutes(10)))
+struct LabProgramTests {
+    private let place = TemporaryDirectory()
+
+    /// Runs `inflight lab` from the folder `bin` of the temporary folder.
+    ///
+    /// - Parameter prepare: Shell commands that make the rest of the installation.
+    private func lab(_ arguments: String, _ prepare: String = ":") -> CommandResult {
+        // `ln` fails between file systems.
+        let copy =
+            "mkdir -p bin libexec/inflight; ln '\(RunningCommand.binary)' bin/inflight 2>/dev/null || "
+            + "cp '\(RunningCommand.binary)' bin/inflight"
+        return place.run("--version", prefix: "\(copy)\n\(prepare)\nexec bin/inflight lab \(arguments)")
+    }
+
+    /// Shell commands that make a program at `path` that prints its name and arguments.
+    private func printing(_ name: String, at path: String) -> String {
+        "printf '#!/bin/sh\\necho \(name) \"$*\"\\n' >\(path); chmod 755 \(path)"
+    }
+
+    @Test("The lab is found in libexec, and beside the command first, and gets what the command was asked for")
+    func places() {
+        let libexec = printing("libexec", at: "libexec/inflight/inflight-lab")
+        let far = lab("serial cells --json --svg a.svg", libexec)
+        #expect(far.status == 0 && far.errors.isEmpty, "\(far.errors)")
+        #expect(far.text == "libexec --for \(Version.number) --json --svg a.svg serial cells\n")
+        let near = lab("--list", libexec + "\n" + printing("beside", at: "bin/inflight-lab"))
+        #expect(near.text == "beside --for \(Version.number) --list\n")
+    }
+
+    @Test("Without inflight-lab, inflight lab fails with 69, and says where it looked and what to install")
+    func missing() {
+        let result = lab("serial")
+        #expect(result.status == 69 && result.output.isEmpty)
+        #expect(
+            result.errors.contains("/bin/inflight-lab or ") && result.errors.contains("/libexec/inflight/inflight-lab"))
+        #expect(result.errors.hasSuffix("Install inflight-lab.\n"), "\(result.errors)")
+        #expect(result.errors.split(separator: "\n").count == 1)
+        // What needs no experiment needs no lab.
+        #expect(lab("--help").status == 0)
+        #expect(lab("serail").status == 64)
+    }
+
+    @Test("An inflight-lab that is not executable, or no program, is named with the reason")
+    func notExecutable() {
+        let result = lab("serial", printing("fake", at: "bin/inflight-lab") + "; chmod 644 bin/inflight-lab")
+        #expect(result.status == 69 && result.output.isEmpty)
+        #expect(result.errors.contains("bin/inflight-lab\": Permission denied. Install inflight-lab again."))
+        let broken = lab("serial", "printf no >bin/inflight-lab; chmod 755 bin/inflight-lab")
+        #expect(broken.status == 69 && broken.errors.contains("Exec format error"), "\(broken.errors)")
+    }
+
+    @Test("An inflight-lab of another version fails with 69, and names both versions")
+    func otherVersion() {
+        // As an `inflight` of version 9.9.9 would start it.
+        let other = "printf '#!/bin/sh\\nshift 2\\nexec \(BuiltProgram.path("inflight-lab")) --for 9.9.9 \"$@\"\\n' "
+        let result = lab("serial", other + ">bin/inflight-lab; chmod 755 bin/inflight-lab")
+        #expect(result.status == 69 && result.output.isEmpty)
+        #expect(result.errors.contains("version \(Version.number), but inflight has version 9.9.9"), "\(result.errors)")
+        #expect(result.errors.hasSuffix("Install inflight-lab of the same version.\n"))
     }
 }

@@ -5,11 +5,9 @@ enum Command: Equatable {
     case info(InfoOptions)
     case show(ShowOptions)
     case cache(CacheCommandOptions)
-    case lab(LabOptions)
+    case lab(LabInvocation)
     case man(ManOptions)
     case completions(CompletionsOptions)
-    /// A part of an experiment that runs in a process of its own.
-    case labChild(String, [String])
     case help(String)
     case version
 

@@ -33,14 +33,14 @@ enum BatchCommand {
         let known = classes.isEmpty ? "It has no failures" : "Its classes: \(list)"
         throw CommandLineTool.Refusal(
             message: "Unknown class of failures \(name.quoted). The run in \(folder.quoted) has none of it. \(known).",
-            status: CommandLineTool.ExitStatus.wrongUse)
+            status: ExitStatus.wrongUse)
     }
 
     private static func readStatus(_ folder: String) throws(CommandLineTool.Refusal) -> BatchStatus {
         do throws(JournalError) {
             return try BatchStatus(reading: folder)
         } catch {
-            throw CommandLineTool.Refusal(message: error.description, status: CommandLineTool.ExitStatus.noInput)
+            throw CommandLineTool.Refusal(message: error.description, status: ExitStatus.noInput)
         }
     }
 
@@ -88,7 +88,7 @@ enum BatchCommand {
         CommandLineTool.Refusal(
             message:
                 "The rows of the run in \(folder.quoted) came from standard input, and it has no copy of them. Pipe the "
-                + "same rows again: inflight batch retry DIR < FILE", status: CommandLineTool.ExitStatus.noInput)
+                + "same rows again: inflight batch retry DIR < FILE", status: ExitStatus.noInput)
     }
 
     private static func wait(
@@ -117,7 +117,7 @@ enum BatchCommand {
             throw CommandLineTool.Refusal(
                 message:
                     "Cannot write the report \(path.quoted): \(error.text). Choose a file in an existing, writable "
-                    + "folder with --report FILE.", status: CommandLineTool.ExitStatus.cannotWrite)
+                    + "folder with --report FILE.", status: ExitStatus.cannotWrite)
         }
     }
 
@@ -127,7 +127,7 @@ enum BatchCommand {
         } catch {
             throw CommandLineTool.Refusal(
                 message: "Cannot write the command into \(folder.quoted): \(error.text).",
-                status: CommandLineTool.ExitStatus.cannotWrite)
+                status: ExitStatus.cannotWrite)
         }
     }
 
@@ -152,9 +152,9 @@ enum BatchCommand {
         run.start { ending in
             let status =
                 switch ending {
-                case .finished: CommandLineTool.ExitStatus.success
-                case .stopped: CommandLineTool.ExitStatus.failure
-                case .outputClosed: CommandLineTool.ExitStatus.closedOutput
+                case .finished: ExitStatus.success
+                case .stopped: ExitStatus.failure
+                case .outputClosed: ExitStatus.closedOutput
                 case .failed(let failure): failure.exitStatus
                 }
             if case .failed(let failure) = ending { say(failure.text) }
@@ -174,11 +174,11 @@ enum BatchCommand {
         guard options.network.json else {
             let style = Style.of(.output)
             let lines = [style.bold(ConsoleReporter.shown(name: folder))] + BatchText.lines(status, style: style)
-            return CommandLineTool.print(lines.joined(separator: "\n") + "\n")
+            return StandardStream.output.print(lines.joined(separator: "\n") + "\n")
         }
         var writer = JSONWriter()
         BatchText.add(status, to: &writer)
-        return CommandLineTool.print(writer.line)
+        return StandardStream.output.print(writer.line)
     }
 
     private static func verify(_ options: BatchOptions, _ folder: String) throws -> Int32 {
@@ -189,11 +189,12 @@ enum BatchCommand {
             do throws(BatchFailure) {
                 let report = try ShardVerifier.verify(folder: folder, codecs: codecs) { cancellation.isCancelled }
                 let lines = report.description.split(separator: "\n").map { TerminalText.safe(String($0)) + "\n" }
-                let printed = CommandLineTool.print(options.network.json ? report.json : Array(lines.joined().utf8))
-                main.end(report.problemCount > 0 ? max(printed, CommandLineTool.ExitStatus.failure) : printed)
+                let printed = StandardStream.output.print(
+                    options.network.json ? report.json : Array(lines.joined().utf8))
+                main.end(report.problemCount > 0 ? max(printed, ExitStatus.failure) : printed)
             } catch {
                 say(error.text)
-                main.end(CommandLineTool.ExitStatus.noInput)
+                main.end(ExitStatus.noInput)
             }
         }
         return main.wait {

@@ -132,5 +132,5 @@ struct BatchReportPage {
             + rows.map { line($0, "td") }.joined() + "</table>\n"
     }
 
-    private static func escaped(_ text: String) -> String { SVGPage.escaped(text) }
+    private static func escaped(_ text: String) -> String { MarkupText.escaped(text) }
 }

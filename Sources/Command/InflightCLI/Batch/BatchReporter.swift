@@ -148,7 +148,7 @@ final class BatchReporter: @unchecked Sendable {
             exitStatus = failure.exitStatus
             console.warn(failure.text)
         case .stopped:
-            exitStatus = ended.interruption?.status ?? CommandLineTool.ExitStatus.failure
+            exitStatus = ended.interruption?.status ?? ExitStatus.failure
             say(interruptedLines(ended.interruption))
         case .finished:
             do throws(JournalError) {
@@ -156,10 +156,10 @@ final class BatchReporter: @unchecked Sendable {
                 found = status
                 exitStatus = status.exitStatus(
                     maximumFailureRate: options.maximumFailureRate, isStrict: options.isStrict)
-                if allWereRejected { exitStatus = CommandLineTool.ExitStatus.malformedInput }
+                if allWereRejected { exitStatus = ExitStatus.malformedInput }
                 say(finishedLines(status, ended.state))
             } catch {
-                exitStatus = CommandLineTool.ExitStatus.cannotWrite
+                exitStatus = ExitStatus.cannotWrite
                 console.warn(error.description)
             }
         }
@@ -167,8 +167,8 @@ final class BatchReporter: @unchecked Sendable {
             let name = ConsoleReporter.shown(name: "\(folder)/rejects.jsonl")
             console.say("\(Quantity.count(rejects, "malformed row")) skipped, listed in \(name)")
         }
-        if !writeReport(found), exitStatus == CommandLineTool.ExitStatus.success {
-            exitStatus = CommandLineTool.ExitStatus.cannotWrite
+        if !writeReport(found), exitStatus == ExitStatus.success {
+            exitStatus = ExitStatus.cannotWrite
         }
         write("end") { writer in
             writer.add("outcome", ended.ending.name)
@@ -179,7 +179,7 @@ final class BatchReporter: @unchecked Sendable {
             if case .failed(let failure) = ended.ending { writer.add("message", failure.text) }
             if let found { BatchText.add(found, to: &writer) }
         }
-        return outputFailure.map(CommandLineTool.status(ofOutputLost:)) ?? exitStatus
+        return outputFailure.map { $0.reported() } ?? exitStatus
     }
 
     private func interruptedLines(_ interruption: MainThreadWaiter.Interruption?) -> [String] {

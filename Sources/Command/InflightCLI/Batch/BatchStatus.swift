@@ -32,9 +32,9 @@ struct BatchStatus: Equatable, Sendable {
     /// Returns the exit status of a run that has ended every row. A retry may also lower the share of failures, so
     /// transient failures come first.
     func exitStatus(maximumFailureRate: Double, isStrict: Bool) -> Int32 {
-        if isStrict, transientFailures > 0 { return CommandLineTool.ExitStatus.temporaryFailure }
+        if isStrict, transientFailures > 0 { return ExitStatus.temporaryFailure }
         let isAbove = Double(summary.failures) > maximumFailureRate * Double(rows)
-        return isAbove ? CommandLineTool.ExitStatus.failure : CommandLineTool.ExitStatus.success
+        return isAbove ? ExitStatus.failure : ExitStatus.success
     }
 }
 
@@ -44,14 +44,14 @@ extension BatchFailure {
         switch self {
         case .input(let failure):
             switch failure.error {
-            case .cannotOpen, .cannotRead, .folder, .noMatch, .outOfMemory: CommandLineTool.ExitStatus.noInput
-            case .unknownFormat: CommandLineTool.ExitStatus.wrongUse
-            default: CommandLineTool.ExitStatus.malformedInput
+            case .cannotOpen, .cannotRead, .folder, .noMatch, .outOfMemory: ExitStatus.noInput
+            case .unknownFormat: ExitStatus.wrongUse
+            default: ExitStatus.malformedInput
             }
-        case .changedInput: CommandLineTool.ExitStatus.malformedInput
-        case .journal(.changedOptions): CommandLineTool.ExitStatus.wrongUse
-        case .journal, .output, .rejects: CommandLineTool.ExitStatus.cannotWrite
-        case .inconsistent: CommandLineTool.ExitStatus.failure
+        case .changedInput: ExitStatus.malformedInput
+        case .journal(.changedOptions): ExitStatus.wrongUse
+        case .journal, .output, .rejects: ExitStatus.cannotWrite
+        case .inconsistent: ExitStatus.failure
         }
     }
 

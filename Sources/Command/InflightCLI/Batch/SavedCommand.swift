@@ -49,7 +49,7 @@ enum SavedCommand {
             let reason = (error as? SystemError)?.text ?? "It is damaged"
             throw CommandLineTool.Refusal(
                 message: "Cannot read \(folder)/\(fileName), the command of the run: \(reason). Run that command again "
-                    + "to restore it.", status: CommandLineTool.ExitStatus.noInput)
+                    + "to restore it.", status: ExitStatus.noInput)
         }
     }
 

@@ -21,11 +21,11 @@ struct CacheCommand: Sendable {
 
     /// - Returns: The exit status.
     func run() async -> Int32 {
-        var status = CommandLineTool.ExitStatus.success
+        var status = ExitStatus.success
         do {
             status = try await perform()
         } catch let error as StandardStream.WriteError {
-            status = CommandLineTool.status(ofOutputLost: error)
+            status = error.reported()
         } catch {
             preconditionFailure("A cache command threw \(error).")
         }
@@ -38,9 +38,9 @@ struct CacheCommand: Sendable {
         do throws(LoadError) {
             before = try await store.statistics()
         } catch {
-            guard error.code == .notStored else { return try refused(error, CommandLineTool.ExitStatus.noInput) }
+            guard error.code == .notStored else { return try refused(error, ExitStatus.noInput) }
             try write(text.absent(options.action))
-            return CommandLineTool.ExitStatus.success
+            return ExitStatus.success
         }
         do {
             switch options.action {
@@ -49,14 +49,14 @@ struct CacheCommand: Sendable {
             case .verify:
                 let found = try await store.verify()
                 try write(text.verification(found))
-                if !found.damage.isEmpty { return CommandLineTool.ExitStatus.failure }
+                if !found.damage.isEmpty { return ExitStatus.failure }
             case .clear:
                 let removed = try await store.clear(options.target.clearing(now: Self.now))
                 try write(text.cleared(removed, before: before, after: try await store.statistics()))
             }
-            return CommandLineTool.ExitStatus.success
+            return ExitStatus.success
         } catch let error as LoadError {
-            return try refused(error, CommandLineTool.ExitStatus.failure)
+            return try refused(error, ExitStatus.failure)
         }
     }
 

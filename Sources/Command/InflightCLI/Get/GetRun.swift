@@ -154,9 +154,9 @@ final class GetRun: @unchecked Sendable {
 
     private func endIfDone() {
         let status = run.machine.eventHandled(isComplete: input.isAtEnd && items.isEmpty) {
-            if input.failure != nil { return CommandLineTool.ExitStatus.noInput }
+            if input.failure != nil { return ExitStatus.noInput }
             return reporter.totals.failed > 0
-                ? CommandLineTool.ExitStatus.failure : CommandLineTool.ExitStatus.success
+                ? ExitStatus.failure : ExitStatus.success
         }
         guard let status else { return }
         tick?.cancel()
@@ -169,7 +169,7 @@ final class GetRun: @unchecked Sendable {
         console.clear()
         console.reportHiddenFailures()
         printStories()
-        if status != CommandLineTool.ExitStatus.closedOutput {
+        if status != ExitStatus.closedOutput {
             reporter.flush()
             summarize()
         }

@@ -118,7 +118,7 @@ final class LineReporter {
     }
 
     /// The reader of standard output has closed it.
-    func outputClosed() { outputLoss = outputLoss ?? CommandLineTool.ExitStatus.closedOutput }
+    func outputClosed() { outputLoss = outputLoss ?? ExitStatus.closedOutput }
 
     private func close(
         _ waiter: ListItem.Waiter, _ digest: Report.Digest, from: LoadSource?, since start: MonotonicTime,
@@ -148,9 +148,9 @@ final class LineReporter {
         do throws(StandardStream.WriteError) {
             try output.write(Array(lines.joined()))
         } catch {
-            outputLoss = CommandLineTool.ExitStatus.closedOutput
+            outputLoss = ExitStatus.closedOutput
             if case .failed(let code) = error {
-                outputLoss = CommandLineTool.ExitStatus.failure
+                outputLoss = ExitStatus.failure
                 console.warn("Cannot write to standard output: \(SystemError(code: code).text).")
             }
         }

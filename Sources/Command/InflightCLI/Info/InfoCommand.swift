@@ -10,13 +10,13 @@ struct InfoCommand: Sendable {
 
     /// - Returns: The exit status.
     func run() async -> Int32 {
-        var status = CommandLineTool.ExitStatus.success
+        var status = ExitStatus.success
         let clock = SystemClock()
         for (number, place) in options.places.enumerated() {
             let start = clock.now()
             let (result, httpStatus) = await look(place)
             let milliseconds = Int((clock.now() - start).saturatedNanoseconds / 1_000_000)
-            if case .failure = result { status = CommandLineTool.ExitStatus.failure }
+            if case .failure = result { status = ExitStatus.failure }
             do throws(StandardStream.WriteError) {
                 if options.network.json {
                     let line = InfoText.json(place, result, status: httpStatus, milliseconds: milliseconds)
@@ -25,7 +25,7 @@ struct InfoCommand: Sendable {
                     try tell(place, result, isFirst: number == 0)
                 }
             } catch {
-                return CommandLineTool.status(ofOutputLost: error)
+                return error.reported()
             }
         }
         return status

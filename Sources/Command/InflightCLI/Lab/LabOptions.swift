@@ -1,32 +1,21 @@
-import InflightLab
-
 /// The options of `inflight lab`.
 struct LabOptions: CommandOptions {
-    /// The experiments, in command-line order; if empty, all of them.
-    var experiments: [String] = []
-    var list = false
-    var json = false
-    /// The file for the drawing as SVG.
-    var svg: String?
-    /// The part of an experiment that this process runs, and its arguments.
-    var child: String?
-    var childArguments: [String] = []
+    var invocation = LabInvocation()
 
-    var command: Command { child.map { .labChild($0, childArguments) } ?? .lab(self) }
+    var command: Command { .lab(invocation) }
 
     mutating func take(argument: String) throws(UsageError) {
-        guard child == nil else { return childArguments.append(argument) }
-        let known = Experiment.all.map(\.name)
+        let known = LabInvocation.names
         if !known.contains(argument) {
             let nearest = ArgumentReader.nearest(to: argument, among: known, tolerance: 2)
             let hint = nearest.map { "Did you mean \($0)?" } ?? "To list all experiments, use inflight lab --list."
             throw UsageError("Unknown experiment \(argument.quoted). \(hint)")
         }
-        experiments.append(argument)
+        invocation.experiments.append(argument)
     }
 
     func validate(standardOutputIsTerminal: Bool) throws(UsageError) {
-        if list, !experiments.isEmpty || svg != nil {
+        if invocation.list, !invocation.experiments.isEmpty || invocation.svg != nil {
             throw UsageError("--list cannot be combined with experiments or --svg.")
         }
     }
@@ -38,15 +27,13 @@ struct LabOptions: CommandOptions {
             OptionGroup(
                 "Options",
                 [
-                    Option("--list", "list all experiments without running them", \.list),
+                    Option("--list", "list all experiments without running them", \.invocation.list),
                     Option("--svg FILE", "also draw all experiments into this SVG file", .file) {
-                        $0.svg = try $1.path("a file")
+                        $0.invocation.svg = try $1.path("a file")
                     },
                     Option(
                         "--json", "print one line of JSON with its record for each experiment, instead of drawing it",
-                        \.json),
-                    // The command starts itself with this option for parts that are too dangerous for its own process.
-                    Option("--child PART", nil) { $0.child = $1.text },
+                        \.invocation.json),
                 ])
         ]
     }
@@ -54,7 +41,7 @@ struct LabOptions: CommandOptions {
     static let manual = CommandManual(
         summary: "run experiments with queues, drawn as timelines",
         arguments: "[NAME…]",
-        suggestion: .words(Experiment.all.map(\.name)),
+        suggestion: .words(LabInvocation.names),
         usage: ["[NAME…] [options]"],
         introduction: """
             Runs experiments with queues, threads and loads, and draws their records as
@@ -62,6 +49,7 @@ struct LabOptions: CommandOptions {
             a name, all experiments run, in about 30 seconds.
             """,
         failure: "an experiment could not run, or did not behave as it must",
+        furtherStatuses: [(ExitStatus.unavailable, "inflight-lab is missing, or of another version")],
         examples: [
             "inflight lab --list",
             "inflight lab serial concurrent",

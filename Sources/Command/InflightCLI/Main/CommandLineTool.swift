@@ -2,22 +2,9 @@ import Glibc
 import Inflight
 import InflightConcurrency
 import InflightCore
-import InflightLab
 
 /// The command, from its arguments to its exit status.
 enum CommandLineTool {
-    enum ExitStatus {
-        static let success: Int32 = 0
-        static let failure: Int32 = 1
-        static let wrongUse: Int32 = 64
-        static let malformedInput: Int32 = 65
-        static let noInput: Int32 = 66
-        static let cannotWrite: Int32 = 73
-        static let temporaryFailure: Int32 = 75
-        /// The status that a shell reports for a program that SIGPIPE ends.
-        static let closedOutput: Int32 = 141
-    }
-
     /// Returns this process's arguments, without the program's name.
     ///
     /// In a URL, bytes that are not UTF-8 are percent-encoded. Other arguments that are not UTF-8 are refused:
@@ -77,17 +64,16 @@ enum CommandLineTool {
             try prepareLimits()
             let arguments = try arguments()
             switch try Command.parse(arguments, standardOutputIsTerminal: StandardStream.output.isTerminal) {
-            case .version: return print(Version.text + "\n")
-            case .help(let help): return print(help)
+            case .version: return StandardStream.output.print("\(Version.text)\n")
+            case .help(let help): return StandardStream.output.print(help)
             case .get(let options): return try get(options, arguments)
             case .batch(let options): return try BatchCommand.run(options, Array(arguments.dropFirst()))
             case .info(let options): return try info(options)
             case .show(let options): return try show(options)
             case .cache(let options): return try cache(options)
-            case .lab(let options): return try lab(options)
-            case .man(let options): return print(options.page)
-            case .completions(let options): return print(options.shell?.script ?? "")
-            case .labChild(let name, let arguments): return LabChild.run(name, arguments)
+            case .lab(let invocation): throw LabProgram.start(invocation)
+            case .man(let options): return StandardStream.output.print(options.page)
+            case .completions(let options): return StandardStream.output.print(options.shell?.script ?? "")
             }
         } catch let error as UsageError {
             let help = error.command.map { "inflight \($0) --help" } ?? "inflight --help"
@@ -159,7 +145,7 @@ enum CommandLineTool {
     }
 
     private static func info(_ options: InfoOptions) throws -> Int32 {
-        if options.wantsFormats { return print(FormatsText.output(options.network)) }
+        if options.wantsFormats { return StandardStream.output.print(FormatsText.output(options.network)) }
         return try perform {
             let command = InfoCommand(options: options, pipeline: try options.network.pipeline(decodes: false))
             return { await command.run() }
@@ -208,49 +194,5 @@ enum CommandLineTool {
             let command = CacheCommand(options: options, folder: folder)
             return { await command.run() }
         }
-    }
-
-    private static func lab(_ options: LabOptions) throws(Refusal) -> Int32 {
-        if options.list { return print(LabCommand.list(options)) }
-        var command = LabCommand(options: options)
-        if let path = options.svg {
-            do throws(SystemError) {
-                command.drawing = try AtomicFile(path)
-            } catch {
-                throw Refusal(message: LabCommand.cannotWrite(path, error))
-            }
-        }
-        let main = MainThreadWaiter()
-        let drawing = command.drawing
-        // Experiments observe the main queue, so the main thread serves it and another thread handles signals.
-        WorkerThreads(count: 1, name: "signals").run {
-            let status = main.wait {
-                drawing?.abandon()
-                main.end($0.status)
-            } abandon: {
-            }
-            _exit(status)
-        }
-        WorkerThreads(count: 1, name: "lab").run { [command] in main.end(command.run()) }
-        MainThread.serve()
-    }
-
-    /// Prints a text on standard output, and returns the exit status.
-    static func print(_ text: String) -> Int32 { print(Array(text.utf8)) }
-
-    static func print(_ text: [UInt8]) -> Int32 {
-        do throws(StandardStream.WriteError) {
-            try StandardStream.output.write(text)
-            return ExitStatus.success
-        } catch {
-            return status(ofOutputLost: error)
-        }
-    }
-
-    /// Reports why standard output cannot be written, unless its reader has closed it, and returns the exit status.
-    static func status(ofOutputLost error: StandardStream.WriteError) -> Int32 {
-        if error == .closed { return ExitStatus.closedOutput }
-        StandardStream.error.say("inflight: Cannot write to standard output: \(error.system.text).\n")
-        return ExitStatus.failure
     }
 }

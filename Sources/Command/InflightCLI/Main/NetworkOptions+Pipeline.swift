@@ -38,7 +38,7 @@ extension NetworkOptions {
         do throws(LoadError) {
             return try ImagePipeline(configuration: configuration)
         } catch {
-            throw CommandLineTool.Refusal(message: error.commandMessage, status: CommandLineTool.ExitStatus.noInput)
+            throw CommandLineTool.Refusal(message: error.commandMessage, status: ExitStatus.noInput)
         }
     }
 

@@ -56,11 +56,11 @@ struct ShowCommand: Sendable {
             options.mode, colors: options.colors, profile: profile, window: window, replies: replies)
 
         var notices = Notices()
-        var status = CommandLineTool.ExitStatus.success
+        var status = ExitStatus.success
         do throws(StandardStream.WriteError) {
             try await show(drawing, window, &notices)
         } catch {
-            status = CommandLineTool.status(ofOutputLost: error)
+            status = error.reported()
         }
         let wasAnswered = await query?.end() ?? true
         terminal?.restore(forgetsInput: !wasAnswered)
@@ -68,7 +68,7 @@ struct ShowCommand: Sendable {
         for (place, text) in notices.stories { console.tell(shown: InfoCommand.shown(place), text) }
         for (place, error) in notices.failures {
             if !options.network.isQuiet { console.failed(shown: InfoCommand.shown(place), error) }
-            if status == CommandLineTool.ExitStatus.success { status = CommandLineTool.ExitStatus.failure }
+            if status == ExitStatus.success { status = ExitStatus.failure }
         }
         return status
     }

@@ -52,7 +52,7 @@ struct RunOutput: Sendable {
                 if let other = other ?? (path == options.output ? "-o" : nil) {
                     throw CommandLineTool.Refusal(
                         message: "\(other) and --\(option) name the same file, \(path.quoted). Choose different files.",
-                        status: CommandLineTool.ExitStatus.wrongUse)
+                        status: ExitStatus.wrongUse)
                 }
             }
         } catch {

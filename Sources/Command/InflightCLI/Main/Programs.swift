@@ -1,0 +1,2 @@
+// Every part of the command uses the streams, texts and files that it shares with `inflight-lab`.
+@_exported public import InflightPrograms
