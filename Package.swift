@@ -103,8 +103,8 @@ let package = Package(
         .target(
             name: "Inflight",
             dependencies: [
-                "InflightConcurrency", "InflightImages", "InflightCore", "InflightFoundation", "InflightCurl",
-                "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker",
+                "InflightConcurrency", "InflightImages", "InflightCore", "InflightCurl", "InflightDisk",
+                "InflightCodecs", "InflightCodings", "InflightWorker",
             ]),
         // What `inflight batch` does: input rows, journal, politeness to hosts, shards.
         .target(name: "CInflightBatch", linkerSettings: [.linkedLibrary("crypto")]),

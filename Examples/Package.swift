@@ -6,7 +6,7 @@ let programs: [(name: String, products: [String])] = [
     ("first-picture", ["Inflight"]),
     ("save-image", ["Inflight", "InflightTestSupport"]),
     ("cell", ["Inflight", "InflightTestSupport"]),
-    ("download-manager", ["Inflight", "InflightTestSupport"]),
+    ("download-manager", ["Inflight", "InflightFoundation", "InflightTestSupport"]),
     ("custom-transport", ["Inflight", "InflightCore", "InflightConcurrency"]),
     ("processor", ["Inflight", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
     ("codec", ["Inflight", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),

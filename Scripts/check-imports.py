@@ -37,7 +37,7 @@ ALLOWED = {
     "InflightVipsDecoder": PLATFORM | ENGINE | {"InflightSandbox", "InflightCodecs", "InflightVips"},
     "Inflight": PLATFORM
     | ENGINE
-    | {"InflightFoundation", "InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker"},
+    | {"InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker"},
     "InflightBatch": PLATFORM | ENGINE | {"CInflightBatch", "InflightCodings", "InflightSQLite"},
     # InflightSQLite also holds XXH64, by which an output folder's index recognises files.
     "InflightCLI": PLATFORM | ASSEMBLY | {"InflightBatch", "InflightPrograms", "InflightSQLite", "CInflightReport"},

@@ -45,7 +45,7 @@ VARIABLES = """var request: ImageRequest = "", image: LoadedImage! = nil, respon
 var configuration = ImagePipeline.Configuration()
 let url = "", signedURL = "", token = "", urls = [""], nextRequests: [ImageRequest] = []
 let png = Bytes([]), bar = ProgressBar(), view = ImageView(), pipeline = ImagePipeline.shared
-let queue = OperationQueue(), picture: OpaquePointer! = nil, hash: BlurHash! = nil
+let queue = DispatchQueue(label: "callbacks"), picture: OpaquePointer! = nil, hash: BlurHash! = nil
 """
 
 

@@ -27,12 +27,12 @@ SWIFT = os.environ.get("SWIFT", "swift")
 BASE = os.environ.get("BASE", "/")
 # The library products. Each links to the ones before it.
 MODULES = [
-    "InflightConcurrency", "InflightPatterns", "InflightImages", "InflightCore", "InflightFoundation", "InflightCurl", "InflightDisk",
-    "InflightCodecs", "InflightCodings", "InflightWorker", "InflightSandbox", "InflightVips", "InflightTestSupport",
-    "InflightGTK", "Inflight",
+    "InflightConcurrency", "InflightPatterns", "InflightImages", "InflightCore", "InflightFoundation", "InflightCurl",
+    "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker", "InflightSandbox", "InflightVips",
+    "InflightTestSupport", "InflightGTK", "Inflight",
 ]
 # The targets that depend on all others. InflightGTK is in a package of its own.
-TARGETS = ["Inflight", "InflightPatterns", "InflightTestSupport", "InflightSandbox", "InflightVips"]
+TARGETS = ["Inflight", "InflightFoundation", "InflightPatterns", "InflightTestSupport", "InflightSandbox", "InflightVips"]
 # The site's front page leads to that of `Inflight`. DocC's pages also ask for theme-settings.json.
 FRONT_PAGE = '<!doctype html><title>Inflight</title><meta http-equiv="refresh" content="0; url=documentation/inflight/">'
 TYPES = {"swift.struct", "swift.class", "swift.enum", "swift.protocol", "swift.typealias"}

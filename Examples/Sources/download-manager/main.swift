@@ -3,6 +3,7 @@
 
 import Foundation
 import Inflight
+import InflightFoundation
 import InflightTestSupport
 
 // A server on this machine, so that this example needs no network. It holds each photo back until it is released.

@@ -1,7 +1,7 @@
 // `import Inflight` is all that an app needs: the engine with its defaults. It exports one by one the types that an app
 // may name, which Scripts/public-names.txt lists. Types for authors of transports, stores and codecs are in
-// `InflightCore`, and types for asynchronous classes in `InflightConcurrency`. A program that does without some back
-// ends depends on the targets behind this one.
+// `InflightCore`, patterns for asynchronous classes in `InflightPatterns`, and what needs all of Foundation, which is
+// large, in `InflightFoundation`. A program that does without some back ends depends on the targets behind this one.
 
 @_exported public import struct InflightConcurrency.CallbackQueue
 @_exported public import struct InflightConcurrency.MainCallbackQueue
@@ -24,7 +24,6 @@
 @_exported public import struct InflightCore.RetryPolicy
 @_exported public import class InflightCurl.CurlTransport
 @_exported public import class InflightDisk.DiskStore
-@_exported public import class InflightFoundation.LoadOperation
 @_exported public import class InflightImages.AnimatedImage
 @_exported public import struct InflightImages.BlurHash
 @_exported public import struct InflightImages.Bytes

@@ -1,5 +1,8 @@
-public import Foundation
-public import InflightCore
+#if canImport(FoundationEssentials)
+    public import FoundationEssentials
+#else
+    public import Foundation
+#endif
 
 extension Bytes {
     /// Creates bytes from a copy of `data`.
