@@ -1,6 +1,6 @@
 // Measures the peak resident memory of decoding one image to a width, beyond the memory that was resident before, of
 // this process and of a decoder process, and compares it with the codec's estimate. The file is read into memory first.
-// A width of 0 is the image's own. INFLIGHT_DECODER names the decoder program.
+// INFLIGHT_DECODER names the decoder program.
 //
 //     DecodeMemory FILE [--width N]
 

@@ -3,8 +3,8 @@ import InflightImages
 
 /// The images that an SVG document embeds as `data:` URLs (RFC 2397).
 ///
-/// librsvg decodes them with loaders that it selects by the media type of the URL alone, and silently leaves out what it
-/// does not load. Browsers recognise raster images by their content.
+/// librsvg decodes them with loaders that it selects by the media type of the URL alone, and silently leaves out what
+/// it does not load. Browsers recognise raster images by their content.
 enum SVGImages {
     /// Returns the edits that give each image the media type of its content.
     ///

@@ -1,8 +1,8 @@
 extension ImageFormat {
     /// Returns the format of an image file from its first bytes alone, regardless of name or media type.
     ///
-    /// - Parameter bytes: the start of a file. At most the first 256 bytes are examined, or the first 256 KiB of markup,
-    ///   whose first element may follow long comments.
+    /// - Parameter bytes: the start of a file. At most the first 256 bytes are examined, or the first 256 KiB of
+    ///   markup, whose first element may follow long comments.
     /// - Returns: `nil` if the format is unknown, or if there are too few bytes to recognise it.
     public static func detect(_ bytes: Bytes) -> ImageFormat? {
         for (format, offset, signature) in signatures where bytes.holds(signature, at: offset) {

@@ -3,8 +3,8 @@
 /// `avif10` by FFmpeg 9.0.2 (rav1e at quantizer 20, `yuv444p10le`, the BT.601 matrix in full range; FFmpeg's own
 /// muxer); `avifP3` and `avifAlpha` by Pillow 13.0 (libavif with libaom, quality 97). `heic…` by pillow-heif 1.8.1
 /// (x265) at quality 98 without chroma subsampling. `tiff…` by tifffile 2026.3.3, which writes them in Python,
-/// compressed by zlib with a predictor. `jxlAdobe` by FFmpeg 9.0.2 (libjxl), lossless; `jxlCMYK…` by a small program with
-/// the encoder of libjxl 0.7, lossless. The profiles are those of ``GoldenProfiles``, from the same numbers.
+/// compressed by zlib with a predictor. `jxlAdobe` by FFmpeg 9.0.2 (libjxl), lossless; `jxlCMYK…` by a small program
+/// with the encoder of libjxl 0.7, lossless. The profiles are those of ``GoldenProfiles``, from the same numbers.
 package enum GoldenIsolatedFixtures {
     package static let avif10 = Base64.bytes(
         """

@@ -79,6 +79,18 @@ struct IsolatedFormatsTests {
         #expect(refusal(7000, [], []) == .tooMuchMemory)
     }
 
+    @Test("The memory of a drawing is that of the size at which it is rendered")
+    func largeDrawing() throws {
+        var decoder = DecoderConfiguration()
+        decoder.drawsSVG = true
+        let codecs = CodecRegistry.standard(.auto, decoder)
+        // The intrinsic size is 20 × 10. The lower bound was measured.
+        var options = DecodeOptions(resize: Resize(width: 7000, height: 7000, fit: .fill))
+        #expect((438_000_000..<600_000_000).contains(try codecs.memoryNeeded(Self.svg, options: options)))
+        options.resize = Resize(width: 40)
+        #expect(try codecs.memoryNeeded(Self.svg, options: options) < 1 << 20)
+    }
+
     @Test("A decode that needs more memory than a decoder process has is refused by that limit")
     func smallProcess() throws {
         var decoder = DecoderConfiguration()

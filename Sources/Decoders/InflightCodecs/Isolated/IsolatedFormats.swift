@@ -82,10 +82,27 @@ public enum IsolatedFormats {
         if format == .tiff, let blocks = TIFFStructure.blockMemory(of: options.page, in: bytes) {
             return DecodeMemory.bytes(for: info, options, perPixel: 0).saturating(plus: blocks)
         }
+        if format == .svg {
+            var enlarging = options
+            enlarging.resize?.enlarges = true
+            return DecodeMemory.bytes(for: info, enlarging, perPixel: 0) + memoryToDraw(info, enlarging)
+        }
         if format == .jpegXL, let structure = try? JPEGXLStructure.wholeHeader(bytes) {
             perPixel = structure.bytesPerPixel
         }
         return DecodeMemory.bytes(for: info, options, perPixel: perPixel)
+    }
+
+    /// libvips holds two rows of the tiles in which librsvg draws, and librsvg some surfaces of a tile for groups with
+    /// opacity, masks and filters.
+    private static func memoryToDraw(_ info: ImageInfo, _ options: DecodeOptions) -> Int {
+        let plan = options.resize?.plan(sourceWidth: info.width, sourceHeight: info.height)
+        // Larger ones are refused.
+        let width = min(plan?.scaledWidth ?? info.width, 1 << 16)
+        let height = min(plan?.scaledHeight ?? info.height, 1 << 16)
+        let tile = 2000
+        let row = width <= tile ? width : (width / tile + 1) * tile
+        return 4 * (row * min(height, 2 * tile) + 10 * min(width, tile) * min(height, tile))
     }
 
     private static func structure(of format: ImageFormat) throws(LoadError) -> any IsolatedStructure.Type {

@@ -1,7 +1,7 @@
 /// The encoding of an SVG document's text (XML 1.0 section 4.3.3 and appendix F).
 package enum SVGText {
-    /// Returns a document in UTF-16 as UTF-8, with blanks in place of its XML declaration, which names the encoding. Any
-    /// other document is returned as it is: in all other encodings in use, markup is ASCII.
+    /// Returns a document in UTF-16 as UTF-8, with blanks in place of its XML declaration, which names the encoding.
+    /// Any other document is returned as it is: in all other encodings in use, markup is ASCII.
     ///
     /// - Parameter limit: the number of bytes to convert.
     package static func utf8(_ bytes: Bytes, limit: Int = .max) -> Bytes {
