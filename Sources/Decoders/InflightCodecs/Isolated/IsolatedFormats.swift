@@ -87,6 +87,10 @@ public enum IsolatedFormats {
             enlarging.resize?.enlarges = true
             return DecodeMemory.bytes(for: info, enlarging, perPixel: 0) + memoryToDraw(info, enlarging)
         }
+        if format == .avif || format == .heic {
+            // libheif holds the planes, what it converts them to, and those of alpha.
+            perPixel = (info.hasAlpha ? 10 : 8) * (info.bitsPerComponent > 8 ? 2 : 1)
+        }
         if format == .jpegXL, let structure = try? JPEGXLStructure.wholeHeader(bytes) {
             perPixel = structure.bytesPerPixel
         }
