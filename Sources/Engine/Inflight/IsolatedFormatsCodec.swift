@@ -85,10 +85,6 @@ struct IsolatedFormatsCodec: ImageCodec {
             try document(bytes, format), format: format, options: options, cancellation: cancellation)
     }
 
-    func memoryNeeded(_ bytes: Bytes, format: ImageFormat, info: ImageInfo, options: DecodeOptions) -> Int {
-        IsolatedFormats.memoryNeeded(bytes, format: format, info: info, options: options)
-    }
-
     /// Whether the bytes are an SVG image in gzip. Other compressed data is not an image, and SVG is decompressed only
     /// if rendering it is enabled.
     private func isCompressed(_ bytes: Bytes, _ format: ImageFormat) throws(LoadError) -> Bool {
