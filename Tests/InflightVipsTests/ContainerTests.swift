@@ -192,6 +192,14 @@ struct ContainerTests {
         }
     }
 
+    @Test("Alpha that is much larger than the colours is unsupported")
+    func largeAlpha() throws {
+        var pieces = HEIFPieces(AVIFFixtures.alpha)
+        pieces.properties.append(HEIFPieces.size(65, 12))
+        pieces.associations[1].insert(pieces.properties.count, at: 0)
+        #expect(code { _ = try decode(pieces.file) } == .unsupportedFormat)
+    }
+
     @Test("Colours that are multiplied by alpha are divided by it")
     func premultiplied() throws {
         let straight = try decode(AVIFFixtures.alpha)

@@ -38,6 +38,11 @@ extension HEIFStructure {
         try checkExtents(bytes)
         var layer: HEIFStill.Layer?
         if let alpha {
+            // The caller has limited the size of the colours only.
+            let (width, height) = HEIFSamples.size(alpha.parts[0], bytes) ?? alpha.parts[0].size ?? codedSize
+            guard width <= 4 * codedSize.width, height <= 4 * codedSize.height else {
+                throw CodecError.unsupported(Self.format, "alpha of more than four times the size of the colours")
+            }
             layer = HEIFStill.Layer(
                 file: try HEIFWriter.file(alpha, bytes, Self.format, size: codedSize),
                 bits: HEIFSamples(alpha, bytes).bits, needsRange: HEIFRange.ofAlpha(alpha, bytes).isLimited)
