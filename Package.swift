@@ -196,7 +196,7 @@ let package = Package(
                 "InflightCLI", "InflightPrograms", "InflightLab", "InflightBatch", "Inflight", "InflightCore",
                 "InflightConcurrency", "InflightDisk", "InflightSQLite", "InflightWorker", "InflightPictures",
                 "InflightTestSupport",
-            ]),
+            ], exclude: ["Fixtures"]),
         .testTarget(
             name: "InflightLabTests",
             dependencies: ["InflightLab", "InflightPrograms", "InflightConcurrency", "InflightTestSupport"]),
