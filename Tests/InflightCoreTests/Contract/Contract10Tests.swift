@@ -29,14 +29,14 @@ struct Contract10Tests {
         transport.serve(Stage.url, .ok(Bytes("x")).stalled("all"))
         // The engine retains its configuration, and so the codec.
         weak var codec: FakeCodec?
-        let owned = Guarded<WeakReference<OwnedTransport>?>(nil)
+        let ownedExists = Guarded<@Sendable () -> Bool>({ false })
         do {
             let made = FakeCodec()
             let configuration = ImagePipeline.Configuration(
                 transports: [
                     .owned { _ in
                         let own = OwnedTransport(transport)
-                        owned.withLock { $0 = WeakReference(own) }
+                        ownedExists.withLock { $0 = { [weak own] in own != nil } }
                         return own
                     }
                 ], codecs: CodecRegistry([made]))
@@ -47,14 +47,14 @@ struct Contract10Tests {
             }
         }
         #expect(codec != nil)
-        #expect(owned.withLock { $0 }?({ _ in true }) == true)
+        #expect(ownedExists.withLock(\.self)())
         transport.release("all")
         try await queue.waitForWork(within: .seconds(50))
         try await transport.wait(for: .ended(Stage.url, nil), within: .seconds(50))
         queue.runAll()
         #expect(log.lines == ["x"])
         #expect(codec == nil)
-        #expect(owned.withLock { $0 }?({ _ in true }) == nil)
+        #expect(!ownedExists.withLock(\.self)())
     }
 
     @Test("After its ending, a task releases its closures on the callback queue")
