@@ -1,3 +1,4 @@
+import Foundation
 import InflightContract
 import Testing
 
@@ -43,6 +44,22 @@ struct SimulatorTests {
         #expect(first.steps == second.steps)
         #expect(!second.lines.isEmpty)
         #expect(Simulator.run(seed: seed + 1).hash != first.hash)
+    }
+
+    @Test("A recording has one line for each task and loader, with every ending in it")
+    func sequences() {
+        for seed in 1...20 as ClosedRange<UInt64> {
+            let report = Simulator.run(seed: seed, records: true)
+            let subjects = report.sequences.map { $0.prefix { $0 != ":" } }
+            #expect(Set(subjects).count == subjects.count)
+            // Loads of loaders are tasks of the model, too. Their events are the loader's.
+            let tasks = subjects.filter { $0.hasPrefix("task ") }
+            #expect(tasks.count > 10 && tasks.count <= report.tasks, "seed \(seed)")
+            let endings = report.lines.count { $0.contains(" ends: ") && $0.drop { $0 == " " }.hasPrefix("task ") }
+            let told = report.sequences.reduce(0) { $0 + $1.components(separatedBy: " ends: ").count - 1 }
+            #expect(endings > 0 && told == endings, "seed \(seed)")
+            #expect(Simulator.run(seed: seed).sequences.isEmpty)
+        }
     }
 
     @Test("A schedule has at least 200 steps, 20 tasks, 4 keys and 3 queue kinds, and every part can fail")
