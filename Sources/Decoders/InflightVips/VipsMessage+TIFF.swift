@@ -29,6 +29,7 @@ extension VipsMessage {
         .damaged("directory", "the header of a page is malformed"),
         .damaged("zipdecode", "its compressed data is invalid"),
         .damaged("lzw", "its compressed data is invalid"),
+        .damaged("code not yet in table", "its compressed data is invalid"),
         .damaged("packbits", "its compressed data is invalid"),
         .damaged("jpeg", "its compressed data is invalid"),
         .damaged("fax", "its compressed data is invalid"),
