@@ -50,10 +50,11 @@ func playClients(of service: UInt16) throws {
         guard let connection = Sockets.accept(origin.descriptor) else { return }
         waiting[Sockets.readTarget(connection) ?? ""] = connection
     }
+    // A client that sends nothing is not waited for longer than others. Connections are accepted in order, so the
+    // response to the next one shows that this one was accepted, too.
+    let silent = try Sockets.connect(service)
     print("one too many:", try answer(Sockets.get(service, "/1/\(url)")))
 
-    // A client that sends nothing is not waited for longer than others.
-    let silent = try Sockets.connect(service)
     // On SIGTERM the service responds to every request that it has accepted, in time or with an error.
     kill(getpid(), SIGTERM)
     if let early = waiting["/early"] {
