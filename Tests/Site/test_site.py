@@ -24,7 +24,7 @@ PAGES = {
     "inflight/gettingstarted": ("Getting started", "A custom transport"),
     "inflight/images": ("Images", "Linear light"),
     "inflightcore/imagepipeline": ("ImagePipeline", "Topics"),
-    "inflightconcurrency/gate": ("Gate", "Instance Methods"),
+    "inflightpatterns/gate": ("Gate", "Instance Methods"),
 }
 WIDTHS = {"narrow": 390, "wide": 1280}
 # DocC draws a page after fetching its data.

@@ -62,6 +62,8 @@ final class Exchange: Transfer, @unchecked Sendable {
     /// How often the request was sent again because the origin refused its stream.
     var resends = 0
     var resendsAlone = 0
+    /// The ``StreamWindow/generation`` in which the request was sent.
+    var windowGeneration = 0
     /// Whether the receiver is paused, so that further bytes are refused.
     var isPaused = false
     /// Whether libcurl holds refused bytes.

@@ -12,7 +12,8 @@ struct StreamWindow {
 
     /// The maximum number of exchanges at once.
     private(set) var limit = Int.max
-    private var reducedAt = Int64.min
+    /// The number of reductions.
+    private(set) var generation = 0
     /// The number of exchanges to serve before the limit grows. It doubles with each reduction.
     private var series = 16
     private var served = 0
@@ -25,13 +26,15 @@ struct StreamWindow {
         limit += 1
     }
 
-    /// The origin has refused an exchange that began at `start`, and not for the first time. Exchanges that were
-    /// refused together count once.
+    /// The origin has refused an exchange, and not for the first time. Those that were sent before the latest reduction
+    /// do not count: they were refused together.
     ///
-    /// - Parameter count: The number of exchanges that libcurl had at that time.
-    mutating func didRefuse(startedAt start: Int64, among count: Int, at now: Int64) {
-        guard start > reducedAt else { return }
-        reducedAt = now
+    /// - Parameters:
+    ///   - generation: The ``generation`` in which the exchange was sent.
+    ///   - count: The number of exchanges that libcurl had when it was refused.
+    mutating func didRefuse(sentIn generation: Int, among count: Int) {
+        guard generation == self.generation else { return }
+        self.generation += 1
         limit = max(1, min(limit, count) / 2)
         series = min(Self.longestSeries, series * 2)
         served = 0

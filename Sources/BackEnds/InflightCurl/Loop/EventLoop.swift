@@ -340,6 +340,7 @@ internal import InflightCore
         }
         exchange.phase = .connecting
         exchange.addedAt = now
+        exchange.windowGeneration = site.streams.generation
         if let problem = handle.prepare(
             for: exchange, url: site.text(of: exchange.request.url), proxy: site.route.proxy)
         {
@@ -348,7 +349,10 @@ internal import InflightCore
         }
         let entries = siteTable.takeEntries(for: site)
         handle.install(entries)
-        handle.setNeedsNewConnection(exchange.request.needsNewConnection || site.reuse.needsNewConnection)
+        // The connections that are idle may refuse streams, too.
+        let wasRefusedAlone = exchange.resendsAlone > 0
+        handle.setNeedsNewConnection(
+            exchange.request.needsNewConnection || site.reuse.needsNewConnection || wasRefusedAlone)
         site.handed += 1
         unsafe curl_multi_add_handle(multi, handle.easy)
         // libcurl reads the addresses when it starts a transfer. Start this one before another to the same host.
@@ -371,7 +375,7 @@ internal import InflightCore
         if isAlone { exchange.resendsAlone += 1 }
         // A connection that closes refuses its last streams. Only one that refuses again takes too few.
         if exchange.resends > 1 {
-            site.streams.didRefuse(startedAt: exchange.addedAt, among: site.handed, at: now)
+            site.streams.didRefuse(sentIn: exchange.windowGeneration, among: site.handed)
         }
         resend(exchange, to: site)
     }
