@@ -142,6 +142,7 @@ struct PipelineEventTests {
         stage.serve(StoreStage.url, StoreStage.ok("abc", ("Cache-Control", "max-age=60")))
         _ = try await stage.get()
         _ = try await stage.get()
+        await stage.settled()
         await stage.pipeline.shutdown(.finish)
         let lines = observer.lines
         #expect(lines.contains("#0 looked up nothing"))
