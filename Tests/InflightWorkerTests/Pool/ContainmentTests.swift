@@ -85,26 +85,43 @@ struct ContainmentTests {
         return (10_000, nil)
     }
 
+    /// Cancels a decode, once it is told which, when the pool has read the time for it twice: at its start, and when
+    /// the decoder had no room for its request.
+    private final class CancellingClock: EngineClock {
+        private let state = Guarded((flag: CancellationFlag?.none, readings: 0))
+        private let system = SystemClock()
+
+        func cancelNext(_ flag: CancellationFlag) { state.withLock { $0 = (flag, 0) } }
+
+        func now() -> MonotonicTime {
+            state.withLock { state in
+                state.readings += 1
+                if state.readings == 2 { state.flag?.cancel() }
+            }
+            return system.now()
+        }
+        func secondsSince1970() -> Double { system.secondsSince1970() }
+        func schedule(at deadline: MonotonicTime, _ body: @escaping @Sendable () -> Void) -> any ScheduledWork {
+            system.schedule(at: deadline, body)
+        }
+    }
+
     @Test("A decode whose request a decoder has no room for ends at its time limit or when it is cancelled")
     func deaf() async throws {
         let impatient = DecoderPool.faulty { $0.maximumDecodeTime = .seconds(2) }
         let (answered, failure) = await DedicatedThread.run { askDeafDecoder(impatient) }
         #expect(failure?.code == .timedOut, "\(answered): \(String(describing: failure))")
         #expect(try await impatient.order("good 8").width == 8)
-        let patient = DecoderPool.faulty { $0.maximumDecodeTime = .seconds(60) }
-        let flag = CancellationFlag()
-        let (entered, code) = (DispatchSemaphore(value: 0), Guarded(LoadError.Code?.none))
-        let decode = JoinableThread(name: "decode") {
-            let (_, failure) = askDeafDecoder(patient) { number in
-                if number == answered { entered.signal() }
-                return number < answered ? CancellationFlag() : flag
+        let clock = CancellingClock()
+        let patient = DecoderPool.faulty(clock: clock) { $0.maximumDecodeTime = .seconds(60) }
+        let (_, cancelled) = await DedicatedThread.run {
+            askDeafDecoder(patient) { number in
+                let flag = CancellationFlag()
+                if number >= answered { clock.cancelNext(flag) }
+                return flag
             }
-            code.withLock { $0 = failure?.code }
         }
-        await DedicatedThread.run { entered.wait() }
-        flag.cancel()
-        await DedicatedThread.run { decode.join() }
-        #expect(code.withLock { $0 } == .cancelled)
+        #expect(cancelled?.code == .cancelled)
         #expect(try await patient.order("good 8").width == 8)
     }
 

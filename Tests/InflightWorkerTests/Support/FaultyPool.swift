@@ -5,10 +5,13 @@ import InflightWorker
 
 extension DecoderPool {
     /// Creates a pool of decoders that misbehave on command: see `FaultyCodec`.
-    static func faulty(_ change: (inout DecoderConfiguration) -> Void = { _ in }) -> DecoderPool {
+    static func faulty(
+        clock: any EngineClock = SystemClock(), _ change: (inout DecoderConfiguration) -> Void = { _ in }
+    ) -> DecoderPool {
         var configuration = DecoderConfiguration(path: BuiltProgram.path("FaultyDecoder"))
         change(&configuration)
-        return DecoderPool(configuration)
+        return DecoderPool(
+            configuration, suffix: "", protections: ProtectionCheck(configuration), clock: clock)
     }
 
     func order(

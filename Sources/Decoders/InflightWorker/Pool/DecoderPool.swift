@@ -11,6 +11,7 @@ public final class DecoderPool: Sendable {
     private let configuration: DecoderConfiguration
     private let suffix: String
     private let protections: ProtectionCheck
+    private let clock: any EngineClock
     private let idle = Guarded([DecoderProcess]())
 
     /// Creates a pool, without a process. Processes are started on demand.
@@ -23,11 +24,17 @@ public final class DecoderPool: Sendable {
         self.init(configuration, suffix: suffix, protections: ProtectionCheck(configuration))
     }
 
-    /// - Parameter protections: the check for one configuration. Pools that share it report a missing protection once.
-    package init(_ configuration: DecoderConfiguration, suffix: String, protections: ProtectionCheck) {
+    /// - Parameters:
+    ///   - protections: the check for one configuration. Pools that share it report a missing protection once.
+    ///   - clock: measures the time of a decode.
+    package init(
+        _ configuration: DecoderConfiguration, suffix: String, protections: ProtectionCheck,
+        clock: any EngineClock = SystemClock()
+    ) {
         self.configuration = configuration
         self.suffix = suffix
         self.protections = protections
+        self.clock = clock
     }
 
     /// Whether there is a decoder program now. Looks for its file, and starts no process. The default program does not
@@ -154,7 +161,8 @@ public final class DecoderPool: Sendable {
             if decoder.isFresh { return decoder }
         }
         let path = try DecoderLocation.find(configuration.path, suffix: suffix)
-        let decoder = try DecoderProcess(path: path, configuration: configuration, cancellation: cancellation)
+        let decoder = try DecoderProcess(
+            path: path, configuration: configuration, clock: clock, cancellation: cancellation)
         try protections.check(decoder.protections, of: path)
         return decoder
     }

@@ -15,7 +15,7 @@ final class DecoderProcess: @unchecked Sendable {
     private let control: MessageSocket
     /// The process; `nil` once it was ended.
     private var process: Int32?
-    private let clock = SystemClock()
+    private let clock: any EngineClock
     private var nextID = 0
     /// The decoder's input. The program writes it before each request, and never while one is in flight.
     private var input: SharedMemory?
@@ -37,7 +37,9 @@ final class DecoderProcess: @unchecked Sendable {
     ///
     /// - Throws: ``LoadError/Code/decoderUnavailable``; ``LoadError/Code/cancelled`` if `cancellation` is set before it
     ///   is ready.
-    init(path: String, configuration: DecoderConfiguration, cancellation: CancellationFlag) throws(LoadError) {
+    init(
+        path: String, configuration: DecoderConfiguration, clock: any EngineClock, cancellation: CancellationFlag
+    ) throws(LoadError) {
         let process: Int32
         (requests, control, process) = try Self.start(path)
         let limit = configuration.maximumDecodeTime + Self.maximumBusyTime
@@ -54,6 +56,7 @@ final class DecoderProcess: @unchecked Sendable {
                 path, "it did not start: \(ending). Reinstall it and the libraries it needs")
         }
         self.process = process
+        self.clock = clock
         self.decodes = Set(decodes)
         self.encodes = Set(encodes)
         self.protections = Set(protections)
