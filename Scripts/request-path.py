@@ -25,7 +25,7 @@ STAGES = [
         "Request/JobKey+Building.swift",
     ]),
     ("scheduling", ["Engine/Scheduler.swift", "Engine/Engine*.swift", "Cache/CachedImages.swift"]),
-    ("fetch", ["Fetch/FetchJob*.swift", "Fetch/FetchStage.swift", "Fetch/RetryController.swift", "Transport/TransportTable.swift"]),
+    ("fetch", ["Fetch/Fetch.swift", "Fetch/Fetch+*.swift", "Fetch/FetchStage.swift", "Fetch/RetryController.swift", "Transport/TransportTable.swift"]),
     ("decoding", ["Decode/DecodeStage.swift", "Decode/DecodeJob.swift", "Decode/PixelJobs.swift"]),
     ("delivery", ["Tasks/ImageTask*.swift", "Tasks/TaskEventBacklog.swift", "Tasks/CallbackSink.swift"]),
 ]

@@ -17,7 +17,7 @@ FILES = [
     "Engine/EngineMachine.swift", "Engine/EngineMachine+Transitions.swift", "Engine/EngineMachine+Slots.swift",
     "Tasks/ImageTask.swift", "Tasks/TaskDriver.swift", "Tasks/TaskEventBacklog.swift", "Engine/Scheduler.swift",
     "Decode/PixelJobs.swift",
-    "Fetch/FetchMachine.swift", "Fetch/FetchJob.swift", "Fetch/FetchJob+Sending.swift", "Fetch/FetchJob+Hooks.swift",
+    "Fetch/FetchState.swift", "Fetch/Fetch.swift", "Fetch/Fetch+Body.swift",
     "Fetch/SourceJob.swift", "Hooks/ExtensionCall.swift", "Loader/LoaderMachine.swift", "Loader/ImageLoader.swift",
     "Prefetch/PrefetchMachine.swift", "Prefetch/PrefetchCore.swift",
 ]

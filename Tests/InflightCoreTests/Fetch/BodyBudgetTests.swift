@@ -10,8 +10,8 @@ struct BodyBudgetTests {
     /// An event of transfers 1 to 4, which share a budget of 8 units and pause above 7.
     enum Event: Sendable {
         case holds(UInt64, units: Int64, isRoom: Bool)
-        case asks(UInt64, BodyBudget<UInt64>.Answer)
-        case asksWithoutPause(UInt64, BodyBudget<UInt64>.Answer)
+        case asks(UInt64, BodyBudget.Answer)
+        case asksWithoutPause(UInt64, BodyBudget.Answer)
         case priority(UInt64, ImageRequest.Priority)
         /// The transfers that continue afterwards; a negative number has to spill first.
         case spilled(UInt64, [Int64])
@@ -19,15 +19,15 @@ struct BodyBudgetTests {
         case ends(UInt64, [Int64])
     }
 
-    private static func run(_ events: [Event], _ budget: inout BodyBudget<UInt64>) {
-        func check(_ grants: [BodyBudget<UInt64>.Grant], _ expected: [Int64]) {
-            #expect(grants.map { $0.spills ? -Int64($0.waiter) : Int64($0.waiter) } == expected)
+    private static func run(_ events: [Event], _ budget: inout BodyBudget) {
+        func check(_ grants: [BodyBudget.Grant], _ expected: [Int64]) {
+            #expect(grants.map { $0.spills ? -Int64($0.id) : Int64($0.id) } == expected)
         }
         for event in events {
             switch event {
-            case .holds(let id, let count, let isRoom): #expect(budget.holds(count * unit, id) == isRoom)
-            case .asks(let id, let answer): #expect(budget.asked(id) { id } == answer)
-            case .asksWithoutPause(let id, let answer): #expect(budget.asked(id, mayPause: false) { id } == answer)
+            case .holds(let id, let count, let isRoom): #expect(budget.recordBytes(count * unit, of: id) == isRoom)
+            case .asks(let id, let answer): #expect(budget.decide(id) { _ in } == answer)
+            case .asksWithoutPause(let id, let answer): #expect(budget.decide(id, mayPause: false) { _ in } == answer)
             case .priority(let id, let priority): budget.priorityChanged(id, to: priority)
             case .spilled(let id, let next): check(budget.spilled(id), next)
             case .sleeps(let id, let next): check(budget.slept(id), next)
@@ -85,7 +85,7 @@ struct BodyBudgetTests {
             ],
         ] as [[Event]])
     func decides(events: [Event]) {
-        var budget = BodyBudget<UInt64>(limit: 8 * Self.unit, transfers: 4)
+        var budget = BodyBudget(limit: 8 * Self.unit, transfers: 4)
         #expect((1...4).map { _ in budget.began() } == [1, 2, 3, 4])
         Self.run(events, &budget)
         for id in 1...4 as ClosedRange<UInt64> { _ = budget.ended(id) }
@@ -97,13 +97,13 @@ struct BodyBudgetTests {
     @Test("With any limit, a paused transfer continues when all others have ended")
     func limits() {
         for limit in [0, 1, 100, Int64.max] {
-            var budget = BodyBudget<UInt64>(limit: limit, transfers: .max)
+            var budget = BodyBudget(limit: limit, transfers: .max)
             let (first, second) = (budget.began(), budget.began())
-            _ = budget.holds(1000, first)
-            _ = budget.holds(1000, second)
-            let answer = budget.asked(second) { second }
+            _ = budget.recordBytes(1000, of: first)
+            _ = budget.recordBytes(1000, of: second)
+            let answer = budget.decide(second) { _ in }
             #expect(answer == (limit == .max ? .proceed : .pause))
-            #expect(budget.ended(first).map(\.waiter) == (limit == .max ? [] : [second]))
+            #expect(budget.ended(first).map(\.id) == (limit == .max ? [] : [second]))
         }
     }
 

@@ -15,7 +15,7 @@ final class DecodeJob: PixelJob, MemoryWaiter, @unchecked Sendable {
             switch stage.budget.withLock({ $0.take(wanted, for: self, priority: priority) }) {
             case .taken: runWithMemory()
             case .waits:
-                tell(.waitsForMemory(bytes: wanted))
+                emit(.waitsForMemory(bytes: wanted))
                 // Apply a priority change that came before the job was queued.
                 reprioritize()
                 // Apply a cancellation that came before the job was queued.

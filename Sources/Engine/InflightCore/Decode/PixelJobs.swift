@@ -48,7 +48,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
             let cancellation = cancellation
             if cancellation.isCancelled { throw .cancelled(url: plan.url.string, stage: .decode) }
             let image = try work(on: input.value, cancellation: cancellation)
-            tell(outcome(image.pixels))
+            emit(outcome(image.pixels))
             store(image)
             // Processors may compute their identity here, so the key is made with no lock held.
             if let key = plan.memoryPlan(stage.images.fieldsExcludedFromKey)?.imageKey(appliedProcessors),
@@ -56,7 +56,7 @@ class PixelJob: EngineJob, @unchecked Sendable {
             {
                 stage.images.store(image, for: key)
             }
-            scheduler.jobEnded(self, with: JobResult(.image(image), isFollowed: input.isFollowed))
+            scheduler.jobEnded(self, with: JobResult(.image(image), isBeingRevalidated: input.isBeingRevalidated))
         } catch {
             if error.rejectsBody, case .response(let response) = input.value { stage.storage.reject(response.entry) }
             let isUseless = isFromStore && error.rejectsBody

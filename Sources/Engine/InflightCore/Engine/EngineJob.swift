@@ -65,9 +65,9 @@ class EngineJob: @unchecked Sendable {
 
     /// Reports an event to the observer. Without one, no event is built. Called with no lock held.
     @inline(__always)
-    final func tell(_ kind: @autoclosure () -> ImagePipeline.Event.Kind) {
+    final func emit(_ kind: @autoclosure () -> ImagePipeline.Event.Kind) {
         guard let telemetry = scheduler.telemetry else { return }
-        telemetry.tell(kind(), job: id.number)
+        telemetry.emit(kind(), job: id.number)
     }
 }
 
@@ -89,7 +89,7 @@ struct JobStep {
     var job: EngineJob
     var event: Event
     /// Transfers that resume because the job's body has ended, after the job has left the table.
-    var grants: [BodyBudget<FetchJob.Paused>.Grant] = []
+    var grants: [BodyBudget.Grant] = []
     /// The last progress of the job's body, if it has not been reported yet.
     var lastProgress: ImageTask.Progress?
 }
@@ -97,7 +97,7 @@ struct JobStep {
 extension JobStep {
     /// The job has ended, successfully or not according to its result.
     init(
-        ended job: EngineJob, grants: [BodyBudget<FetchJob.Paused>.Grant] = [],
+        ended job: EngineJob, grants: [BodyBudget.Grant] = [],
         lastProgress: ImageTask.Progress? = nil
     ) {
         let event = job.result?.error == nil ? Event.succeeded : .failed

@@ -19,17 +19,17 @@ final class JobResult: Sendable {
     /// Whether a stored response turned out to be unusable, so that the task may retry with the origin.
     let isFromStore: Bool
     /// Whether the result is stale and its revalidation has been requested.
-    let isFollowed: Bool
+    let isBeingRevalidated: Bool
 
-    init(_ value: Value, isFromStore: Bool = false, isFollowed: Bool = false) {
+    init(_ value: Value, isFromStore: Bool = false, isBeingRevalidated: Bool = false) {
         self.value = value
         self.isFromStore = isFromStore
-        self.isFollowed = isFollowed
+        self.isBeingRevalidated = isBeingRevalidated
     }
 
     /// Whether this is a stale image whose revalidation has been requested.
-    var isFollowedImage: Bool {
-        if case .image = value { return isFollowed }
+    var isStaleImageBeingRevalidated: Bool {
+        if case .image = value { return isBeingRevalidated }
         return false
     }
 

@@ -311,7 +311,7 @@ final class Scheduler: @unchecked Sendable {
             return []
         }
         for step in steps {
-            FetchJob.resume(step.grants)
+            BodyBudget.resume(step.grants)
             if case .slept = step.event { step.job.didSuspend() }
         }
         return next

@@ -6,7 +6,7 @@ import InflightConcurrency
 /// transfers continue. Otherwise all pause except the oldest. The oldest spills its body to a file and always
 /// continues, so that each of the others becomes the oldest in turn. Released memory goes to the paused transfer with
 /// the highest priority, the oldest first.
-struct BodyBudget<Waiter: Sendable>: Sendable {
+struct BodyBudget: Sendable {
     /// Ascends in the order in which transfers began.
     typealias ID = UInt64
 
@@ -20,8 +20,17 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
 
     /// A paused transfer that may continue, and whether it has to spill first.
     struct Grant: Sendable {
-        var waiter: Waiter
+        var id: ID
         var spills: Bool
+        var resume: Resume
+    }
+
+    /// Continues a paused transfer.
+    typealias Resume = @Sendable (_ spills: Bool) -> Void
+
+    /// Continues paused transfers. Called with no lock held.
+    static func resume(_ grants: [Grant]) {
+        for grant in grants { grant.resume(grant.spills) }
     }
 
     private struct Transfer {
@@ -29,8 +38,8 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
         /// Whether it can progress by itself. It cannot while it waits for a retry or a slot.
         var isActive = true
         var hasSpilled = false
-        /// The paused transfer, if it is paused.
-        var waiter: Waiter?
+        /// Continues the transfer, if it is paused.
+        var resume: Resume?
         var priority = ImageRequest.Priority.normal
     }
 
@@ -68,8 +77,8 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
 
     /// A transfer now holds this number of bytes.
     ///
-    /// - Returns: whether it may continue without calling ``asked(_:mayPause:priority:waiter:)``.
-    mutating func holds(_ bytes: Int64, _ id: ID) -> Bool {
+    /// - Returns: whether it may continue without calling ``decide(_:mayPause:priority:resume:)``.
+    mutating func recordBytes(_ bytes: Int64, of id: ID) -> Bool {
         guard let index = transfers.index(forKey: id) else { return true }
         heldBytes += bytes - transfers.values[index].bytes
         transfers.values[index].bytes = bytes
@@ -77,19 +86,19 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
         return heldBytes <= threshold && !(transfers.values[index].hasSpilled && bytes >= share)
     }
 
-    /// A transfer asks whether it may continue.
+    /// Decides whether a transfer may continue.
     ///
     /// - Parameters:
     ///   - mayPause: if `false`, the transfer spills instead of pausing.
-    ///   - waiter: creates the value to retain while the transfer is paused; called only if it pauses.
-    mutating func asked(
-        _ id: ID, mayPause: Bool = true, priority: ImageRequest.Priority = .normal, waiter: () -> Waiter
+    ///   - resume: what a ``Grant`` of a paused transfer continues it with.
+    mutating func decide(
+        _ id: ID, mayPause: Bool = true, priority: ImageRequest.Priority = .normal, resume: @escaping Resume
     ) -> Answer {
         guard let transfer = transfers[id] else { return .proceed }
         if transfer.hasSpilled { return transfer.bytes >= share ? .spill : .proceed }
         if heldBytes <= threshold { return .proceed }
         if !mayPause || oldest == id { return .spill }
-        transfers[id]?.waiter = waiter()
+        transfers[id]?.resume = resume
         transfers[id]?.priority = priority
         pausedCount += 1
         return .pause
@@ -115,15 +124,15 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
     /// A transfer has ended, and its bytes are released. A second call has no effect.
     mutating func ended(_ id: ID) -> [Grant] {
         guard let transfer = transfers.removeValue(forKey: id) else { return [] }
-        if transfer.waiter != nil { pausedCount -= 1 }
+        if transfer.resume != nil { pausedCount -= 1 }
         heldBytes -= transfer.bytes
         return next()
     }
 
     /// A paused transfer no longer waits for memory.
     mutating func unpause(_ id: ID) {
-        guard transfers[id]?.waiter != nil else { return }
-        transfers[id]?.waiter = nil
+        guard transfers[id]?.resume != nil else { return }
+        transfers[id]?.resume = nil
         pausedCount -= 1
     }
 
@@ -140,18 +149,18 @@ struct BodyBudget<Waiter: Sendable>: Sendable {
         var grants: [Grant] = []
         var room = threshold - heldBytes
         if room >= 0 {
-            let waiting = transfers.filter { $0.value.waiter != nil }.sorted {
+            let waiting = transfers.filter { $0.value.resume != nil }.sorted {
                 ($1.value.priority, $0.key) < ($0.value.priority, $1.key)
             }
             // Each granted transfer may receive a piece at once. Granting more than fit would only pause them again.
             for (id, transfer) in waiting where room >= 0 {
-                if let waiter = transfer.waiter { grants.append(Grant(waiter: waiter, spills: false)) }
+                if let resume = transfer.resume { grants.append(Grant(id: id, spills: false, resume: resume)) }
                 unpause(id)
                 room -= share
             }
         }
-        if let oldest, let waiter = transfers[oldest]?.waiter {
-            grants.append(Grant(waiter: waiter, spills: true))
+        if let oldest, let resume = transfers[oldest]?.resume {
+            grants.append(Grant(id: oldest, spills: true, resume: resume))
             unpause(oldest)
         }
         return grants

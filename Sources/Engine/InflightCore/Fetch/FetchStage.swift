@@ -21,7 +21,7 @@ final class FetchStage: Sendable {
     let retries: RetryController?
     let rates: RateChecker
     /// The memory held by bodies in flight. Its lock is taken inside the locks of fetches, never the other way round.
-    let bodies: Guarded<BodyBudget<FetchJob.Paused>>
+    let bodies: Guarded<BodyBudget>
     let bodyLimit: Int64
     let turns: BodyProcessingQueue
     let temporaryFolder: String?

@@ -11,7 +11,7 @@ public import InflightConcurrency
 //     plan      ImageRequest → RequestPlan                         Request/RequestPlan.swift
 //     look up   JobKey of the last step, in the memory cache       Cache/CachedImages.swift
 //     schedule  one job for a key, priorities, lanes               Engine/Scheduler.swift and EngineMachine.swift
-//     fetch     FetchKey → LoadedResponse                          Fetch/FetchJob.swift
+//     fetch     FetchKey → LoadedResponse                          Fetch/Fetch.swift
 //     decode    DecodeKey (contains the FetchKey) → LoadedImage    Decode/DecodeJob.swift
 //     process   ProcessKey (contains the DecodeKey), for each      Decode/PixelJobs.swift
 //     deliver   one ImageTask, its gate and its callback queue     Tasks/ImageTask.swift

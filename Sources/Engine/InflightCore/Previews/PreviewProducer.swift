@@ -115,7 +115,7 @@ final class PreviewProducer: @unchecked Sendable {
                 let preview = ImagePreview(
                     pixels: part.pixels, info: info, receivedBytes: Int64(bytes.count), detail: part.detail,
                     coversAll: part.coversAll)
-                stage.scheduler.telemetry?.tell(.previewed(detail: part.detail), job: job.number)
+                stage.scheduler.telemetry?.emit(.previewed(detail: part.detail), job: job.number)
                 let box = BoxedPreview(preview)
                 for subscriber in subscribers { subscriber.task.didPreview(box, fallback: subscriber.fallback) }
                 if !part.isFinal { isFinal = false }

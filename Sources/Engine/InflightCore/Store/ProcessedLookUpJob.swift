@@ -46,9 +46,9 @@ final class ProcessedLookUpJob: EngineJob, @unchecked Sendable {
     ) {
         stage.storage.afterPendingChanges(key) { [self] in
             store.find(key, choose: choose) { [self] pictures, body in
-                tell(.lookedUp(body == nil ? .nothing : .fresh))
+                emit(.lookedUp(body == nil ? .nothing : .fresh))
                 guard let body else { return end(.failure(missing), isFromStore: true) }
-                tell(.readFromStore(bytes: Int64(body.bytes.count)))
+                emit(.readFromStore(bytes: Int64(body.bytes.count)))
                 end(.response(response(pictures[body.position], body.bytes, of: original)), isFromStore: false)
             }
         }

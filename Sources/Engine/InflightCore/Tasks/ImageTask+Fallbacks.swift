@@ -18,7 +18,7 @@ extension ImageTask {
         if let error = result.error(for: goal) {
             return result.isFromStore || hasFallback ? .nextRequest(error) : .end
         }
-        return result.isFollowedImage && observesStale ? .revalidation : .end
+        return result.isStaleImageBeingRevalidated && observesStale ? .revalidation : .end
     }
 
     /// The request in progress: ``latestRequest``, or a fallback of it.

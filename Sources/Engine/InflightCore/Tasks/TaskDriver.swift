@@ -123,7 +123,7 @@ final class TaskDriver: Sendable {
             let count = images.count
             let hit = images.find(plan)
             if let hit, hit.steps == plan.stepCount {
-                scheduler.telemetry?.tell(.foundInMemory, task: task.number)
+                scheduler.telemetry?.emit(.foundInMemory, task: task.number)
                 return task.didEnd(JobResult(.image(hit.image)))
             }
             let time = now ?? scheduler.clock.now()
@@ -205,7 +205,7 @@ final class TaskDriver: Sendable {
 
     /// Reports that the task continues with another load.
     private func report(_ task: ImageTask, _ why: @autoclosure () -> String) {
-        scheduler.telemetry?.tell(.rerouted(why: why()), task: task.number)
+        scheduler.telemetry?.emit(.rerouted(why: why()), task: task.number)
     }
 
     private func log(_ message: String, _ request: ImageRequest, _ failure: JobResult) {
@@ -246,7 +246,7 @@ final class TaskDriver: Sendable {
 
     /// A job's response varies by header fields that the key leaves out. Subscribers with other values of them leave
     /// and fetch for themselves; those whose values agree coalesce.
-    func separate(
+    func splitByVary(
         _ tasks: [(id: Scheduler.Machine.TaskID, task: ImageTask)], from plan: RequestPlan, by names: Set<String>
     ) {
         let varying = names.union(plan.varying)

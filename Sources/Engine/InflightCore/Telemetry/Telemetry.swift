@@ -44,7 +44,7 @@ final class Telemetry: Sendable {
     }
 
     /// Records an event now, and submits it. Call with no lock held.
-    func tell(
+    func emit(
         _ kind: ImagePipeline.Event.Kind, task: ImagePipeline.Event.TaskNumber? = nil,
         job: ImagePipeline.Event.JobNumber? = nil
     ) {

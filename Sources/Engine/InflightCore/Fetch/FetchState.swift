@@ -1,25 +1,18 @@
 import InflightConcurrency
 
-/// The types of the objects that a fetch holds. Tests use numbers for them.
-protocol FetchHandles {
-    associatedtype Transfer
-    associatedtype Call
-    associatedtype Timer
-}
-
-/// The state machine of a fetch. Its inputs are past facts, and its outputs are the caller's next actions. It has no
-/// lock, clock or I/O. ``FetchJob`` keeps it under a lock, and acts after releasing the lock.
+/// The state of a fetch. Its inputs are past facts, and its outputs are the caller's next actions. ``Fetch`` keeps it
+/// under a lock, and acts after releasing the lock.
 ///
 ///     queued ── started ─▶ preparing ── sends ─▶ exchanging ── ended ─▶ preparing
-///     preparing ── asks ─▶ asking ── answered ─▶ preparing
+///     preparing ── hook called ─▶ asking ── returned ─▶ preparing
 ///     preparing ── waits ─▶ queued, or sleeping ── woke ─▶ queued
 ///     queued, sleeping, preparing ── finished ─▶ finished
 ///
 /// The facts of the diagram occur one after the other. A cancel, a change of priority, a timer, and memory for the body
 /// may arrive at any time, from any thread.
 ///
-/// Noncopyable, because a copy of a generic state is expensive, and the optimiser does not avoid all of them.
-struct FetchMachine<Handles: FetchHandles>: ~Copyable {
+/// Noncopyable, because a copy retains and releases all that it refers to.
+struct FetchState: ~Copyable {
     typealias Ending = Result<TransportSummary, LoadError>
 
     /// The event that a fetch without a slot waits for.
@@ -35,7 +28,7 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
         /// The transport delivers them.
         case flowing
         /// The transport is paused while `didReceive` decides about the head.
-        case judging(Handles.Call, held: Ending?)
+        case judging(ExtensionCall, held: Ending?)
         /// The transport is paused until the body fits into the budget of bodies in flight.
         case paused
         /// The transport is paused until a worker thread processes the received bytes.
@@ -55,7 +48,7 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     enum Link {
         /// `Transport.start` has not returned the transfer yet, but may already call the receiver.
         case pending(resumes: Bool)
-        case known(Handles.Transfer)
+        case known(any Transfer)
     }
 
     struct Exchange: ~Copyable {
@@ -66,27 +59,20 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
         var rate: RateMonitor?
         var isTooSlow = false
 
-        var transfer: Handles.Transfer? {
+        var transfer: (any Transfer)? {
             if case .known(let transfer) = link { transfer } else { nil }
         }
     }
 
     enum State: ~Copyable {
         case queued
-        case sleeping(until: MonotonicTime, Handles.Timer?)
+        case sleeping(until: MonotonicTime, (any ScheduledWork)?)
         /// It has a slot and no exchange: it reads the store, verifies a body, or decides.
         case preparing
         /// `willSend` is called with the request.
-        case asking(Handles.Call)
+        case asking(ExtensionCall)
         case exchanging(Exchange)
         case finished
-    }
-
-    /// The inputs that may arrive before the first start.
-    struct EarlyInputs {
-        var isCancelled = false
-        /// Whether the priority changed while there was no transfer to pass it to.
-        var hasMissedPriority = false
     }
 
     /// The states without their data.
@@ -96,31 +82,34 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
 
     /// The facts that occur one after the other.
     enum Fact: Hashable, CaseIterable {
-        case started, waits, woke, asks, answered, sends, stops, flows, finished
+        case started, startedWaiting, woke, hookCalled, hookReturned, sent, stopped, processed, finished
     }
 
     /// Returns whether a fact is possible in a phase. Inputs from other threads are possible in all of them.
     static func isPossible(_ fact: Fact, in phase: Phase) -> Bool {
         switch (fact, phase) {
-        case (.started, .queued), (.waits, .preparing), (.woke, .sleeping): true
+        case (.started, .queued), (.startedWaiting, .preparing), (.woke, .sleeping): true
         // The job may have been discarded at the same time.
         case (.woke, .finished): true
-        case (.asks, .preparing), (.asks, .flowing), (.answered, .asking): true
-        case (.sends, .preparing), (.stops, .flowing), (.stops, .working): true
-        case (.flows, .judging), (.flows, .working): true
+        case (.hookCalled, .preparing), (.hookCalled, .flowing), (.hookReturned, .asking): true
+        case (.sent, .preparing), (.stopped, .flowing), (.stopped, .working): true
+        case (.processed, .judging), (.processed, .working): true
         case (.finished, .queued), (.finished, .sleeping), (.finished, .preparing): true
         default: false
         }
     }
 
     private(set) var state = State.queued
-    private var early: EarlyInputs
+    /// Whether the last subscriber has left.
+    private(set) var isCancelled: Bool
+    /// Whether the priority changed while there was no transfer to pass it to.
+    private var hasMissedPriority: Bool
 
-    init(_ early: EarlyInputs) {
-        self.early = early
+    /// - Parameters: the inputs that arrived before the first start.
+    init(isCancelled: Bool, hasMissedPriority: Bool) {
+        self.isCancelled = isCancelled
+        self.hasMissedPriority = hasMissedPriority
     }
-
-    var isCancelled: Bool { early.isCancelled }
 
     var phase: Phase {
         switch state {
@@ -171,7 +160,7 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
         return answer
     }
 
-    private var timer: Handles.Timer? {
+    private var timer: (any ScheduledWork)? {
         switch state {
         case .sleeping(_, let timer): timer
         default: nil
@@ -183,8 +172,8 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     /// The last subscriber has left.
     ///
     /// - Returns: the transfer and the hook's call to cancel. Work that begins later checks ``isCancelled``.
-    mutating func cancelled() -> (Handles.Transfer?, Handles.Call?) {
-        early.isCancelled = true
+    mutating func cancelled() -> ((any Transfer)?, ExtensionCall?) {
+        isCancelled = true
         switch state {
         case .asking(let call): return (nil, call)
         case .exchanging(let exchange):
@@ -197,9 +186,9 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     /// The job's priority has changed.
     ///
     /// - Returns: the transfer to pass it to; if `nil`, ``transferKnown(_:number:)`` requests it later.
-    mutating func priorityChanged() -> Handles.Transfer? {
+    mutating func priorityChanged() -> (any Transfer)? {
         let transfer = withExchange { $0.transfer } ?? nil
-        if transfer == nil { early.hasMissedPriority = true }
+        if transfer == nil { hasMissedPriority = true }
         return transfer
     }
 
@@ -214,7 +203,7 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     /// A timer for the end of the wait before a retry was scheduled.
     ///
     /// - Returns: the timer to cancel: this one if the wait is over, or the one that it replaces.
-    mutating func timerSet(_ timer: Handles.Timer) -> Handles.Timer? {
+    mutating func timerSet(_ timer: any ScheduledWork) -> (any ScheduledWork)? {
         switch take() {
         case .sleeping(let time, let old):
             state = .sleeping(until: time, timer)
@@ -229,7 +218,7 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     ///
     /// - Returns: the calls that the transfer has to receive.
     mutating func transferKnown(
-        _ transfer: Handles.Transfer, number: Int
+        _ transfer: any Transfer, number: Int
     ) -> (cancels: Bool, resumes: Bool, passesPriority: Bool) {
         let pending: Bool? =
             withExchange { exchange in
@@ -238,8 +227,8 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
                 return resumes
             } ?? nil
         guard let resumes = pending else { return (false, false, false) }
-        defer { early.hasMissedPriority = false }
-        return (isCancelled, resumes && !isCancelled, early.hasMissedPriority)
+        defer { hasMissedPriority = false }
+        return (isCancelled, resumes && !isCancelled, hasMissedPriority)
     }
 
     /// The budget of bodies in flight allows a paused exchange to continue.
@@ -268,7 +257,7 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     /// The time for a check of the rate has come.
     ///
     /// - Returns: the time of the next check, and the transfer to cancel if it is too slow.
-    mutating func rateChecked(at now: MonotonicTime) -> (next: MonotonicTime?, tooSlow: Handles.Transfer?) {
+    mutating func rateChecked(at now: MonotonicTime) -> (next: MonotonicTime?, tooSlow: (any Transfer)?) {
         withExchange { exchange in
             switch exchange.rate?.check(at: now) {
             case .checkAgain(let time): return (time, nil)
@@ -289,8 +278,8 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     }
 
     /// The fetch gives its slot back, and waits for another or before a retry.
-    mutating func waits(for wait: Wait) {
-        require(.waits)
+    mutating func startedWaiting(for wait: Wait) {
+        require(.startedWaiting)
         switch wait {
         case .turn: state = .queued
         case .time(let time): state = .sleeping(until: time, nil)
@@ -306,7 +295,7 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     /// The fetch has ended.
     ///
     /// - Returns: the timer of its wait, to be cancelled.
-    mutating func finished() -> Handles.Timer? {
+    mutating func finished() -> (any ScheduledWork)? {
         require(.finished)
         defer { state = .finished }
         return timer
@@ -315,27 +304,27 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     // MARK: Hooks
 
     /// A hook is called: with the request, or with the head of a response, whose exchange pauses meanwhile.
-    mutating func asks(_ call: Handles.Call) {
-        require(.asks)
+    mutating func hookCalled(_ call: ExtensionCall) {
+        require(.hookCalled)
         if withExchange({ $0.intake = .judging(call, held: nil) }) == nil { state = .asking(call) }
     }
 
     /// `willSend` has returned.
-    mutating func answered() {
-        require(.answered)
+    mutating func hookReturned() {
+        require(.hookReturned)
         state = .preparing
     }
 
     // MARK: Exchanges
 
     /// The request is about to be passed to the transport.
-    mutating func sends(number: Int) {
-        require(.sends)
+    mutating func sent(number: Int) {
+        require(.sent)
         state = .exchanging(Exchange(number: number))
     }
 
     /// The rate of the exchange is measured from now on.
-    mutating func watches(_ rate: RateMonitor) {
+    mutating func rateMeasured(by rate: RateMonitor) {
         _ = withExchange { $0.rate = rate }
     }
 
@@ -349,7 +338,7 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     ///
     /// - Parameter hasMore: whether received bytes are left to decode.
     func mayPause(hasMore: Bool) -> Bool? {
-        require(.stops)
+        require(.stopped)
         switch state {
         case .exchanging(let exchange):
             guard let held = exchange.intake.held else { return true }
@@ -361,8 +350,8 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     }
 
     /// The transport pauses until the body fits into the budget of bodies in flight, or until a worker thread is ready.
-    mutating func stops(untilRoom: Bool, at now: MonotonicTime) {
-        change(.stops) { exchange in
+    mutating func stopped(untilRoom: Bool, at now: MonotonicTime) {
+        change(.stopped) { exchange in
             exchange.intake = untilRoom ? .paused : .scheduled(held: exchange.intake.held)
             exchange.rate?.paused(at: now)
         }
@@ -373,7 +362,7 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
         /// The exchange has ended meanwhile.
         case ends(Ending)
         /// Resume the transfer, or cancel it if the rest is not needed.
-        case continues(Handles.Transfer)
+        case continues(any Transfer)
         /// ``transferKnown(_:number:)`` will resume it.
         case resumesWhenKnown
     }
@@ -381,8 +370,8 @@ struct FetchMachine<Handles: FetchHandles>: ~Copyable {
     /// `didReceive` has returned, or the received bytes were processed.
     ///
     /// - Returns: the next step, and the result of a rate check, if its measurement was paused.
-    mutating func flows(at now: MonotonicTime) -> (Flow, rate: RateMonitor.Verdict?) {
-        change(.flows) { exchange in
+    mutating func processed(at now: MonotonicTime) -> (Flow, rate: RateMonitor.Verdict?) {
+        change(.processed) { exchange in
             let held = exchange.intake.held
             // A rate that is measured from the hook's decision on has not been paused.
             let isHook = if case .judging = exchange.intake { true } else { false }

@@ -3,19 +3,25 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Fetch machine", .timeLimit(.minutes(10)))
-struct FetchMachineTests {
-    enum Numbers: FetchHandles {
-        typealias Transfer = Int
-        typealias Call = Int
-        typealias Timer = Int
+@Suite("Fetch state", .timeLimit(.minutes(10)))
+struct FetchStateTests {
+    private final class TestTransfer: Transfer {
+        func cancel() {}
+        func resume() {}
     }
 
-    // `#expect` takes only copyable values, so each property of a machine is read before it is compared.
-    typealias Machine = FetchMachine<Numbers>
-    typealias Phase = Machine.Phase
+    private final class TestTimer: ScheduledWork {
+        let number: Int
 
-    /// The inputs of a machine. The transfer is 7, the hook's call is 5, and each timer has its own number.
+        init(_ number: Int) { self.number = number }
+
+        func cancel() {}
+    }
+
+    // `#expect` takes only copyable values, so each property of a state is read before it is compared.
+    typealias Phase = FetchState.Phase
+
+    /// The inputs of a state. The transfer is 7, the hook's call is 5, and each timer has its own number.
     enum Input: Hashable {
         case start, queue, sleep, wake, ask, answer, send, finish
         case known(number: Int = 0)
@@ -27,39 +33,44 @@ struct FetchMachineTests {
 
     private static func time(_ second: Int) -> MonotonicTime { .zero + .seconds(second) }
 
-    private static let success = Machine.Ending.success(TransportSummary(wireBytes: 1, bodyBytes: 1))
-    private static let failure = Machine.Ending.failure(
+    private static let transfer = TestTransfer()
+    private static let call = ExtensionCall()
+
+    private static func number(_ timer: any ScheduledWork) -> Int { (timer as? TestTimer)?.number ?? 0 }
+
+    private static let success = FetchState.Ending.success(TransportSummary(wireBytes: 1, bodyBytes: 1))
+    private static let failure = FetchState.Ending.failure(
         LoadError(.connectionLost, stage: .fetch, message: "It is lost."))
 
-    /// - Returns: the machine's output in words; empty if there is nothing to do.
-    private static func tell(_ machine: inout Machine, _ input: Input) throws -> String {
+    /// - Returns: the state's output in words; empty if there is nothing to do.
+    private static func tell(_ state: inout FetchState, _ input: Input) throws -> String {
         switch input {
-        case .start: machine.started()
-        case .queue: machine.waits(for: .turn)
-        case .sleep: machine.waits(for: .time(time(3)))
-        case .wake: machine.woke()
-        case .ask: machine.asks(5)
-        case .answer: machine.answered()
-        case .send: machine.sends(number: 0)
-        case .finish: return machine.finished().map { "timer \($0) is over" } ?? ""
+        case .start: state.started()
+        case .queue: state.startedWaiting(for: .turn)
+        case .sleep: state.startedWaiting(for: .time(time(3)))
+        case .wake: state.woke()
+        case .ask: state.hookCalled(call)
+        case .answer: state.hookReturned()
+        case .send: state.sent(number: 0)
+        case .finish: return state.finished().map { "timer \(number($0)) is over" } ?? ""
         case .known(let number):
-            let next = machine.transferKnown(7, number: number)
+            let next = state.transferKnown(transfer, number: number)
             return [
                 next.cancels ? "cancel" : nil, next.resumes ? "resume" : nil, next.passesPriority ? "priority" : nil,
             ]
             .compactMap(\.self).joined(separator: ", ")
-        case .measure: machine.watches(try #require(RateMonitor(ImageRequest.Limits(), at: time(0))))
-        case .stopsForRoom: machine.stops(untilRoom: true, at: time(1))
-        case .stopsForTurn: machine.stops(untilRoom: false, at: time(1))
+        case .measure: state.rateMeasured(by: try #require(RateMonitor(ImageRequest.Limits(), at: time(0))))
+        case .stopsForRoom: state.stopped(untilRoom: true, at: time(1))
+        case .stopsForTurn: state.stopped(untilRoom: false, at: time(1))
         case .flows:
-            switch machine.flows(at: time(2)).0 {
+            switch state.processed(at: time(2)).0 {
             case .ends(.success): return "ended"
             case .ends(.failure): return "failed"
-            case .continues(let transfer): return "resume \(transfer)"
+            case .continues: return "resume 7"
             case .resumesWhenKnown: return "later"
             }
         case .ended, .failed:
-            let (ended, unpauses) = machine.exchangeEnded(input == .ended ? success : failure)
+            let (ended, unpauses) = state.exchangeEnded(input == .ended ? success : failure)
             let answer =
                 switch ended {
                 case .now(let wasWatched, let wasTooSlow):
@@ -70,15 +81,17 @@ struct FetchMachineTests {
                 }
             return answer + (unpauses ? ", no room needed" : "")
         case .cancel:
-            let (transfer, call) = machine.cancelled()
-            return [transfer, call].compactMap(\.self).map { "cancel \($0)" }.joined(separator: ", ")
-        case .priority: return machine.priorityChanged().map { "tell \($0)" } ?? "later"
-        case .granted(let number, let turn): return machine.granted(number: number, needsTurn: turn) ? "yes" : ""
-        case .turn(let number): return machine.turnStarted(number: number) ? "yes" : ""
-        case .timer(let timer): return machine.timerSet(timer).map { "timer \($0) is useless" } ?? ""
+            let (transfer, call) = state.cancelled()
+            return [transfer.map { _ in "cancel 7" }, call.map { _ in "cancel 5" }].compactMap(\.self)
+                .joined(separator: ", ")
+        case .priority: return state.priorityChanged().map { _ in "tell 7" } ?? "later"
+        case .granted(let number, let turn): return state.granted(number: number, needsTurn: turn) ? "yes" : ""
+        case .turn(let number): return state.turnStarted(number: number) ? "yes" : ""
+        case .timer(let timer):
+            return state.timerSet(TestTimer(timer)).map { "timer \(number($0)) is useless" } ?? ""
         case .checkRate(let second):
-            let (next, transfer) = machine.rateChecked(at: time(second))
-            return [next != nil ? "again" : nil, transfer.map { "cancel \($0)" }].compactMap(\.self).joined()
+            let (next, transfer) = state.rateChecked(at: time(second))
+            return [next != nil ? "again" : nil, transfer.map { _ in "cancel 7" }].compactMap(\.self).joined()
         }
         return ""
     }
@@ -90,28 +103,28 @@ struct FetchMachineTests {
         .working: [.start, .send, .known(), .stopsForTurn, .turn()], .finished: [.start, .finish],
     ]
 
-    private static func machine(_ phase: Phase) throws -> Machine {
-        var machine = Machine(.init())
-        for input in try #require(paths[phase]) { _ = try tell(&machine, input) }
-        let reached = machine.phase
+    private static func state(_ phase: Phase) throws -> FetchState {
+        var state = FetchState(isCancelled: false, hasMissedPriority: false)
+        for input in try #require(paths[phase]) { _ = try tell(&state, input) }
+        let reached = state.phase
         #expect(reached == phase)
-        return machine
+        return state
     }
 
     // MARK: Facts in sequence
 
     /// The phase and the output to which each fact leads, from each phase in which it is possible.
-    private static let transitions: [(Machine.Fact, Input, [Phase: (Phase, String)])] = [
+    private static let transitions: [(FetchState.Fact, Input, [Phase: (Phase, String)])] = [
         (.started, .start, [.queued: (.preparing, "")]),
-        (.waits, .queue, [.preparing: (.queued, "")]),
-        (.waits, .sleep, [.preparing: (.sleeping, "")]),
+        (.startedWaiting, .queue, [.preparing: (.queued, "")]),
+        (.startedWaiting, .sleep, [.preparing: (.sleeping, "")]),
         (.woke, .wake, [.sleeping: (.queued, ""), .finished: (.finished, "")]),
-        (.asks, .ask, [.preparing: (.asking, ""), .flowing: (.judging, "")]),
-        (.answered, .answer, [.asking: (.preparing, "")]),
-        (.sends, .send, [.preparing: (.flowing, "")]),
-        (.stops, .stopsForRoom, [.flowing: (.paused, ""), .working: (.paused, "")]),
-        (.stops, .stopsForTurn, [.flowing: (.scheduled, ""), .working: (.scheduled, "")]),
-        (.flows, .flows, [.judging: (.flowing, "resume 7"), .working: (.flowing, "resume 7")]),
+        (.hookCalled, .ask, [.preparing: (.asking, ""), .flowing: (.judging, "")]),
+        (.hookReturned, .answer, [.asking: (.preparing, "")]),
+        (.sent, .send, [.preparing: (.flowing, "")]),
+        (.stopped, .stopsForRoom, [.flowing: (.paused, ""), .working: (.paused, "")]),
+        (.stopped, .stopsForTurn, [.flowing: (.scheduled, ""), .working: (.scheduled, "")]),
+        (.processed, .flows, [.judging: (.flowing, "resume 7"), .working: (.flowing, "resume 7")]),
         (
             .finished, .finish,
             [.queued: (.finished, ""), .sleeping: (.finished, ""), .preparing: (.finished, "")]
@@ -120,13 +133,13 @@ struct FetchMachineTests {
 
     @Test("Each fact leads to the expected phase, or is impossible in the current one", arguments: Phase.allCases)
     func transitions(phase: Phase) throws {
-        #expect(Set(Self.transitions.map(\.0)) == Set(Machine.Fact.allCases))
+        #expect(Set(Self.transitions.map(\.0)) == Set(FetchState.Fact.allCases))
         for (fact, input, targets) in Self.transitions {
-            #expect(Machine.isPossible(fact, in: phase) == (targets[phase] != nil), "\(fact)")
+            #expect(FetchState.isPossible(fact, in: phase) == (targets[phase] != nil), "\(fact)")
             guard let (target, answer) = targets[phase] else { continue }
-            var machine = try Self.machine(phase)
-            #expect(try Self.tell(&machine, input) == answer, "\(input)")
-            let reached = machine.phase
+            var state = try Self.state(phase)
+            #expect(try Self.tell(&state, input) == answer, "\(input)")
+            let reached = state.phase
             #expect(reached == target, "\(input)")
         }
     }
@@ -134,8 +147,8 @@ struct FetchMachineTests {
     @Test("An impossible fact traps")
     func impossible() async {
         await #expect(processExitsWith: .failure) {
-            var machine = FetchMachine<Numbers>(.init())
-            machine.sends(number: 0)
+            var state = FetchState(isCancelled: false, hasMissedPriority: false)
+            state.sent(number: 0)
         }
     }
 
@@ -178,17 +191,17 @@ struct FetchMachineTests {
         "Inputs from other threads act in the listed phases and are ignored in all others", arguments: Phase.allCases)
     func interruptions(phase: Phase) throws {
         for (input, targets) in Self.interruptions {
-            var machine = try Self.machine(phase)
+            var state = try Self.state(phase)
             let (target, answer) = targets[phase] ?? (phase, "")
-            #expect(try Self.tell(&machine, input) == answer, "\(input)")
-            let reached = machine.phase
+            #expect(try Self.tell(&state, input) == answer, "\(input)")
+            let reached = state.phase
             #expect(reached == target, "\(input)")
         }
-        var waiting = try Self.machine(phase)
+        var waiting = try Self.state(phase)
         #expect(try Self.tell(&waiting, .timer(1)) == (phase == .sleeping ? "" : "timer 1 is useless"))
-        var machine = try Self.machine(phase)
+        var state = try Self.state(phase)
         let isUnderWay = [.flowing, .judging, .paused, .scheduled, .working].contains(phase)
-        #expect(try Self.tell(&machine, .priority) == (isUnderWay ? "tell 7" : "later"))
+        #expect(try Self.tell(&state, .priority) == (isUnderWay ? "tell 7" : "later"))
     }
 
     // MARK: Sequences
@@ -238,32 +251,32 @@ struct FetchMachineTests {
             ],
         ] as [[(Input, String)]])
     func story(_ steps: [(Input, String)]) throws {
-        var machine = Machine(.init())
+        var state = FetchState(isCancelled: false, hasMissedPriority: false)
         for (index, (input, answer)) in steps.enumerated() {
-            #expect(try Self.tell(&machine, input) == answer, "step \(index): \(input)")
+            #expect(try Self.tell(&state, input) == answer, "step \(index): \(input)")
         }
     }
 
     @Test("After the exchange has ended, a body waits without a pause, and after a failure not at all")
     func mayPause() throws {
-        var machine = try Self.machine(.working)
-        var mayPause = machine.mayPause(hasMore: false)
+        var state = try Self.state(.working)
+        var mayPause = state.mayPause(hasMore: false)
         #expect(mayPause == true)
-        _ = try Self.tell(&machine, .ended)
-        mayPause = machine.mayPause(hasMore: false)
+        _ = try Self.tell(&state, .ended)
+        mayPause = state.mayPause(hasMore: false)
         #expect(mayPause == false)
-        machine = try Self.machine(.working)
-        _ = try Self.tell(&machine, .failed)
-        mayPause = machine.mayPause(hasMore: false)
+        state = try Self.state(.working)
+        _ = try Self.tell(&state, .failed)
+        mayPause = state.mayPause(hasMore: false)
         #expect(mayPause == nil)
     }
 
     @Test("A cancel or priority change before the first start reaches the transfer")
     func early() throws {
-        var machine = Machine(.init(isCancelled: true, hasMissedPriority: true))
-        for input in [.start, .send] as [Input] { _ = try Self.tell(&machine, input) }
-        let isCancelled = machine.isCancelled
+        var state = FetchState(isCancelled: true, hasMissedPriority: true)
+        for input in [.start, .send] as [Input] { _ = try Self.tell(&state, input) }
+        let isCancelled = state.isCancelled
         #expect(isCancelled)
-        #expect(try Self.tell(&machine, .known()) == "cancel, priority")
+        #expect(try Self.tell(&state, .known()) == "cancel, priority")
     }
 }

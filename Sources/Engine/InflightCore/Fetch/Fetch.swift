@@ -1,0 +1,1030 @@
+import InflightConcurrency
+internal import Synchronization
+
+/// The job of a fetch, as the graph of jobs sees it. It is small, because most jobs of a long queue are fetches. A
+/// ``Fetch`` exists from its first start to its end.
+// Unchecked: `fetch`, `isCancelled` and `hasMissedPriority` are accessed only while the job's stripe of locks is held.
+final class FetchJob: EngineJob, @unchecked Sendable {
+    let stage: FetchStage
+    let plan: RequestPlan
+    let stripe: LockStripes.Stripe
+    /// The progress last reported to subscribers. Guarded by the scheduler's lock.
+    var progress: ImageTask.Progress?
+    /// Whether a task that observes progress or previews has joined since the last report.
+    let hasNewObserver = Atomic(false)
+    private var fetch: Fetch?
+    // Inputs that arrived before the first start.
+    private var isCancelled = false
+    private var hasMissedPriority = false
+
+    init(stage: FetchStage, id: ID, plan: RequestPlan) {
+        self.stage = stage
+        self.plan = plan
+        // The stripe is that of an object that lives as long as the job, because `self` is not initialized yet.
+        stripe = LockStripes.stripe(for: plan)
+        super.init(id: id)
+    }
+
+    override var scheduler: Scheduler { stage.scheduler }
+
+    override var logFields: [(name: String, value: String)] { [("job", "fetch"), ("url", plan.url.string)] }
+
+    override func start(priority: ImageRequest.Priority) -> JobStep? {
+        let now = scheduler.clock.now()
+        let (fetch, isCancelled) = stripe.lock.withLock {
+            let fetch =
+                self.fetch
+                ?? Fetch(
+                    self, startedAt: now,
+                    FetchState(isCancelled: self.isCancelled, hasMissedPriority: hasMissedPriority))
+            self.fetch = fetch
+            fetch.state.started()
+            return (fetch, fetch.state.isCancelled)
+        }
+        return fetch.start(at: now, priority: priority, isCancelled: isCancelled)
+    }
+
+    /// Passes the job's current priority to the transfer, and to the body, which may be paused.
+    override func reprioritize() {
+        passPriorityOn { priority in
+            let (transfer, body) = stripe.lock.withLock {
+                if fetch == nil { hasMissedPriority = true }
+                return (fetch?.state.priorityChanged(), fetch?.bodyID)
+            }
+            if let body { stage.bodies.withLock { $0.priorityChanged(body, to: priority) } }
+            transfer?.setPriority(priority)
+        }
+    }
+
+    override func cancel() {
+        let ((transfer, call), previews) = stripe.lock.withLock {
+            isCancelled = true
+            return (fetch?.state.cancelled() ?? (nil, nil), fetch?.previews)
+        }
+        previews?.end()
+        call?.cancel()
+        transfer?.cancel()
+    }
+
+    override func didSuspend() {
+        stripe.lock.withLock { fetch }?.scheduleWake()
+    }
+
+    override func refuse(_ error: LoadError) {
+        result = JobResult(.failure(error.about(url: plan.url.string)))
+    }
+
+    override func discard() {
+        guard let fetch = stripe.lock.withLock({ fetch }) else { return }
+        BodyBudget.resume(fetch.release())
+    }
+
+    /// Releases the fetch. Called with the stripe's lock held.
+    func forgetFetch() { fetch = nil }
+}
+
+/// Fetches the bytes of one URL and follows redirects, with one exchange at a time on the transport.
+///
+/// This file tells a fetch from its start to its end. ``FetchState`` says which step may follow which; the body's bytes
+/// are in `Fetch+Body.swift`, and everything about stored responses in `Fetch+Cache.swift`.
+// Unchecked: `state`, `bodyID` and `previews` are accessed only while the job's stripe of locks is held. The rest is
+// accessed by the steps of the fetch, of which `state` allows one at a time: callbacks of the transport and of the
+// store, the return of a hook, and a turn.
+final class Fetch: TransportReceiver, @unchecked Sendable {
+    /// A decision that makes the rest of a response irrelevant.
+    // Indirect, because a verdict is rare, but its storage is moved with every exchange.
+    indirect enum Verdict {
+        /// Call `willSend` for other credentials, then send the request again.
+        case reauthenticate(ResponseHead)
+        case redirect(RedirectPolicy.Exchange)
+        case failure(LoadError)
+        case info(ImageInfo)
+        /// Serve a stored response.
+        case stored(ServedResponse, LoadSource)
+        /// The origin has confirmed the response that processed images were made from.
+        case confirmed
+        /// The first part of the body was already complete.
+        case complete(StoredResponse)
+        /// The body is complete, although the transport waits for more bytes.
+        case decoded
+        /// Send the request again, with these changes.
+        case refetch(CacheExchange)
+    }
+
+    /// The attempts for one URL; a redirect resets them.
+    struct Attempts {
+        /// The number of failed attempts, without those that made progress.
+        var failed = 0
+        /// The number of failed attempts that made progress, and the end of the longest first part of the body so far.
+        private var progressed = 0
+        var furthest: Int64 = 0
+        /// Whether the last failed attempt was lost with a connection that an earlier request had opened.
+        var isRepeatOfLoss = false
+        /// Whether `willSend` was called again after a 401.
+        var hasReauthenticated = false
+
+        /// The maximum number of failed attempts that do not count against the retries.
+        private static let maximumProgressed = 100
+        /// The minimum number of bytes that count as progress, unless they are 1 % of the body.
+        private static let progressBytes: Int64 = 16 * 1024
+
+        /// The body was cut off.
+        ///
+        /// - Parameter part: its first part, if the rest can be requested.
+        /// - Returns: whether the attempt brought enough new bytes not to count against the retries.
+        mutating func makesProgress(_ part: Resumption?) -> Bool {
+            guard let part else { return false }
+            let brought = part.offset - furthest
+            furthest = max(furthest, part.offset)
+            let percent = part.stored.totalLength.map { $0 / 100 + ($0 % 100 == 0 ? 0 : 1) } ?? .max
+            guard brought >= max(1, min(percent, Self.progressBytes)), progressed < Self.maximumProgressed else {
+                return false
+            }
+            progressed += 1
+            return true
+        }
+    }
+
+    /// The current exchange, whose progress the machine tracks.
+    struct Exchange {
+        /// The time at which the request was sent, and the wall-clock times of the request and of the response's head.
+        var sentAt = MonotonicTime.zero
+        var requestTime = WallTime(milliseconds: 0)
+        var responseTime = WallTime(milliseconds: 0)
+        /// The header fields sent, if `willSend` may have changed them.
+        var sentFields = HTTPFields()
+        /// The interim responses. The transport bounds their number.
+        var interimHeads: [ResponseHead] = []
+        /// The head of the final response, even if its body is not used.
+        var head: ResponseHead?
+        var trailers = HTTPFields()
+        /// The number of body bytes received.
+        var receivedBytes: Int64 = 0
+        /// The number of body bytes reported to observers.
+        var reportedBytes: Int64 = 0
+        /// Whether the exchange's rate is measured.
+        var isWatched = false
+        /// The decision that makes the rest of the response irrelevant.
+        var verdict: Verdict?
+    }
+
+    /// The response whose body is received, by one exchange or by several that resume it.
+    struct ReceivedResponse: ~Copyable {
+        var head: ResponseHead?
+        var body = BodyBuffer()
+        /// The decoder of the body's content coding, if it has one.
+        var coded: CodedBody?
+        /// The number of bytes received, before content decoding.
+        var rawBytes: Int64 = 0
+        var expectedBytes: Int64?
+        /// The number of bytes needed before the image's header can be parsed.
+        var neededBytes = 0
+        /// The partial response that resumes the body, if the body is resumed.
+        var continuation: IncomingResponse?
+        /// The stored entry of the first part, if it came from the store. The complete body replaces it.
+        var storedPart: StoredEntry.ID?
+    }
+
+    let job: FetchJob
+    var state: FetchState
+    /// The start of the load's total time, moved by the times without a slot.
+    var startedAt: MonotonicTime
+    /// The time at which the fetch gave its slot back, to wait for another or before a retry.
+    var waitsSince: MonotonicTime?
+    /// The request of the last redirect; `nil` before the first.
+    var redirected: RedirectPolicy.Exchange?
+    /// The stored entry of each followed redirect, if it has one. A redirect whose cookie the load sends is not
+    /// stored, because a later load would follow it without the cookie.
+    var redirectEntries: [StoredEntryReference?] = []
+    /// The time at which the first of the followed redirects becomes stale.
+    var redirectExpiry: WallTime?
+    /// The transaction with the store; `nil` without a store, and before the first lookup.
+    var cache: CacheTransaction?
+    /// Whether the store was looked up for the current URL.
+    var isLookedUp = false
+    /// Whether the response is stored and stale.
+    var isStale = false
+    /// Whether its revalidation is already in flight.
+    var isBeingRevalidated = false
+    /// The error because of which a stored response is served instead of sending the request.
+    var refusal: LoadError?
+    /// The range request that is to resume a body.
+    var resumption: Resumption?
+    var attempts = Attempts()
+    /// The number of requests sent.
+    var sentExchanges = 0
+    var exchange = Exchange()
+    var response = ReceivedResponse()
+    /// The body's ID in the budget of bodies in flight, once it holds bytes.
+    var bodyID: BodyBudget.ID?
+    /// Makes previews, if a subscriber requests them.
+    var previews: PreviewProducer?
+    /// The options of the previews that subscribers requested when progress was last reported.
+    var previewOptions: ImageRequest.PreviewOptions?
+    /// The time of the last report of progress to subscribers; `nil` if the body has none.
+    var reportedAt: MonotonicTime?
+    /// Progress since then.
+    var unreported: ImageTask.Progress?
+
+    init(_ job: FetchJob, startedAt: MonotonicTime, _ state: consuming FetchState) {
+        self.job = job
+        self.startedAt = startedAt
+        self.state = state
+    }
+
+    var stage: FetchStage { job.stage }
+    var plan: RequestPlan { job.plan }
+    var stripe: LockStripes.Stripe { job.stripe }
+    var id: EngineJob.ID { job.id }
+    var scheduler: Scheduler { job.stage.scheduler }
+    var clock: any EngineClock { job.stage.scheduler.clock }
+
+    /// The URL of the current request.
+    var currentURL: ResourceURL { redirected?.url ?? plan.url }
+
+    // MARK: Start
+
+    /// The job has a slot.
+    func start(at now: MonotonicTime, priority: ImageRequest.Priority, isCancelled: Bool) -> JobStep? {
+        // The total time does not include waits.
+        if let since = waitsSince.take() { startedAt = startedAt + (now - since) }
+        if isCancelled {
+            scheduler.jobEndedWithoutWork(job)
+            return ending(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
+        }
+        if let refusal = job.result?.error { return serveStaleResponse(instead: refusal) }
+        guard let limits = remainingLimits() else {
+            scheduler.jobEndedWithoutWork(job)
+            return ending(.failure(timedOut()))
+        }
+        if cache == nil { cache = makeCacheTransaction() }
+        if !isLookedUp, let cache, looksUp(cache) {
+            lookUp(cache)
+            return nil
+        }
+        return send(limits: limits, priority: priority, reason: .first)
+    }
+
+    /// Returns the limits of the next exchange; `nil` if the total time is over.
+    func remainingLimits() -> TransportRequest.Limits? {
+        var limits = TransportRequest.Limits()
+        let wanted = plan.request.limits
+        limits.connectTimeout = wanted.connectTimeout
+        limits.stallTimeout = wanted.stallTimeout
+        limits.maximumBodyBytes = wanted.maximumBodyBytes
+        if let total = wanted.totalTimeout {
+            let left = total - (clock.now() - startedAt)
+            guard left > .zero else { return nil }
+            limits.totalTimeout = left
+        }
+        return limits
+    }
+
+    /// Gives the job's slot back, and queues the job in a lane.
+    func waitForTurn(
+        in lane: Scheduler.Machine.LaneName, ahead: Bool, hasStaleResponse: Bool = false
+    ) -> JobStep {
+        guard remainingLimits() != nil else { return ending(.failure(timedOut())) }
+        waitsSince = clock.now()
+        stripe.lock.withLock { state.startedWaiting(for: .turn) }
+        let group = lane == .store ? OriginKey.none : currentURL.originKey
+        return JobStep(job: job, event: .moved(lane, group, ahead: ahead, hasStaleResponse: hasStaleResponse))
+    }
+
+    // MARK: Send
+
+    /// Sends the current request, after `willSend` has changed it.
+    ///
+    /// - Returns: the end of the fetch if nothing can be sent.
+    func send(
+        limits: TransportRequest.Limits, priority: ImageRequest.Priority,
+        reason: ImagePipeline.OutgoingRequest.Reason
+    ) -> JobStep? {
+        var request = plan.outgoing(
+            after: redirected, defaultFields: stage.defaultFields, limits: limits, priority: priority)
+        if attempts.failed == 0, sentExchanges == 0, request.url.origin != nil,
+            let error = stage.retries?.firstAttempt(at: request.url, policy: plan.request.cachePolicy)
+        {
+            return ending(.failure(error))
+        }
+        guard let willSend = stage.willSend, request.url.origin != nil else { return send(&request) }
+        askBefore(request, reason, willSend)
+        return nil
+    }
+
+    /// Calls `willSend` to change a request, then sends the request.
+    func askBefore(
+        _ request: TransportRequest, _ reason: ImagePipeline.OutgoingRequest.Reason,
+        _ willSend: @escaping @Sendable (inout ImagePipeline.OutgoingRequest) async throws -> Void
+    ) {
+        let outgoing = ImagePipeline.OutgoingRequest(request, reason: reason)
+        ask {
+            var changed = outgoing
+            try await willSend(&changed)
+            return changed
+        } then: { [self] result in
+            stripe.lock.withLock { state.hookReturned() }
+            if endsAsCancelled() { return }
+            // The hook used some of the total time.
+            guard let limits = remainingLimits() else { return finish(.failure(timedOut())) }
+            switch result {
+            case .success(let changed):
+                var request = request
+                request.fields = changed.fields
+                request.limits = limits
+                // Subscribers may have joined or left meanwhile or, after a 401, since the first request.
+                request.priority = scheduler.priority(of: id) ?? request.priority
+                exchange.sentFields = changed.fields
+                if let step = send(&request) { scheduler.jobAdvanced(step) }
+            case .failure(let error):
+                finish(.failure(.thrown(error, by: "hook willSend", url: plan.url.string, stage: .request)))
+            }
+        }
+    }
+
+    /// Sends a request, with the header fields that the store or the resumed body requires.
+    ///
+    /// - Returns: the end of the fetch if nothing can be sent.
+    func send(_ request: inout TransportRequest) -> JobStep? {
+        guard let transport = stage.transports[request.url.scheme] else {
+            return ending(.failure(stage.transports.unsupported(request.url)))
+        }
+        scheduler.log(.debug, "exchange started") {
+            [("method", request.method), ("url", request.url.string), ("exchange", "\(sentExchanges)")]
+        }
+        let number = sentExchanges
+        sentExchanges += 1
+        stripe.lock.withLock { state.sent(number: number) }
+        request.needsNewConnection = attempts.isRepeatOfLoss
+        exchange.requestTime = clock.wallTime
+        if let cache {
+            cache.requestTime = exchange.requestTime
+            if resumption == nil { request.fields = cache.exchange.fields(from: request.fields) }
+        }
+        if let resumption { request.fields = resumption.fields(from: request.fields) }
+        if scheduler.telemetry != nil || scheduler.hasCircuitBreaker { exchange.sentAt = clock.now() }
+        if scheduler.telemetry != nil {
+            request.wantsTimings = true
+            emit(
+                .sent(method: request.method, url: request.url.string, resumesAt: resumption?.offset ?? 0))
+        }
+        let transfer = transport.start(request, receiver: self)
+        let next = stripe.lock.withLock { state.transferKnown(transfer, number: number) }
+        if next.cancels { transfer.cancel() }
+        if next.resumes { transfer.resume() }
+        if next.passesPriority { job.reprioritize() }
+        return nil
+    }
+
+    /// Sends the request again, with other header fields for the cache.
+    func resend(as exchange: CacheExchange) {
+        startOver()
+        cache?.exchange = exchange
+        emit(.resent(why: "The stored response cannot be used."))
+        scheduler.log(.debug, "request sent again with other header fields") { [("url", currentURL.string)] }
+        resend(reason: .first)
+    }
+
+    /// Sends the current request again in the same slot, so that no other fetch goes first.
+    func resend(reason: ImagePipeline.OutgoingRequest.Reason) {
+        guard let limits = remainingLimits() else { return finish(.failure(timedOut())) }
+        if endsAsCancelled() { return }
+        let priority = scheduler.priority(of: id) ?? plan.request.priority
+        if let step = send(limits: limits, priority: priority, reason: reason) { scheduler.jobAdvanced(step) }
+    }
+
+    /// Calls a hook off the transport's thread. If the fetch is cancelled meanwhile, or its total time ends, the hook
+    /// is cancelled; `body` runs only after the hook has returned.
+    private func ask<Output: Sendable>(
+        _ question: @escaping @Sendable () async throws -> Output,
+        then body: @escaping @Sendable (Result<Output, any Error>) -> Void
+    ) {
+        let call = ExtensionCall()
+        let isTooLate = stripe.lock.withLock {
+            state.hookCalled(call)
+            return state.isCancelled
+        }
+        if isTooLate { call.cancel() }
+        var timer: (any ScheduledWork)?
+        if let total = plan.request.limits.totalTimeout {
+            timer = clock.schedule(at: startedAt + total) { call.cancel() }
+        }
+        call.start(on: stage.taskExecutor, question) { [timer] result in
+            timer?.cancel()
+            body(result)
+        }
+    }
+
+    // MARK: Head
+
+    func didReceive(interim head: ResponseHead) {
+        exchange.interimHeads.append(head)
+        scheduler.originAnswered(job, at: currentURL)
+    }
+
+    func didReceive(_ timings: TransportTimings) {
+        emit(timings)
+    }
+
+    func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition {
+        if head.version != .none { scheduler.originAnswered(job, at: currentURL) }
+        if head.version.isMultiplexed { scheduler.originMultiplexes(currentURL) }
+        emit(.responded(status: head.status))
+        exchange.head = head
+        exchange.responseTime = clock.wallTime
+        noteInvalidation(by: head)
+        response.continuation = nil
+        exchange.verdict = again(on: head)
+        let head = exchange.verdict == nil ? judge(head) : head
+        if response.continuation != nil {
+            // The head was checked when the first part of the body arrived.
+            response.head = head
+            return .proceed
+        }
+        if exchange.verdict == nil { exchange.verdict = follow(head) }
+        if exchange.verdict == nil {
+            if let didReceive = stage.didReceive, head.version != .none {
+                askAbout(head, expectedBytes, didReceive)
+                return .pause
+            }
+            beginBody(head, expectedBytes, .byStatus)
+            if exchange.verdict == nil { return .proceed }
+        }
+        // Receiving a short body that is not needed costs less than a new connection.
+        return (expectedBytes ?? 0) <= Self.drainedBytes ? .proceed : .cancel
+    }
+
+    /// Returns the verdict on a response that requires other credentials.
+    private func again(on head: ResponseHead) -> Verdict? {
+        guard head.status == 401, head.version != .none, stage.willSend != nil, !attempts.hasReauthenticated
+        else { return nil }
+        return .reauthenticate(head)
+    }
+
+    /// Returns the verdict on a redirect; `nil` if the response is not one.
+    func follow(_ head: ResponseHead) -> Verdict? {
+        guard (300..<400).contains(head.status), head.version != .none, plan.request.followsRedirects else {
+            return nil
+        }
+        let exchange = redirected ?? plan.firstExchange()
+        let transport = stage.transports[exchange.url.scheme]
+        let policy = RedirectPolicy(
+            maximumRedirects: plan.request.limits.maximumRedirects, now: clock.wallTime,
+            isPublicSuffix: { transport?.isPublicSuffix($0) ?? nil })
+        switch policy.decide(exchange, head: head) {
+        case .follow(let next):
+            return .redirect(next)
+        case .refuse(let error):
+            // A stored redirect that leads nowhere would fail later loads without a request.
+            cache?.changes.bodyStorage = .nothing
+            return .failure(error)
+        case .none: return nil
+        }
+    }
+
+    /// Returns the failure, if the status means that the body is not the requested resource.
+    func failure(on head: ResponseHead) -> Verdict? {
+        guard head.version != .none, head.status != 200, plan.goal != .response else { return nil }
+        return StatusPolicy.error(for: head, request: plan.request, now: clock.wallTime).map { .failure($0) }
+    }
+
+    /// Calls `didReceive` with the head of a response, whose exchange is paused meanwhile.
+    func askAbout(
+        _ head: ResponseHead, _ expectedBytes: Int64?,
+        _ didReceive: @escaping @Sendable (ImagePipeline.ReceivedHead) async throws -> ImagePipeline.HeadDecision
+    ) {
+        let received = ImagePipeline.ReceivedHead(url: currentURL, head: head, expectedBytes: expectedBytes)
+        ask {
+            try await didReceive(received)
+        } then: { [self] result in
+            // Synchronizes with the thread that started and paused the exchange.
+            stripe.lock.withLock {}
+            switch result {
+            case .success(let decision): beginBody(head, expectedBytes, decision)
+            case .failure(let error):
+                // At the end of the total time, the timer cancels the hook.
+                let isLate = error is CancellationError && remainingLimits() == nil
+                let thrown = LoadError.thrown(error, by: "hook didReceive", url: plan.url.string, stage: .fetch)
+                exchange.verdict = .failure(isLate ? timedOut() : thrown)
+            }
+            flow(isWanted: true)
+        }
+    }
+
+    /// Applies the decision about a response's head, which is now known.
+    func beginBody(_ head: ResponseHead, _ expectedBytes: Int64?, _ decision: ImagePipeline.HeadDecision) {
+        var head = head
+        switch decision {
+        case .byStatus: exchange.verdict = failure(on: head)
+        case .accept: break
+        case .rewrite(let other):
+            // A stored response is served without calling the hook, so the rewritten one is not stored.
+            cache?.changes.bodyStorage = .nothing
+            head = other
+            exchange.verdict = failure(on: head)
+        case .refuse(let why):
+            cache?.changes.bodyStorage = .nothing
+            exchange.verdict = .failure(LoadError(.refused, stage: .fetch, message: why, status: head.status))
+        }
+        guard exchange.verdict == nil else { return }
+        if !stage.fieldsExcludedFromKey.isEmpty { respectVary(head) }
+        response.head = head
+        response.expectedBytes = expectedBytes
+        exchange.verdict = undoCoding(of: head)
+        if plan.request.limits.stallTimeout == nil, exchange.verdict == nil { watchRate(receivedBytes: 0) }
+        if let expectedBytes, response.coded == nil { response.body.expect(expectedBytes) }
+    }
+
+    /// Separates tasks that share this fetch but differ in a header field by which the response varies. They fetch on
+    /// their own (RFC 9110 section 12.5.5).
+    func respectVary(_ head: ResponseHead) {
+        let concerned = head.namesVaried(among: stage.fieldsExcludedFromKey).subtracting(plan.varying)
+        if concerned.isEmpty { return }
+        // Close the job, because each new subscriber would have to be compared too. New subscribers fetch for
+        // themselves.
+        let tasks = scheduler.close(id)
+        tasks.first?.task.driver.splitByVary(tasks, from: plan, by: concerned)
+    }
+
+    /// Prepares the decoding of the content codings that the head names.
+    ///
+    /// - Returns: the failure, if the body cannot be decoded.
+    func undoCoding(of head: ResponseHead) -> Verdict? {
+        guard isCoded(head) else { return nil }
+        switch stage.codings.decoderChain(for: head.fields) {
+        case .plain: return nil
+        case .coded(let decoders):
+            response.coded = CodedBody(decoders, limit: plan.request.limits.maximumBodyBytes)
+            return nil
+        case .tooMany(let limit):
+            return .failure(
+                LoadError(
+                    .badResponse, stage: .fetch,
+                    message: "The body has more than \(limit) nested content codings. The server may be malicious. "
+                        + "The response was discarded.", status: head.status))
+        case .outOfMemory: return .failure(codingFailure(.outOfMemory))
+        }
+    }
+
+    /// Returns whether the body of this response is decoded. A part of a body is not, because the content coding is
+    /// that of the whole.
+    func isCoded(_ head: ResponseHead) -> Bool {
+        head.version != .none && !head.isPart && stage.codings.isCoded(head.fields)
+    }
+
+    // MARK: End
+
+    func didReceive(trailers: HTTPFields) {
+        exchange.trailers = trailers
+    }
+
+    func didEnd(_ result: Result<TransportSummary, LoadError>) {
+        if let step = exchangeEnded(result) { scheduler.jobAdvanced(step) }
+    }
+
+    static func didEnd(_ endings: [TransportEnding]) {
+        var steps: [JobStep] = []
+        steps.reserveCapacity(endings.count)
+        for ending in endings {
+            // `tell` passes to a type only its own receivers, and this class is final.
+            let fetch = unsafe unsafeDowncast(ending.receiver, to: Fetch.self)
+            if let last = steps.last, last.job.scheduler !== fetch.scheduler {
+                last.job.scheduler.jobsAdvanced(steps)
+                steps.removeAll(keepingCapacity: true)
+            }
+            if let step = fetch.exchangeEnded(ending.result) { steps.append(step) }
+        }
+        if let last = steps.last { last.job.scheduler.jobsAdvanced(steps) }
+    }
+
+    /// An exchange has ended.
+    func exchangeEnded(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
+        let ended = stripe.lock.withLock {
+            let (ended, unpauses) = state.exchangeEnded(result, isCoded: response.coded != nil)
+            if unpauses, let id = bodyID { stage.bodies.withLock { $0.unpause(id) } }
+            return ended
+        }
+        switch ended {
+        case .now(let wasWatched, let wasTooSlow):
+            if wasWatched { stage.rates.remove(self) }
+            let result = wasTooSlow ? .failure(tooSlow()) : result
+            if scheduler.telemetry != nil { reportEnd(result) }
+            return stepAfter(result)
+        case .heldWhileSpilling(let number): schedule(number, spills: true)
+        case .held, .nothing: break
+        }
+        return nil
+    }
+
+    /// Returns the job's step after the end of an exchange; `nil` if another call continues the job.
+    func stepAfter(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
+        if case .failure(let error) = result, isConnectionFailure(error) {
+            scheduler.connectionFailed(job, to: currentURL)
+        }
+        let isWhole = (try? result.get()) != nil
+        switch (exchange.verdict, result) {
+        case (.reauthenticate(let head), _):
+            let sent = exchange.sentFields
+            startOver()
+            attempts.hasReauthenticated = true
+            scheduler.log(.notice, "retrying with new credentials") { [("url", currentURL.string)] }
+            emit(.resent(why: "The server requires other credentials: status \(head.status)."))
+            resend(reason: .unauthorized(head, sent: sent))
+            return nil
+        case (.redirect(let next), _):
+            limitLifetime(by: exchange.head.map { received($0) })
+            if let cache {
+                cache.entry = StoredEntryReference(key: cache.key)
+                if next.sendsCookies(of: next.redirectCount - 1) { cache.changes.dropBody() }
+            }
+            updateStore(isWhole: isWhole)
+            return redirect(to: next)
+        case (.failure(let error), _):
+            updateStore(isWhole: isWhole)
+            return failed(error, error.code == .badStatus ? exchange.head : nil)
+        case (.info(let info), _): return ending(.info(remoteInfo(info)))
+        case (.stored(let answer, let source), _):
+            if source == .revalidated { emit(.revalidated) }
+            guard case .revalidation = plan.purpose else {
+                updateStore(isWhole: false)
+                readAndServe(answer, from: source)
+                return nil
+            }
+            updateStore(isWhole: false) { [self] in readAndServe(answer, from: source) }
+            return nil
+        case (.confirmed, _):
+            emit(.revalidated)
+            confirmImages()
+            return nil
+        case (.complete(let stored), _):
+            response.head = stored.head
+            return succeed(wireBytes: 0)
+        case (.decoded, _):
+            exchange.verdict = nil
+            return succeed(wireBytes: response.rawBytes)
+        case (.refetch(let exchange), _):
+            updateStore(isWhole: false)
+            resend(as: exchange)
+            return nil
+        case (nil, .failure(let error)): return broke(error)
+        case (nil, .success(let summary)): return succeed(wireBytes: summary.wireBytes)
+        }
+    }
+
+    func redirect(to next: RedirectPolicy.Exchange) -> JobStep {
+        // Without its cookie, a stored redirect leads to another response.
+        redirectEntries.append(cache?.entry)
+        for number in Set(next.cookies.map(\.response)) { stage.storage.reject(redirectEntries[number]) }
+        startOver()
+        redirected = next
+        attempts = Attempts()
+        isLookedUp = false
+        cache = makeCacheTransaction()
+        emit(.redirected(to: next.url.string))
+        scheduler.log(.debug, "redirected") { [("url", plan.url.string), ("to", next.url.string)] }
+        return waitForTurn(in: cache.map { looksUp($0) } ?? false ? .store : .fetch, ahead: true)
+    }
+
+    /// Discards the ended exchange and its body before another exchange.
+    func startOver() {
+        exchange = Exchange()
+        forgetBody()
+        endBody()
+        scheduler.clearProgress(job)
+    }
+
+    /// Discards the received body.
+    func forgetBody() {
+        response = ReceivedResponse()
+        (reportedAt, unreported) = (nil, nil)
+        cache?.raw.reset()
+        exchange.receivedBytes = 0
+        previews?.restarted()
+    }
+
+    // MARK: Failures and retries
+
+    /// Serves a stale response after a broken exchange, if allowed. Otherwise returns the step after the failure.
+    private func broke(_ error: LoadError) -> JobStep? {
+        // The transport knows only the remaining time.
+        let error = error.code == .timedOut && remainingLimits() == nil ? timedOut() : error
+        if let cache, error.code != .cancelled,
+            let stale = ResponseCacheDecision.answer(
+                after: error.code, found: cache.found, request: cache.request, now: clock.wallTime)
+        {
+            // The broken response must not change the stored one that is served instead.
+            cache.changes = StoreChanges()
+            readAndServe(stale, from: .disk)
+            return nil
+        }
+        return failed(error, nil)
+    }
+
+    /// Returns the step after a failure: a retry if that may help, and the end of the fetch otherwise.
+    private func failed(_ error: LoadError, _ head: ResponseHead?) -> JobStep {
+        if let step = retry(after: error, head) { return step }
+        updateStore(isWhole: false)
+        return ending(.failure(error))
+    }
+
+    /// Prepares a retry after a failure, if there is one.
+    ///
+    /// - Parameters:
+    ///   - error: the error with which the load would fail.
+    ///   - head: the head of the response, if the failure is a response.
+    /// - Returns: the step of the job, which was reset; nil if the load fails.
+    func retry(after error: LoadError, _ head: ResponseHead?) -> JobStep? {
+        let url = currentURL
+        guard let retries = stage.retries, url.origin != nil, error.code != .cancelled else { return nil }
+        let isCutOff = head == nil && exchange.verdict == nil
+        let resumption = isCutOff ? receivedPart().flatMap { Resumption(of: $0) } : nil
+        // A timeout is the caller's own limit. A server that stalls again and again must not exceed it a hundred times.
+        let madeProgress = error.code != .timedOut && attempts.makesProgress(resumption)
+        if !madeProgress { attempts.failed += 1 }
+        attempts.isRepeatOfLoss = error.code == .connectionLost
+        guard
+            let delay = retries.delay(
+                after: error, head, method: redirected?.method ?? plan.request.method, url: url,
+                failedAttempts: max(1, attempts.failed), madeProgress: madeProgress)
+        else { return nil }
+        emit(.retryScheduled(after: delay, why: head.map { "status \($0.status)" } ?? error.message))
+        scheduler.log(.notice, "retrying later") {
+            [
+                ("url", url.string), ("because", error.description),
+                ("after", "\(delay.saturatedNanoseconds / 1_000_000) ms"),
+            ]
+        }
+        return sleep(for: delay, resumption)
+    }
+
+    /// Returns the received part of a broken body, as if it were stored.
+    private func receivedPart() -> StoredResponse? {
+        guard let head = response.head, head.version != .none else { return nil }
+        let now = clock.wallTime
+        return StoredResponse(
+            method: redirected?.method ?? plan.request.method, url: currentURL.string,
+            varyFields: HTTPFields(), head: head, requestTime: cache?.requestTime ?? now,
+            responseTime: cache?.responseTime ?? now, bodyRange: 0..<response.rawBytes,
+            totalLength: Resumption.announcedLength(head.fields))
+    }
+
+    private func sleep(for wait: Duration, _ resumption: Resumption?) -> JobStep {
+        if var resumption {
+            exchange = Exchange()
+            sleepBody()
+            resumption.id = response.storedPart
+            self.resumption = resumption
+        } else {
+            startOver()
+        }
+        // The clock may be the program's own code, so it is read without the lock.
+        let now = clock.now()
+        waitsSince = now
+        stripe.lock.withLock { state.startedWaiting(for: .time(now + wait)) }
+        return JobStep(job: job, event: .slept)
+    }
+
+    /// The job has given its slot back: sets the timer for the end of the wait.
+    func scheduleWake() {
+        guard let time = stripe.lock.withLock({ state.wakeTime }) else { return }
+        let timer = clock.schedule(at: time) { [self] in wake() }
+        // Another thread may have woken or ended the job meanwhile.
+        stripe.lock.withLock { state.timerSet(timer) }?.cancel()
+    }
+
+    /// Queues the job, which may start at once.
+    private func wake() {
+        stripe.lock.withLock { state.woke() }
+        scheduler.jobAdvanced(JobStep(job: job, event: .woke))
+    }
+
+    /// The shortest wait that counts as a connection failure. A shorter timeout is no evidence about the origin.
+    private static let shortestTimeout = Duration.seconds(1)
+
+    /// Returns whether an exchange ended without a connection, or timed out before any response.
+    func isConnectionFailure(_ error: LoadError) -> Bool {
+        guard scheduler.hasCircuitBreaker, exchange.head == nil, exchange.interimHeads.isEmpty else {
+            return false
+        }
+        switch error.code {
+        case .cannotConnect: return true
+        case .timedOut: return clock.now() - exchange.sentAt >= Self.shortestTimeout
+        default: return false
+        }
+    }
+
+    // MARK: Success
+
+    private func succeed(wireBytes: Int64) -> JobStep? {
+        guard let head = response.head else {
+            let message = "The server closed the connection without a response. Try again."
+            return ending(.failure(LoadError(.badResponse, stage: .fetch, message: message)))
+        }
+        if let continuation = response.continuation,
+            continuation.ended(after: exchange.receivedBytes, isWhole: true)?.isComplete != true
+        {
+            let message = "The resumed body ended before its announced length. Try again."
+            return failed(LoadError(.truncated, stage: .fetch, message: message), nil)
+        }
+        if plan.goal != .response, head.status == 206, !head.isPart, plan.request.method == "GET",
+            ContentRange(head.fields)?.total != response.rawBytes
+        {
+            let message = "The body ended before the length in Content-Range. Try again."
+            return failed(LoadError(.truncated, stage: .fetch, message: message), nil)
+        }
+        if let failure = finishCoding() {
+            cache?.changes.bodyStorage = .nothing
+            return failed(failure, nil)
+        }
+        let hasSpilled = response.body.hasSpilled || cache?.raw.hasSpilled ?? false
+        guard hasSpilled, max(response.body.count, cache?.raw.count ?? 0) > Self.turnBytes else {
+            return sealed(head, wireBytes: wireBytes)
+        }
+        // Reading a long body from its temporary file would block the transport's thread for too long.
+        stage.workers.run { [self] in
+            if let step = sealed(head, wireBytes: wireBytes) { scheduler.jobAdvanced(step) }
+        }
+        return nil
+    }
+
+    private func sealed(_ head: ResponseHead, wireBytes: Int64) -> JobStep? {
+        if let failure = seal() {
+            cache?.changes.bodyStorage = .nothing
+            return failed(failure, nil)
+        }
+        return complete(head, wireBytes: wireBytes)
+    }
+
+    /// The body is complete, and in memory.
+    private func complete(_ head: ResponseHead, wireBytes: Int64) -> JobStep? {
+        if plan.goal == .info {
+            probeWhole()
+            return stepAfter(.success(TransportSummary(wireBytes: wireBytes, bodyBytes: 0)))
+        }
+        let body = response.body.take()
+        guard let checksum = plan.checksum else { return succeeded(head, body, wireBytes: wireBytes) }
+        // Hashing a long body would block the transport's thread for too long.
+        stage.workers.run { [self] in
+            if let failure = Self.failure(of: body, checksum) {
+                cache?.changes.bodyStorage = .nothing
+                updateStore(isWhole: false)
+                return finish(.failure(failure))
+            }
+            if let step = succeeded(head, body, wireBytes: wireBytes) { scheduler.jobAdvanced(step) }
+        }
+        return nil
+    }
+
+    /// Returns an error if the body does not match the checksum.
+    static func failure(of body: Bytes, _ checksum: Checksum) -> LoadError? {
+        let sum = Checksum(of: body)
+        if sum == checksum { return nil }
+        return LoadError(
+            .damaged, stage: .fetch,
+            message: "Checksum mismatch: expected \(checksum), received \(sum). Check both, or try another source.")
+    }
+
+    private func succeeded(_ head: ResponseHead, _ body: Bytes, wireBytes: Int64) -> JobStep? {
+        let loaded = loadedResponse(head, body, wireBytes: wireBytes)
+        guard let cache else { return ending(.response(loaded)) }
+        let raw = response.coded == nil ? body : cache.raw.take()
+        guard case .revalidation = plan.purpose else {
+            updateStore(cache, raw, isWhole: true)
+            return ending(.response(loaded))
+        }
+        // A revalidation ends when its response is stored, so that later lookups find it and send no request.
+        updateStore(cache, raw, isWhole: true) { [self] in finish(.response(loaded)) }
+        return nil
+    }
+
+    private func loadedResponse(
+        _ head: ResponseHead, _ body: Bytes, wireBytes: Int64
+    ) -> LoadedResponse {
+        let url = currentURL
+        var loaded = LoadedResponse(
+            head: head, body: body, url: url.string, wireBytes: wireBytes, source: source(url),
+            redirectCount: redirected?.redirectCount ?? 0)
+        if !exchange.interimHeads.isEmpty { loaded.interimHeads = exchange.interimHeads }
+        if !exchange.trailers.isEmpty { loaded.trailers = exchange.trailers }
+        if let cache, let incoming = cache.incoming {
+            loaded.storable = storable(incoming.response, cache)
+            cache.entry = StoredEntryReference(key: cache.key)
+            loaded.entry = cache.entry
+        } else if let cache, case .complete = exchange.verdict, let part = response.storedPart {
+            loaded.entry = StoredEntryReference(key: cache.key, id: part)
+        }
+        if let lifetime = lifetime(of: received(head), from: .origin) { loaded.lifetime = lifetime }
+        return loaded
+    }
+
+    func source(_ url: ResourceURL) -> LoadSource {
+        switch url.scheme {
+        case "file": .file
+        case "data": .data
+        default: .network
+        }
+    }
+
+    func remoteInfo(_ info: ImageInfo) -> RemoteImageInfo {
+        // Without codings of its own, the pipeline does not know whether the transport decodes the body.
+        let isCoded =
+            response.coded != nil
+            || stage.codings.accepted == nil && response.head?.fields["content-encoding"] != nil
+        return RemoteImageInfo(
+            info: info, url: currentURL.string, contentLength: isCoded ? nil : response.expectedBytes,
+            readBytes: Int64(response.body.count), source: source(plan.url))
+    }
+
+    // MARK: Conclude
+
+    /// Ends the job.
+    ///
+    /// - Parameter fromStore: whether the stored response turned out to be unusable.
+    func finish(_ value: JobResult.Value, fromStore: Bool = false) {
+        scheduler.jobAdvanced(ending(value, fromStore: fromStore))
+    }
+
+    /// Ends a job that was cancelled while it waited for an event.
+    ///
+    /// - Returns: whether it was.
+    func endsAsCancelled() -> Bool {
+        guard stripe.lock.withLock({ state.isCancelled }) else { return false }
+        finish(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
+        return true
+    }
+
+    func ending(_ value: JobResult.Value, fromStore: Bool = false) -> JobStep {
+        let isBeingRevalidated = isBeingRevalidated
+        let lastProgress = unreported
+        let grants = release()
+        if case .failure(let error) = value {
+            job.result = JobResult(.failure(error.about(url: plan.url.string)), isFromStore: fromStore)
+        } else {
+            job.result = JobResult(value, isBeingRevalidated: isBeingRevalidated)
+        }
+        return JobStep(ended: job, grants: grants, lastProgress: lastProgress)
+    }
+
+    /// Releases everything that the ended fetch holds.
+    ///
+    /// - Returns: the paused transfers that fit into the budget now.
+    func release() -> [BodyBudget.Grant] {
+        let (timer, body) = stripe.lock.withLock {
+            job.forgetFetch()
+            return (state.finished(), bodyID)
+        }
+        timer?.cancel()
+        previews?.end()
+        // A transport may retain its receiver for longer.
+        response = ReceivedResponse()
+        cache = nil
+        guard let body else { return [] }
+        return stage.bodies.withLock { $0.ended(body) }
+    }
+
+    func timedOut() -> LoadError {
+        LoadError(
+            .timedOut, stage: .fetch, url: plan.url.string,
+            message: "The request timed out after \(plan.request.limits.totalTimeout.text). "
+                + "Raise totalTimeout, or try again later.")
+    }
+
+    // MARK: Events for observers
+
+    /// Reports an event to the observer. Without one, no event is built. Called with no lock held.
+    @inline(__always)
+    func emit(_ kind: @autoclosure () -> ImagePipeline.Event.Kind) {
+        job.emit(kind())
+    }
+
+    /// Records the connection's timings that a transport reports, with the times at which they occurred.
+    func emit(_ timings: TransportTimings) {
+        guard let telemetry = scheduler.telemetry else { return }
+        let job = id.number
+        func record(_ kind: ImagePipeline.Event.Kind, after time: Duration?) {
+            guard let time else { return }
+            telemetry.record(kind, job: job, at: exchange.sentAt + time, isPast: true)
+        }
+        record(.nameResolved, after: timings.nameResolved)
+        record(.connected(reused: timings.reusedConnection), after: timings.connected)
+        record(.secured, after: timings.secured)
+        record(.firstByte, after: timings.firstByte)
+        telemetry.flush()
+    }
+
+    func reportEnd(_ result: Result<TransportSummary, LoadError>) {
+        let count = Int64(response.body.count)
+        if count > exchange.reportedBytes { emit(.received(bytes: count)) }
+        emit(.exchangeEnded(wireBytes: (try? result.get())?.wireBytes))
+    }
+
+    /// Records that bytes are passed to the store.
+    ///
+    /// - Returns: a closure that records that the store has processed them.
+    func reportStoring(_ count: Int) -> @Sendable () -> Void {
+        guard let telemetry = scheduler.telemetry else { return {} }
+        let job = id.number
+        telemetry.emit(.storing(bytes: Int64(count)), job: job)
+        return { telemetry.emit(.stored(bytes: Int64(count)), job: job) }
+    }
+}
