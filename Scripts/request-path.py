@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
-"""Lists the functions that one load calls: `make path`.
+"""Counts and lists the functions that one load enters: `make path`.
 
-    Scripts/request-path.py SCRATCH
+    Scripts/request-path.py SCRATCH [--page]
 
-Runs the example `first-picture`, which loads one uncached image from a local server, and lists the functions called in
-each stage of the engine, in order. Omits accessors, closures, value types, parsers and codecs.
+Runs the example `first-picture`, which loads one uncached image from a local server over HTTP, and prints two numbers:
+
+- the named functions of the engine's core that the load enters, in the folders of `STAGES`, by stage and file. Other
+  folders of the core hold value types and parsers. Accessors and closures are not counted.
+- the named functions of the whole product that the program enters, from its start to its end.
+
+With --page, prints the first as the table of `Documentation/Architecture.md`.
 """
 
 import http.server
@@ -18,18 +23,12 @@ import zlib
 from coverage import ROOT, build, counted, measure
 
 CORE = ROOT / "Sources" / "Engine" / "InflightCore"
-# The stages and their files. Other files hold value types or parsers, or take no part in such a load.
+# The stages of a load, and the folders of the core that hold them.
 STAGES = [
-    ("planning", [
-        "Pipeline/ImagePipeline*.swift", "Tasks/TaskDriver.swift", "Request/RequestPlan*.swift",
-        "Request/JobKey+Building.swift",
-    ]),
-    ("scheduling", ["Engine/Scheduler.swift", "Engine/Engine*.swift", "Cache/CachedImages.swift"]),
-    ("fetch", ["Fetch/Fetch.swift", "Fetch/Fetch+*.swift", "Fetch/FetchStage.swift", "Fetch/RetryController.swift", "Transport/TransportTable.swift"]),
-    ("decoding", ["Decode/DecodeStage.swift", "Decode/DecodeJob.swift", "Decode/PixelJobs.swift"]),
-    ("delivery", ["Tasks/ImageTask*.swift", "Tasks/TaskEventBacklog.swift", "Tasks/CallbackSink.swift"]),
+    ("call", "Pipeline"), ("plan", "Request"), ("task", "Tasks"), ("engine", "Engine"), ("memory", "Cache"),
+    ("fetch", "Fetch"), ("store", "Store"), ("decode", "Decode"),
 ]
-LONGEST = 60
+LONGEST = 80
 
 
 def png():
@@ -64,40 +63,51 @@ def declaration(lines, line):
     return None
 
 
-def main(scratch):
+def entered(data, files):
+    """The length in lines of each named function that was entered, by its file, line and name."""
+    found = {}
+    for (name, line, _), (count, regions) in counted(data, lambda name: name in files).items():
+        place = declaration(pathlib.Path(name).read_text().split("\n"), line) if count else None
+        if place:
+            length = max(region[2] for region in regions) - place[0] + 1
+            # Closures inside the function map to the same declaration and are shorter.
+            key = (name, *place)
+            found[key] = max(length, found.get(key, 0))
+    return found
+
+
+def main(scratch, page):
     scratch = pathlib.Path(scratch).resolve()
     program = build(scratch, "first-picture", ROOT / "Examples")
-    stages = {}
-    for stage, patterns in STAGES:
-        for pattern in patterns:
-            for path in sorted(CORE.glob(pattern)):
-                stages[str(path)] = stage
+    product = [str(path) for path in sorted((ROOT / "Sources").glob("**/*.swift"))]
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    data = measure(scratch, program, [f"http://127.0.0.1:{server.server_port}/image.png"], list(stages))
+    data = measure(scratch, program, [f"http://127.0.0.1:{server.server_port}/image.png"], product)
     server.shutdown()
 
-    entered = {}
-    for (name, line, _), (count, regions) in counted(data, lambda name: name in stages).items():
-        found = declaration(pathlib.Path(name).read_text().split("\n"), line)
-        if count and found:
-            length = max(region[2] for region in regions) - found[0] + 1
-            known = entered.setdefault(stages[name], {})
-            # Closures inside the function map to the same declaration and are shorter.
-            place = (pathlib.Path(name).name, *found)
-            known[place] = max(length, known.get(place, 0))
+    functions = entered(data, set(product))
     total, files, long = 0, set(), []
-    for stage, _ in STAGES:
-        print(f"{stage}:")
-        for (file, line, what), length in sorted(entered.get(stage, {}).items()):
-            print(f"  {what}  {file}:{line}, {length} lines")
-            total, files = total + 1, files | {file}
-            if length > LONGEST:
-                long.append(what)
-    print(f"\n{total} functions in {len(files)} files; longer than {LONGEST} lines: {', '.join(long) or 'none'}")
+    for stage, folder in STAGES:
+        mine = {key: length for key, length in functions.items() if pathlib.Path(key[0]).parent == CORE / folder}
+        names = sorted({pathlib.Path(name).name for name, _, _ in mine})
+        if not page:
+            print(f"{stage}:")
+        for file in names:
+            here = sorted((line, what, length) for (name, line, what), length in mine.items() if name.endswith("/" + file))
+            if page:
+                print(f"| {stage} | `{folder}/{file}` | " + ", ".join(f"`{what}`" for _, what, _ in here) + " |")
+            else:
+                for line, what, length in here:
+                    print(f"  {what}  {folder}/{file}:{line}, {length} lines")
+            long += [f"{what} ({length})" for _, what, length in here if length > LONGEST]
+        total, files = total + len(mine), files | {(folder, name) for name in names}
+    if not page:
+        print(f"\ncore: {total} functions in {len(files)} files; longer than {LONGEST} lines: {', '.join(long) or 'none'}")
+        print(f"product: {len(functions)} functions in {len({name for name, _, _ in functions})} files")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    arguments = [argument for argument in sys.argv[1:] if argument != "--page"]
+    if len(arguments) != 1:
         sys.exit(__doc__)
-    main(sys.argv[1])
+    main(arguments[0], "--page" in sys.argv)

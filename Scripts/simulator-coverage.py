@@ -14,9 +14,8 @@ import sys
 from coverage import ROOT, build, counted, measure, title
 
 FILES = [
-    "Engine/EngineMachine.swift", "Engine/EngineMachine+Transitions.swift", "Engine/EngineMachine+Slots.swift",
-    "Tasks/ImageTask.swift", "Tasks/TaskDriver.swift", "Tasks/TaskEventBacklog.swift", "Engine/Scheduler.swift",
-    "Decode/PixelJobs.swift",
+    "Engine/JobGraph.swift", "Engine/Engine.swift", "Tasks/ImageTask.swift", "Tasks/ImageTask+Requests.swift",
+    "Tasks/TaskEventBacklog.swift", "Decode/PixelJob.swift", "Decode/DecodeLimits.swift",
     "Fetch/FetchState.swift", "Fetch/Fetch.swift", "Fetch/Fetch+Body.swift",
     "Fetch/SourceJob.swift", "Hooks/ExtensionCall.swift", "Loader/LoaderMachine.swift", "Loader/ImageLoader.swift",
     "Prefetch/PrefetchMachine.swift", "Prefetch/PrefetchCore.swift",

@@ -170,5 +170,5 @@ struct DecodeLimitTests {
 }
 
 extension Stage {
-    fileprivate var engineWaitsForMemory: Int { pipeline.decoding.budget.withLock { $0.waitingCount } }
+    fileprivate var engineWaitsForMemory: Int { pipeline.engine.decodeLimits.waitingCount }
 }

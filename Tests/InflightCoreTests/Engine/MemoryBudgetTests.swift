@@ -11,7 +11,7 @@ struct MemoryBudgetTests {
         #expect(budget.take(101, for: "b") == .refused)
         #expect(budget.take(41, for: "c") == .waits)
         #expect(budget.taken == 60)
-        #expect(budget.given(back: 60) == ["c"])
+        #expect(budget.release(60) == ["c"])
         #expect(budget.taken == 41)
     }
 
@@ -22,8 +22,8 @@ struct MemoryBudgetTests {
         #expect(budget.take(100, for: "large") == .waits)
         #expect(budget.take(1, for: "small") == .waits)
         #expect(budget.takeNow(1) == false)
-        #expect(budget.given(back: 60) == ["large"])
-        #expect(budget.given(back: 100) == ["small"])
+        #expect(budget.release(60) == ["large"])
+        #expect(budget.release(100) == ["small"])
         #expect(budget.takeNow(99) == true)
         #expect(budget.takeNow(1) == false)
     }
@@ -38,10 +38,10 @@ struct MemoryBudgetTests {
         #expect(budget.move(to: .high) { $0 == "c" } == [])
         #expect(budget.move(to: .low) { $0 == "b" } == [])
         #expect(budget.move(to: .low) { $0 == "gone" } == [])
-        #expect(budget.given(back: 100) == ["c", "d"])
-        #expect(budget.given(back: 50) == [])
+        #expect(budget.release(100) == ["c", "d"])
+        #expect(budget.release(50) == [])
         #expect(budget.move(to: .normal) { $0 == "b" } == ["b"])
-        #expect(budget.given(back: 100) == ["later"])
+        #expect(budget.release(100) == ["later"])
     }
 
     @Test("A withdrawn request lets those behind it pass")

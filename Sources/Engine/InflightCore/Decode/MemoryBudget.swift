@@ -14,7 +14,7 @@ struct MemoryBudget<Waiter> {
 
     enum Answer: Hashable {
         case taken
-        /// ``given(back:)`` will return the waiter.
+        /// ``release(_:)`` will return the waiter.
         case waits
         /// The request exceeds the limit and never fits.
         case refused
@@ -42,7 +42,7 @@ struct MemoryBudget<Waiter> {
     /// Memory was released.
     ///
     /// - Returns: the waiters whose requests are granted now, in order.
-    mutating func given(back bytes: Int) -> [Waiter] {
+    mutating func release(_ bytes: Int) -> [Waiter] {
         taken -= bytes
         precondition(taken >= 0, "more memory was released than reserved")
         return next()

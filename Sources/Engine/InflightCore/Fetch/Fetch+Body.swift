@@ -138,7 +138,7 @@ extension Fetch {
             return false
         }
         let count = Int64(response.body.count)
-        if scheduler.telemetry != nil, count - exchange.reportedBytes >= Self.reportingStep {
+        if engine.telemetry != nil, count - exchange.reportedBytes >= Self.reportingStep {
             exchange.reportedBytes = count
             emit(.received(bytes: count))
         }
@@ -163,7 +163,7 @@ extension Fetch {
             unreported = progress
         } else {
             (reportedAt, unreported) = (now, nil)
-            previewOptions = scheduler.didProgress(job, progress)
+            previewOptions = engine.didProgress(job, progress)
         }
     }
 
@@ -172,7 +172,7 @@ extension Fetch {
 
     func preview(_ options: ImageRequest.PreviewOptions) {
         if previews == nil {
-            let previews = PreviewProducer(stage: stage.decoding, job: id, options)
+            let previews = PreviewProducer(engine: engine, job: id, options)
             stripe.lock.withLock {
                 if !state.isCancelled { self.previews = previews }
             }
@@ -184,7 +184,7 @@ extension Fetch {
     func probe() -> Bool {
         guard response.body.count >= response.neededBytes else { return false }
         exchange.verdict = info { () throws(LoadError) in
-            switch try stage.codecs.probe(response.body.copy(), isComplete: false) {
+            switch try engine.codecs.probe(response.body.copy(), isComplete: false) {
             case .info(let info): return info
             case .needsMoreBytes(let count):
                 response.neededBytes = count
@@ -197,7 +197,7 @@ extension Fetch {
     /// Reads the image's header from the complete body, or determines why it cannot be read.
     func probeWhole() {
         exchange.verdict = info { () throws(LoadError) in
-            try stage.codecs.info(of: response.body.copy())
+            try engine.codecs.info(of: response.body.copy())
         }
     }
 
@@ -219,8 +219,8 @@ extension Fetch {
     /// - Returns: whether the budget allows more.
     private func recordBytes() -> Bool {
         let bytes = Int64(response.body.memoryCount) + Int64(cache?.raw.memoryCount ?? 0)
-        if let id = bodyID { return stage.bodies.withLock { $0.recordBytes(bytes, of: id) } }
-        let (id, isRoom) = stage.bodies.withLock { budget in
+        if let id = bodyID { return engine.bodies.withLock { $0.recordBytes(bytes, of: id) } }
+        let (id, isRoom) = engine.bodies.withLock { budget in
             let id = budget.began()
             return (id, budget.recordBytes(bytes, of: id))
         }
@@ -234,13 +234,13 @@ extension Fetch {
         let hasMore = response.coded?.hasMore ?? false
         guard !isRoom || hasMore, let body = bodyID else { return true }
         let now = clock.now()
-        let priority = scheduler.priority(of: id) ?? .low
+        let priority = engine.priority(of: id) ?? .low
         // libcurl stops reading a connection while one of its streams is paused.
         let isMultiplexed = response.head?.version.isMultiplexed ?? false
         let number = sentExchanges - 1
         let answer: BodyBudget.Answer? = stripe.lock.withLock {
             guard let mayPause = state.mayPause(hasMore: hasMore) else { return nil }
-            let answer = stage.bodies.withLock {
+            let answer = engine.bodies.withLock {
                 $0.decide(body, mayPause: mayPause && !isMultiplexed, priority: priority) { [self] spills in
                     resume(number, spills: spills)
                 }
@@ -271,7 +271,7 @@ extension Fetch {
     }
 
     func schedule(_ number: Int, spills: Bool) {
-        stage.turns.add(BodyProcessingQueue.Turn(fetch: self, exchange: number, spills: spills))
+        engine.turns.add(BodyProcessingQueue.Turn(fetch: self, exchange: number, spills: spills))
     }
 
     /// Runs a turn on one of the decoding threads.
@@ -291,9 +291,9 @@ extension Fetch {
     func flow(isWanted: Bool) {
         let now = clock.now()
         let (next, rate) = stripe.lock.withLock { state.processed(at: now) }
-        if let rate { stage.rates.add(self, checkAt: rate.time ?? now) }
+        if let rate { engine.rates.add(self, checkAt: rate.time ?? now) }
         switch next {
-        case .ends(let ending): if let step = exchangeEnded(ending) { scheduler.jobAdvanced(step) }
+        case .ends(let ending): if let step = exchangeEnded(ending) { engine.jobAdvanced(step) }
         case .continues(let transfer): if isWanted { transfer.resume() } else { transfer.cancel() }
         case .resumesWhenKnown: break
         }
@@ -301,12 +301,12 @@ extension Fetch {
 
     private func spill() -> Verdict? {
         do throws(PosixError) {
-            try response.body.spill(to: stage.temporaryFolder)
-            try cache?.raw.spill(to: stage.temporaryFolder)
+            try response.body.spill(to: engine.temporaryFolder)
+            try cache?.raw.spill(to: engine.temporaryFolder)
         } catch {
             return .failure(unspilled(error))
         }
-        if let id = bodyID { BodyBudget.resume(stage.bodies.withLock { $0.spilled(id) }) }
+        if let id = bodyID { BodyBudget.resume(engine.bodies.withLock { $0.spilled(id) }) }
         return nil
     }
 
@@ -325,14 +325,14 @@ extension Fetch {
         LoadError(
             .tooLarge, stage: .fetch,
             message:
-                "Response bodies in flight use all \(stage.bodyLimit) bytes of their memory, and no temporary file can be "
+                "Response bodies in flight use all \(engine.bodyLimit) bytes of their memory, and no temporary file can be "
                 + "written and read: \(error.text). Free disk space, or raise maximumBodyBytesInFlight.")
     }
 
     /// Releases the body's share of the budget, and resumes the paused transfers that fit now.
     func endBody() {
         guard let id = stripe.lock.withLock({ bodyID.take() }) else { return }
-        BodyBudget.resume(stage.bodies.withLock { $0.ended(id) })
+        BodyBudget.resume(engine.bodies.withLock { $0.ended(id) })
     }
 
     /// Keeps the received bytes until the fetch resumes in a slot. Bytes beyond the budget are spilled at once, on this
@@ -341,7 +341,7 @@ extension Fetch {
         // If no file can be written, the bytes stay in memory.
         _ = keepLimit()
         guard let id = bodyID else { return }
-        BodyBudget.resume(stage.bodies.withLock { $0.slept(id) })
+        BodyBudget.resume(engine.bodies.withLock { $0.slept(id) })
     }
 
     // MARK: The minimum rate, measured from the first piece of a body that does not end with it
@@ -361,7 +361,7 @@ extension Fetch {
         rate.received(receivedBytes)
         exchange.isWatched = true
         stripe.lock.withLock { state.rateMeasured(by: rate) }
-        stage.rates.add(self, checkAt: time)
+        engine.rates.add(self, checkAt: time)
     }
 
     /// Cancels the transfer if it is too slow.

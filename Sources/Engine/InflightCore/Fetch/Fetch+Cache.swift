@@ -8,10 +8,10 @@ extension Fetch {
 
     /// Returns the next exchange's transaction with the store; `nil` without a store, or for a URL without an origin.
     func makeCacheTransaction() -> CacheTransaction? {
-        guard stage.storage.store != nil, currentURL.origin != nil else { return nil }
+        guard engine.storage.store != nil, currentURL.origin != nil else { return nil }
         let (key, request) = plan.stored(
-            after: redirected, defaultFields: stage.defaultFields,
-            fieldsExcludedFromKey: stage.fieldsExcludedFromKey
+            after: redirected, defaultFields: engine.defaultFields,
+            fieldsExcludedFromKey: engine.fieldsExcludedFromKey
         )
         return CacheTransaction(key: key, request: request)
     }
@@ -23,9 +23,9 @@ extension Fetch {
 
     /// Looks up stored responses, and continues with the result.
     func lookUp(_ cache: CacheTransaction) {
-        guard let store = stage.storage.store else { preconditionFailure("a cache lookup without a store") }
+        guard let store = engine.storage.store else { preconditionFailure("a cache lookup without a store") }
         cache.lookUps += 1
-        stage.storage.afterPendingChanges(cache.key) { [self] in lookUp(cache, in: store) }
+        engine.storage.afterPendingChanges(cache.key) { [self] in lookUp(cache, in: store) }
     }
 
     private func lookUp(_ cache: CacheTransaction, in store: any ResponseStore) {
@@ -79,7 +79,7 @@ extension Fetch {
             cache.representation = cache.found[answer.position].response
             serve(answer, body, from: .disk)
         case .serveStale(let answer, _):
-            scheduler.driver(of: id)?.refresh(plan)
+            engine.refresh(plan)
             isBeingRevalidated = true
             serve(answer, body, from: .disk)
         case .fail(let head): serveNothing(head)
@@ -94,9 +94,9 @@ extension Fetch {
     private func ask(_ cache: CacheTransaction, _ exchange: CacheExchange) {
         cache.exchange = exchange
         isLookedUp = true
-        let hasStaleResponse = scheduler.hasCircuitBreaker && staleResponse(cache) != nil
+        let hasStaleResponse = engine.hasCircuitBreaker && staleResponse(cache) != nil
         let step = waitForTurn(in: .fetch, ahead: redirected != nil, hasStaleResponse: hasStaleResponse)
-        scheduler.jobAdvanced(step)
+        engine.jobAdvanced(step)
     }
 
     /// Makes the stored part the beginning of the body to receive.
@@ -123,16 +123,16 @@ extension Fetch {
     private func mayConfirmImages(_ cache: CacheTransaction) -> Bool {
         plan.goal == .image && plan.purpose == .usual && redirected == nil && !cache.request.isConditional
             && plan.request.method == "GET" && !plan.request.cachePolicy.needsNewResult
-            && !scheduler.anyTask(of: id) { !$0.storesProcessedImages }
+            && !engine.anyTask(of: id) { !$0.storesProcessedImages }
     }
 
     /// Looks up the processed images that the subscribers want, to ask the origin whether they are still valid.
     private func lookForImages(_ cache: CacheTransaction, else decision: CacheDecision) {
-        guard let store = stage.storage.store else { preconditionFailure("a cache lookup without a store") }
-        let wanted = scheduler.tasks(of: id).map(\.confirmableIdentities)
+        guard let store = engine.storage.store else { preconditionFailure("a cache lookup without a store") }
+        let wanted = engine.tasks(of: id).map(\.confirmableIdentities)
         guard !wanted.isEmpty, !wanted.contains(nil) else { return proceed(decision, cache, nil) }
         let key = ProcessedImages.key(cache.key)
-        stage.storage.afterPendingChanges(key) { [self] in
+        engine.storage.afterPendingChanges(key) { [self] in
             store.find(key) { _ in
                 nil
             } completion: { [self] images, _ in
@@ -151,7 +151,7 @@ extension Fetch {
     /// Ends the fetch after a 304 that confirms processed images: the subscribers look them up again.
     func confirmImages() {
         guard let cache else { preconditionFailure("a confirmation without a store") }
-        for task in scheduler.tasks(of: id) { task.processedImagesWereConfirmed(at: cache.responseTime) }
+        for task in engine.tasks(of: id) { task.processedImagesWereConfirmed(at: cache.responseTime) }
         updateStore(isWhole: false) { [self] in
             finish(
                 .failure(
@@ -167,17 +167,17 @@ extension Fetch {
     /// Serves a stored response. Ends the fetch, unless the response is a redirect.
     func serve(_ answer: ServedResponse, _ stored: Bytes?, from source: LoadSource) {
         let head = answer.head
-        if !stage.fieldsExcludedFromKey.isEmpty { respectVary(head) }
+        if !engine.fieldsExcludedFromKey.isEmpty { respectVary(head) }
         forgetBody()
         if let cache { cache.entry = StoredEntryReference(key: cache.key, id: answer.id) }
         exchange.verdict = follow(head) ?? failure(on: head)
         switch exchange.verdict {
         case .redirect(let next):
             limitLifetime(by: cache?.representation)
-            return scheduler.jobAdvanced(redirect(to: next))
+            return engine.jobAdvanced(redirect(to: next))
         case .failure(let error):
             // Later loads ask the server again.
-            if error.code == .badRedirect { stage.storage.reject(cache?.entry) }
+            if error.code == .badRedirect { engine.storage.reject(cache?.entry) }
             return finish(.failure(error))
         default: break
         }
@@ -186,16 +186,16 @@ extension Fetch {
         isStale = answer.isStale && source != .revalidated
         let bytes = Self.body(of: answer, stored)
         emit(.readFromStore(bytes: Int64(bytes.count)))
-        scheduler.log(.debug, "serving from cache") {
+        engine.log(.debug, "serving from cache") {
             [("url", currentURL.string), ("stale", "\(answer.isStale)")]
         }
         let isCoded = isCoded(head)
         let takesLong =
             isCoded || plan.checksum != nil
-            || isChecked(head) && !stage.decoding.checksQuickly(bytes, of: plan.request)
+            || isChecked(head) && !checksQuickly(bytes)
         if takesLong {
             // The store's thread has other lookups to serve.
-            stage.workers.run { [self] in
+            engine.workers.run { [self] in
                 if isCoded {
                     serveCoded(bytes, head, from: source)
                 } else {
@@ -213,9 +213,42 @@ extension Fetch {
             && plan.request.method == "GET"
     }
 
+    /// The formats whose structure is checked by a walk over a few markers or chunks.
+    private static let quickFormats: Set<ImageFormat> = [.jpeg, .png, .gif, .webp]
+
+    /// Returns whether ``check(_:)`` takes no longer than to pass the body to another thread.
+    private func checksQuickly(_ body: Bytes) -> Bool {
+        guard body.count <= 64 << 10, !plan.request.verifiesStoredImage, let format = engine.codecs.detect(body) else {
+            return false
+        }
+        // A JPEG without its end marker is decoded.
+        if format == .jpeg, body[body.count - 2] != 0xFF || body[body.count - 1] != 0xD9 { return false }
+        return Self.quickFormats.contains(format)
+    }
+
+    /// Checks that a body is an image, by its structure and, if the request says so and there is memory for that now, by
+    /// its pixels. Throws if it is not.
+    ///
+    /// - Returns: whether its pixels were decoded.
+    private func check(_ body: Bytes) throws(LoadError) -> Bool {
+        _ = try engine.codecs.validate(body)
+        guard plan.request.verifiesStoredImage else { return false }
+        var options = DecodeOptions()
+        options.maximumPixels = plan.request.limits.maximumPixels
+        options.maximumMemory = plan.request.limits.maximumDecodeBytes
+        let needed = try engine.codecs.memoryToVerify(body, options: options)
+        guard engine.decodeLimits.takeNow(needed) else { return false }
+        defer { engine.decodeLimits.release(needed) }
+        let cancellation = CancellationFlag()
+        try engine.decodeLimits.withinTime(cancellation) { () throws(LoadError) in
+            try engine.codecs.verify(body, options: options, cancellation: cancellation)
+        }
+        return true
+    }
+
     /// Ends the fetch with an error. If the stored bytes are its cause, they are removed.
     private func finish(rejecting error: LoadError) {
-        if error.rejectsBody || error.code == .badResponse { stage.storage.reject(cache?.entry) }
+        if error.rejectsBody || error.code == .badResponse { engine.storage.reject(cache?.entry) }
         finish(.failure(error), fromStore: true)
     }
 
@@ -241,7 +274,7 @@ extension Fetch {
     private func served(_ body: Bytes, _ head: ResponseHead, from source: LoadSource) {
         if plan.goal == .info {
             do throws(LoadError) {
-                let info = try stage.codecs.info(of: body)
+                let info = try engine.codecs.info(of: body)
                 return finish(
                     .info(
                         RemoteImageInfo(
@@ -257,7 +290,7 @@ extension Fetch {
         var isVerified = false
         if isChecked(head) {
             do throws(LoadError) {
-                isVerified = try stage.decoding.check(body, of: plan.request, decodes: plan.request.verifiesStoredImage)
+                isVerified = try check(body)
             } catch {
                 // Limits and missing codecs say nothing about the stored bytes; they are left to the caller.
                 if error.rejectsBody {
@@ -301,7 +334,7 @@ extension Fetch {
 
     /// Reads the body of a stored entry and serves it, after a 304 or if the origin failed.
     func readAndServe(_ answer: ServedResponse, from source: LoadSource) {
-        guard let store = stage.storage.store, let cache else {
+        guard let store = engine.storage.store, let cache else {
             preconditionFailure("a read without a store")
         }
         guard answer.bytes != nil else { return serve(answer, nil, from: source) }
@@ -437,26 +470,27 @@ extension Fetch {
     /// Whether to store the original bytes.
     var keepsOriginal: Bool {
         plan.request.hasDefaults || plan.request.storedRepresentation.keepsOriginal
-            || scheduler.anyTask(of: id) { $0.storedRepresentation.keepsOriginal }
+            || engine.anyTask(of: id) { $0.storedRepresentation.keepsOriginal }
     }
 
     /// Returns the response whose images may be stored; `nil` after a redirect, or if no subscriber stores them.
     func storable(_ response: StoredResponse, _ cache: CacheTransaction) -> StorableResponse? {
-        guard redirected == nil, scheduler.anyTask(of: id, { $0.storedRepresentation.processedOptions != nil })
+        guard redirected == nil, engine.anyTask(of: id, { $0.storedRepresentation.processedOptions != nil })
         else { return nil }
         return StorableResponse(key: cache.key, request: cache.request, response: response)
     }
 
     /// Stores a long body while it is received, if its rest could be requested later.
     func storePart(_ cache: CacheTransaction) {
-        guard let store = stage.storage.store, plan.goal != .info, plan.request.storedRepresentation.keepsOriginal,
+        guard let store = engine.storage.store, plan.goal != .info, plan.request.storedRepresentation.keepsOriginal,
             let incoming = cache.incoming, incoming.response.bodyRange.isEmpty, !response.body.hasSpilled,
             incoming.response.hasStrongValidator
         else { return }
         let isCoded = response.coded != nil
         let count = isCoded ? cache.raw.count : response.body.count
         guard count >= PartialBodyWriter.step else { return }
-        let partWriter = cache.partWriter ?? PartialBodyWriter(store, stage.storage, key: cache.key, incoming: incoming)
+        let partWriter =
+            cache.partWriter ?? PartialBodyWriter(store, engine.storage, key: cache.key, incoming: incoming)
         cache.partWriter = partWriter
         partWriter.noticed(count) { start in
             isCoded ? cache.raw.copy(from: start) : response.body.copy(from: start)
@@ -487,9 +521,9 @@ extension Fetch {
         var changes = cache.takeChanges()
         if !keepsOriginal { changes.bodyStorage = .nothing }
         let keys = changes.isEmpty ? [] : [cache.key] + changes.invalidatedKeys
-        let group = StoreGroup(stage.storage, changing: keys, completion)
+        let group = StoreGroup(engine.storage, changing: keys, completion)
         defer { group.seal() }
-        guard let store = stage.storage.store else { return }
+        guard let store = engine.storage.store else { return }
         let part = changes.storesNewEntry ? cache.partWriter?.end() : nil
         let ended = EndedBody(
             count: body.count, receivedBytes: exchange.receivedBytes,
@@ -558,9 +592,9 @@ extension Fetch {
         of body: Bytes, _ response: StoredResponse, then store: @escaping @Sendable (_ isImage: Bool) -> Void
     ) {
         guard plan.goal != .image, expectsImage, response.isComplete, response.head.status == 200,
-            !stage.codings.isCoded(response.head.fields)
+            !engine.codings.isCoded(response.head.fields)
         else { return store(true) }
-        stage.workers.run { [self] in store((try? stage.codecs.validate(body)) != nil) }
+        engine.workers.run { [self] in store((try? engine.codecs.validate(body)) != nil) }
     }
 
     /// Whether the caller states that the requested bytes are an image.
@@ -574,12 +608,12 @@ extension Fetch {
         guard plan.goal != .info, Int64(body.count) == Int64(response.bodyRange.count) else { return false }
         // A requested range is stored like a complete body, however short it is.
         guard response.isComplete else { return isWhole || Int64(body.count) >= Self.minimumPartBytes }
-        guard plan.requiresImage, response.head.status == 200, !stage.codings.isCoded(response.head.fields) else {
+        guard plan.requiresImage, response.head.status == 200, !engine.codings.isCoded(response.head.fields) else {
             return true
         }
         do throws(LoadError) {
-            if !isDelimited { try stage.codecs.checkEndMarker(of: body) }
-            _ = try stage.codecs.info(of: body)
+            if !isDelimited { try engine.codecs.checkEndMarker(of: body) }
+            _ = try engine.codecs.info(of: body)
             return true
         } catch {
             return false
@@ -597,21 +631,21 @@ extension Fetch {
     ) -> ImageLifetime? {
         let makesImage =
             plan.goal == .image || plan.purpose == .revalidation(ofPicture: true)
-            || scheduler.anyTask(of: id) { $0.goal == .image }
-        guard makesImage || stage.images.lifetimes.withLock({ $0.count > 0 }) else { return nil }
+            || engine.anyTask(of: id) { $0.goal == .image }
+        guard makesImage || engine.images.lifetimes.withLock({ $0.count > 0 }) else { return nil }
         let response = response()
         // A custom scheme may respond as HTTP does. A file does not.
         guard currentURL.origin != nil || response.map({ $0.head.version != .none }) ?? false else { return nil }
-        let key = plan.resource(after: redirected, fieldsExcludedFromKey: stage.fieldsExcludedFromKey)
+        let key = plan.resource(after: redirected, fieldsExcludedFromKey: engine.fieldsExcludedFromKey)
         guard makesImage else {
             // A newer response concerns the images in memory even if this fetch makes none.
             if let response, source != .stored {
-                stage.images.lifetimes.withLock { $0.noticed(response, for: key, from: source) }
+                engine.images.lifetimes.withLock { $0.noticed(response, for: key, from: source) }
             }
             return nil
         }
         guard let response else { return .expired }
-        let lifetime = stage.images.lifetimes.withLock { $0.received(response, for: key, from: source) }
+        let lifetime = engine.images.lifetimes.withLock { $0.received(response, for: key, from: source) }
         return redirectExpiry.map { ImageLifetime(of: lifetime, redirectedUntil: $0) } ?? lifetime
     }
 
@@ -643,7 +677,7 @@ extension Fetch {
     func noteInvalidation(by head: ResponseHead) {
         let isGone = head.status == 404 || head.status == 410
         let isSafe = plan.request.hasDefaults || Invalidation.isSafe(plan.request.method)
-        guard isGone || !isSafe, head.version != .none, stage.images.lifetimes.withLock({ $0.count > 0 })
+        guard isGone || !isSafe, head.version != .none, engine.images.lifetimes.withLock({ $0.count > 0 })
         else { return }
         let urls =
             isSafe
@@ -651,11 +685,11 @@ extension Fetch {
             : Invalidation.urls(
                 head,
                 of: plan.stored(
-                    after: redirected, defaultFields: stage.defaultFields,
-                    fieldsExcludedFromKey: stage.fieldsExcludedFromKey
+                    after: redirected, defaultFields: engine.defaultFields,
+                    fieldsExcludedFromKey: engine.fieldsExcludedFromKey
                 ).1)
-        let key = plan.resource(after: redirected, fieldsExcludedFromKey: stage.fieldsExcludedFromKey)
-        stage.images.lifetimes.withLock { table in
+        let key = plan.resource(after: redirected, fieldsExcludedFromKey: engine.fieldsExcludedFromKey)
+        engine.images.lifetimes.withLock { table in
             if isGone { table.superseded(key) }
             for url in urls { table.invalidated(url) }
         }

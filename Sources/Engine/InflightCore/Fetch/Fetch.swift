@@ -4,11 +4,9 @@ internal import Synchronization
 /// The job of a fetch, as the graph of jobs sees it. It is small, because most jobs of a long queue are fetches. A
 /// ``Fetch`` exists from its first start to its end.
 // Unchecked: `fetch`, `isCancelled` and `hasMissedPriority` are accessed only while the job's stripe of locks is held.
-final class FetchJob: EngineJob, @unchecked Sendable {
-    let stage: FetchStage
-    let plan: RequestPlan
+final class FetchJob: Job, @unchecked Sendable {
     let stripe: LockStripes.Stripe
-    /// The progress last reported to subscribers. Guarded by the scheduler's lock.
+    /// The progress last reported to subscribers. Guarded by the engine's lock.
     var progress: ImageTask.Progress?
     /// Whether a task that observes progress or previews has joined since the last report.
     let hasNewObserver = Atomic(false)
@@ -17,20 +15,16 @@ final class FetchJob: EngineJob, @unchecked Sendable {
     private var isCancelled = false
     private var hasMissedPriority = false
 
-    init(stage: FetchStage, id: ID, plan: RequestPlan) {
-        self.stage = stage
-        self.plan = plan
+    override init(engine: Engine, id: ID, plan: RequestPlan) {
         // The stripe is that of an object that lives as long as the job, because `self` is not initialized yet.
         stripe = LockStripes.stripe(for: plan)
-        super.init(id: id)
+        super.init(engine: engine, id: id, plan: plan)
     }
-
-    override var scheduler: Scheduler { stage.scheduler }
 
     override var logFields: [(name: String, value: String)] { [("job", "fetch"), ("url", plan.url.string)] }
 
     override func start(priority: ImageRequest.Priority) -> JobStep? {
-        let now = scheduler.clock.now()
+        let now = engine.clock.now()
         let (fetch, isCancelled) = stripe.lock.withLock {
             let fetch =
                 self.fetch
@@ -51,7 +45,7 @@ final class FetchJob: EngineJob, @unchecked Sendable {
                 if fetch == nil { hasMissedPriority = true }
                 return (fetch?.state.priorityChanged(), fetch?.bodyID)
             }
-            if let body { stage.bodies.withLock { $0.priorityChanged(body, to: priority) } }
+            if let body { engine.bodies.withLock { $0.priorityChanged(body, to: priority) } }
             transfer?.setPriority(priority)
         }
     }
@@ -232,12 +226,11 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         self.state = state
     }
 
-    var stage: FetchStage { job.stage }
+    var engine: Engine { job.engine }
     var plan: RequestPlan { job.plan }
     var stripe: LockStripes.Stripe { job.stripe }
-    var id: EngineJob.ID { job.id }
-    var scheduler: Scheduler { job.stage.scheduler }
-    var clock: any EngineClock { job.stage.scheduler.clock }
+    var id: Job.ID { job.id }
+    var clock: any EngineClock { job.engine.clock }
 
     /// The URL of the current request.
     var currentURL: ResourceURL { redirected?.url ?? plan.url }
@@ -249,12 +242,12 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         // The total time does not include waits.
         if let since = waitsSince.take() { startedAt = startedAt + (now - since) }
         if isCancelled {
-            scheduler.jobEndedWithoutWork(job)
+            engine.jobEndedWithoutWork(job)
             return ending(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
         }
         if let refusal = job.result?.error { return serveStaleResponse(instead: refusal) }
         guard let limits = remainingLimits() else {
-            scheduler.jobEndedWithoutWork(job)
+            engine.jobEndedWithoutWork(job)
             return ending(.failure(timedOut()))
         }
         if cache == nil { cache = makeCacheTransaction() }
@@ -282,7 +275,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     /// Gives the job's slot back, and queues the job in a lane.
     func waitForTurn(
-        in lane: Scheduler.Machine.LaneName, ahead: Bool, hasStaleResponse: Bool = false
+        in lane: JobGraph.LaneName, ahead: Bool, hasStaleResponse: Bool = false
     ) -> JobStep {
         guard remainingLimits() != nil else { return ending(.failure(timedOut())) }
         waitsSince = clock.now()
@@ -301,13 +294,13 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         reason: ImagePipeline.OutgoingRequest.Reason
     ) -> JobStep? {
         var request = plan.outgoing(
-            after: redirected, defaultFields: stage.defaultFields, limits: limits, priority: priority)
+            after: redirected, defaultFields: engine.defaultFields, limits: limits, priority: priority)
         if attempts.failed == 0, sentExchanges == 0, request.url.origin != nil,
-            let error = stage.retries?.firstAttempt(at: request.url, policy: plan.request.cachePolicy)
+            let error = engine.retries?.firstAttempt(at: request.url, policy: plan.request.cachePolicy)
         {
             return ending(.failure(error))
         }
-        guard let willSend = stage.willSend, request.url.origin != nil else { return send(&request) }
+        guard let willSend = engine.willSend, request.url.origin != nil else { return send(&request) }
         askBefore(request, reason, willSend)
         return nil
     }
@@ -333,9 +326,9 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
                 request.fields = changed.fields
                 request.limits = limits
                 // Subscribers may have joined or left meanwhile or, after a 401, since the first request.
-                request.priority = scheduler.priority(of: id) ?? request.priority
+                request.priority = engine.priority(of: id) ?? request.priority
                 exchange.sentFields = changed.fields
-                if let step = send(&request) { scheduler.jobAdvanced(step) }
+                if let step = send(&request) { engine.jobAdvanced(step) }
             case .failure(let error):
                 finish(.failure(.thrown(error, by: "hook willSend", url: plan.url.string, stage: .request)))
             }
@@ -346,10 +339,10 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     ///
     /// - Returns: the end of the fetch if nothing can be sent.
     func send(_ request: inout TransportRequest) -> JobStep? {
-        guard let transport = stage.transports[request.url.scheme] else {
-            return ending(.failure(stage.transports.unsupported(request.url)))
+        guard let transport = engine.transports[request.url.scheme] else {
+            return ending(.failure(engine.transports.unsupported(request.url)))
         }
-        scheduler.log(.debug, "exchange started") {
+        engine.log(.debug, "exchange started") {
             [("method", request.method), ("url", request.url.string), ("exchange", "\(sentExchanges)")]
         }
         let number = sentExchanges
@@ -362,8 +355,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             if resumption == nil { request.fields = cache.exchange.fields(from: request.fields) }
         }
         if let resumption { request.fields = resumption.fields(from: request.fields) }
-        if scheduler.telemetry != nil || scheduler.hasCircuitBreaker { exchange.sentAt = clock.now() }
-        if scheduler.telemetry != nil {
+        if engine.telemetry != nil || engine.hasCircuitBreaker { exchange.sentAt = clock.now() }
+        if engine.telemetry != nil {
             request.wantsTimings = true
             emit(
                 .sent(method: request.method, url: request.url.string, resumesAt: resumption?.offset ?? 0))
@@ -381,7 +374,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         startOver()
         cache?.exchange = exchange
         emit(.resent(why: "The stored response cannot be used."))
-        scheduler.log(.debug, "request sent again with other header fields") { [("url", currentURL.string)] }
+        engine.log(.debug, "request sent again with other header fields") { [("url", currentURL.string)] }
         resend(reason: .first)
     }
 
@@ -389,8 +382,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     func resend(reason: ImagePipeline.OutgoingRequest.Reason) {
         guard let limits = remainingLimits() else { return finish(.failure(timedOut())) }
         if endsAsCancelled() { return }
-        let priority = scheduler.priority(of: id) ?? plan.request.priority
-        if let step = send(limits: limits, priority: priority, reason: reason) { scheduler.jobAdvanced(step) }
+        let priority = engine.priority(of: id) ?? plan.request.priority
+        if let step = send(limits: limits, priority: priority, reason: reason) { engine.jobAdvanced(step) }
     }
 
     /// Calls a hook off the transport's thread. If the fetch is cancelled meanwhile, or its total time ends, the hook
@@ -409,7 +402,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         if let total = plan.request.limits.totalTimeout {
             timer = clock.schedule(at: startedAt + total) { call.cancel() }
         }
-        call.start(on: stage.taskExecutor, question) { [timer] result in
+        call.start(on: engine.taskExecutor, question) { [timer] result in
             timer?.cancel()
             body(result)
         }
@@ -419,7 +412,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     func didReceive(interim head: ResponseHead) {
         exchange.interimHeads.append(head)
-        scheduler.originAnswered(job, at: currentURL)
+        engine.originAnswered(job, at: currentURL)
     }
 
     func didReceive(_ timings: TransportTimings) {
@@ -427,8 +420,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     }
 
     func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition {
-        if head.version != .none { scheduler.originAnswered(job, at: currentURL) }
-        if head.version.isMultiplexed { scheduler.originMultiplexes(currentURL) }
+        if head.version != .none { engine.originAnswered(job, at: currentURL) }
+        if head.version.isMultiplexed { engine.originMultiplexes(currentURL) }
         emit(.responded(status: head.status))
         exchange.head = head
         exchange.responseTime = clock.wallTime
@@ -443,7 +436,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         }
         if exchange.verdict == nil { exchange.verdict = follow(head) }
         if exchange.verdict == nil {
-            if let didReceive = stage.didReceive, head.version != .none {
+            if let didReceive = engine.didReceive, head.version != .none {
                 askAbout(head, expectedBytes, didReceive)
                 return .pause
             }
@@ -456,7 +449,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     /// Returns the verdict on a response that requires other credentials.
     private func again(on head: ResponseHead) -> Verdict? {
-        guard head.status == 401, head.version != .none, stage.willSend != nil, !attempts.hasReauthenticated
+        guard head.status == 401, head.version != .none, engine.willSend != nil, !attempts.hasReauthenticated
         else { return nil }
         return .reauthenticate(head)
     }
@@ -467,7 +460,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             return nil
         }
         let exchange = redirected ?? plan.firstExchange()
-        let transport = stage.transports[exchange.url.scheme]
+        let transport = engine.transports[exchange.url.scheme]
         let policy = RedirectPolicy(
             maximumRedirects: plan.request.limits.maximumRedirects, now: clock.wallTime,
             isPublicSuffix: { transport?.isPublicSuffix($0) ?? nil })
@@ -527,7 +520,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             exchange.verdict = .failure(LoadError(.refused, stage: .fetch, message: why, status: head.status))
         }
         guard exchange.verdict == nil else { return }
-        if !stage.fieldsExcludedFromKey.isEmpty { respectVary(head) }
+        if !engine.fieldsExcludedFromKey.isEmpty { respectVary(head) }
         response.head = head
         response.expectedBytes = expectedBytes
         exchange.verdict = undoCoding(of: head)
@@ -538,12 +531,12 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     /// Separates tasks that share this fetch but differ in a header field by which the response varies. They fetch on
     /// their own (RFC 9110 section 12.5.5).
     func respectVary(_ head: ResponseHead) {
-        let concerned = head.namesVaried(among: stage.fieldsExcludedFromKey).subtracting(plan.varying)
+        let concerned = head.namesVaried(among: engine.fieldsExcludedFromKey).subtracting(plan.varying)
         if concerned.isEmpty { return }
         // Close the job, because each new subscriber would have to be compared too. New subscribers fetch for
         // themselves.
-        let tasks = scheduler.close(id)
-        tasks.first?.task.driver.splitByVary(tasks, from: plan, by: concerned)
+        let tasks = engine.close(id)
+        engine.splitByVary(tasks, from: plan, by: concerned)
     }
 
     /// Prepares the decoding of the content codings that the head names.
@@ -551,7 +544,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     /// - Returns: the failure, if the body cannot be decoded.
     func undoCoding(of head: ResponseHead) -> Verdict? {
         guard isCoded(head) else { return nil }
-        switch stage.codings.decoderChain(for: head.fields) {
+        switch engine.codings.decoderChain(for: head.fields) {
         case .plain: return nil
         case .coded(let decoders):
             response.coded = CodedBody(decoders, limit: plan.request.limits.maximumBodyBytes)
@@ -569,7 +562,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     /// Returns whether the body of this response is decoded. A part of a body is not, because the content coding is
     /// that of the whole.
     func isCoded(_ head: ResponseHead) -> Bool {
-        head.version != .none && !head.isPart && stage.codings.isCoded(head.fields)
+        head.version != .none && !head.isPart && engine.codings.isCoded(head.fields)
     }
 
     // MARK: End
@@ -579,7 +572,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     }
 
     func didEnd(_ result: Result<TransportSummary, LoadError>) {
-        if let step = exchangeEnded(result) { scheduler.jobAdvanced(step) }
+        if let step = exchangeEnded(result) { engine.jobAdvanced(step) }
     }
 
     static func didEnd(_ endings: [TransportEnding]) {
@@ -588,27 +581,27 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         for ending in endings {
             // `tell` passes to a type only its own receivers, and this class is final.
             let fetch = unsafe unsafeDowncast(ending.receiver, to: Fetch.self)
-            if let last = steps.last, last.job.scheduler !== fetch.scheduler {
-                last.job.scheduler.jobsAdvanced(steps)
+            if let last = steps.last, last.job.engine !== fetch.engine {
+                last.job.engine.jobsAdvanced(steps)
                 steps.removeAll(keepingCapacity: true)
             }
             if let step = fetch.exchangeEnded(ending.result) { steps.append(step) }
         }
-        if let last = steps.last { last.job.scheduler.jobsAdvanced(steps) }
+        if let last = steps.last { last.job.engine.jobsAdvanced(steps) }
     }
 
     /// An exchange has ended.
     func exchangeEnded(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
         let ended = stripe.lock.withLock {
             let (ended, unpauses) = state.exchangeEnded(result, isCoded: response.coded != nil)
-            if unpauses, let id = bodyID { stage.bodies.withLock { $0.unpause(id) } }
+            if unpauses, let id = bodyID { engine.bodies.withLock { $0.unpause(id) } }
             return ended
         }
         switch ended {
         case .now(let wasWatched, let wasTooSlow):
-            if wasWatched { stage.rates.remove(self) }
+            if wasWatched { engine.rates.remove(self) }
             let result = wasTooSlow ? .failure(tooSlow()) : result
-            if scheduler.telemetry != nil { reportEnd(result) }
+            if engine.telemetry != nil { reportEnd(result) }
             return stepAfter(result)
         case .heldWhileSpilling(let number): schedule(number, spills: true)
         case .held, .nothing: break
@@ -619,7 +612,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     /// Returns the job's step after the end of an exchange; `nil` if another call continues the job.
     func stepAfter(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
         if case .failure(let error) = result, isConnectionFailure(error) {
-            scheduler.connectionFailed(job, to: currentURL)
+            engine.connectionFailed(job, to: currentURL)
         }
         let isWhole = (try? result.get()) != nil
         switch (exchange.verdict, result) {
@@ -627,7 +620,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             let sent = exchange.sentFields
             startOver()
             attempts.hasReauthenticated = true
-            scheduler.log(.notice, "retrying with new credentials") { [("url", currentURL.string)] }
+            engine.log(.notice, "retrying with new credentials") { [("url", currentURL.string)] }
             emit(.resent(why: "The server requires other credentials: status \(head.status)."))
             resend(reason: .unauthorized(head, sent: sent))
             return nil
@@ -674,14 +667,14 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     func redirect(to next: RedirectPolicy.Exchange) -> JobStep {
         // Without its cookie, a stored redirect leads to another response.
         redirectEntries.append(cache?.entry)
-        for number in Set(next.cookies.map(\.response)) { stage.storage.reject(redirectEntries[number]) }
+        for number in Set(next.cookies.map(\.response)) { engine.storage.reject(redirectEntries[number]) }
         startOver()
         redirected = next
         attempts = Attempts()
         isLookedUp = false
         cache = makeCacheTransaction()
         emit(.redirected(to: next.url.string))
-        scheduler.log(.debug, "redirected") { [("url", plan.url.string), ("to", next.url.string)] }
+        engine.log(.debug, "redirected") { [("url", plan.url.string), ("to", next.url.string)] }
         return waitForTurn(in: cache.map { looksUp($0) } ?? false ? .store : .fetch, ahead: true)
     }
 
@@ -690,7 +683,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         exchange = Exchange()
         forgetBody()
         endBody()
-        scheduler.clearProgress(job)
+        engine.clearProgress(job)
     }
 
     /// Discards the received body.
@@ -735,7 +728,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     /// - Returns: the step of the job, which was reset; nil if the load fails.
     func retry(after error: LoadError, _ head: ResponseHead?) -> JobStep? {
         let url = currentURL
-        guard let retries = stage.retries, url.origin != nil, error.code != .cancelled else { return nil }
+        guard let retries = engine.retries, url.origin != nil, error.code != .cancelled else { return nil }
         let isCutOff = head == nil && exchange.verdict == nil
         let resumption = isCutOff ? receivedPart().flatMap { Resumption(of: $0) } : nil
         // A timeout is the caller's own limit. A server that stalls again and again must not exceed it a hundred times.
@@ -748,7 +741,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
                 failedAttempts: max(1, attempts.failed), madeProgress: madeProgress)
         else { return nil }
         emit(.retryScheduled(after: delay, why: head.map { "status \($0.status)" } ?? error.message))
-        scheduler.log(.notice, "retrying later") {
+        engine.log(.notice, "retrying later") {
             [
                 ("url", url.string), ("because", error.description),
                 ("after", "\(delay.saturatedNanoseconds / 1_000_000) ms"),
@@ -795,7 +788,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     /// Queues the job, which may start at once.
     private func wake() {
         stripe.lock.withLock { state.woke() }
-        scheduler.jobAdvanced(JobStep(job: job, event: .woke))
+        engine.jobAdvanced(JobStep(job: job, event: .woke))
     }
 
     /// The shortest wait that counts as a connection failure. A shorter timeout is no evidence about the origin.
@@ -803,7 +796,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     /// Returns whether an exchange ended without a connection, or timed out before any response.
     func isConnectionFailure(_ error: LoadError) -> Bool {
-        guard scheduler.hasCircuitBreaker, exchange.head == nil, exchange.interimHeads.isEmpty else {
+        guard engine.hasCircuitBreaker, exchange.head == nil, exchange.interimHeads.isEmpty else {
             return false
         }
         switch error.code {
@@ -841,8 +834,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             return sealed(head, wireBytes: wireBytes)
         }
         // Reading a long body from its temporary file would block the transport's thread for too long.
-        stage.workers.run { [self] in
-            if let step = sealed(head, wireBytes: wireBytes) { scheduler.jobAdvanced(step) }
+        engine.workers.run { [self] in
+            if let step = sealed(head, wireBytes: wireBytes) { engine.jobAdvanced(step) }
         }
         return nil
     }
@@ -864,13 +857,13 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         let body = response.body.take()
         guard let checksum = plan.checksum else { return succeeded(head, body, wireBytes: wireBytes) }
         // Hashing a long body would block the transport's thread for too long.
-        stage.workers.run { [self] in
+        engine.workers.run { [self] in
             if let failure = Self.failure(of: body, checksum) {
                 cache?.changes.bodyStorage = .nothing
                 updateStore(isWhole: false)
                 return finish(.failure(failure))
             }
-            if let step = succeeded(head, body, wireBytes: wireBytes) { scheduler.jobAdvanced(step) }
+            if let step = succeeded(head, body, wireBytes: wireBytes) { engine.jobAdvanced(step) }
         }
         return nil
     }
@@ -929,7 +922,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         // Without codings of its own, the pipeline does not know whether the transport decodes the body.
         let isCoded =
             response.coded != nil
-            || stage.codings.accepted == nil && response.head?.fields["content-encoding"] != nil
+            || engine.codings.accepted == nil && response.head?.fields["content-encoding"] != nil
         return RemoteImageInfo(
             info: info, url: currentURL.string, contentLength: isCoded ? nil : response.expectedBytes,
             readBytes: Int64(response.body.count), source: source(plan.url))
@@ -941,7 +934,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     ///
     /// - Parameter fromStore: whether the stored response turned out to be unusable.
     func finish(_ value: JobResult.Value, fromStore: Bool = false) {
-        scheduler.jobAdvanced(ending(value, fromStore: fromStore))
+        engine.jobAdvanced(ending(value, fromStore: fromStore))
     }
 
     /// Ends a job that was cancelled while it waited for an event.
@@ -979,7 +972,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         response = ReceivedResponse()
         cache = nil
         guard let body else { return [] }
-        return stage.bodies.withLock { $0.ended(body) }
+        return engine.bodies.withLock { $0.ended(body) }
     }
 
     func timedOut() -> LoadError {
@@ -999,7 +992,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     /// Records the connection's timings that a transport reports, with the times at which they occurred.
     func emit(_ timings: TransportTimings) {
-        guard let telemetry = scheduler.telemetry else { return }
+        guard let telemetry = engine.telemetry else { return }
         let job = id.number
         func record(_ kind: ImagePipeline.Event.Kind, after time: Duration?) {
             guard let time else { return }
@@ -1022,7 +1015,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     ///
     /// - Returns: a closure that records that the store has processed them.
     func reportStoring(_ count: Int) -> @Sendable () -> Void {
-        guard let telemetry = scheduler.telemetry else { return {} }
+        guard let telemetry = engine.telemetry else { return {} }
         let job = id.number
         telemetry.emit(.storing(bytes: Int64(count)), job: job)
         return { telemetry.emit(.stored(bytes: Int64(count)), job: job) }

@@ -2,29 +2,19 @@ import InflightConcurrency
 
 /// Loads bytes or an image from a program's own code.
 // Unchecked: it adds no mutable state.
-final class SourceJob: EngineJob, @unchecked Sendable {
-    private let stage: FetchStage
-    private let plan: RequestPlan
+final class SourceJob: Job, @unchecked Sendable {
     private let call = ExtensionCall()
-
-    init(stage: FetchStage, id: ID, plan: RequestPlan) {
-        self.stage = stage
-        self.plan = plan
-        super.init(id: id)
-    }
-
-    override var scheduler: Scheduler { stage.scheduler }
 
     override var logFields: [(name: String, value: String)] { [("job", "source"), ("url", plan.url.string)] }
 
     override func start(priority: ImageRequest.Priority) -> JobStep? {
         guard let source = plan.request.source else { preconditionFailure("a source job without a source") }
-        scheduler.log(.debug, "source started") { [("url", plan.url.string)] }
-        call.start(on: stage.taskExecutor, source.load) { [self] result in
+        engine.log(.debug, "source started") { [("url", plan.url.string)] }
+        call.start(on: engine.taskExecutor, source.load) { [self] result in
             switch result {
             case .success(let output):
                 do throws(LoadError) {
-                    scheduler.jobEnded(self, with: JobResult(try value(of: output)))
+                    engine.jobEnded(self, with: JobResult(try value(of: output)))
                 } catch {
                     fail(error)
                 }
@@ -40,13 +30,13 @@ final class SourceJob: EngineJob, @unchecked Sendable {
     }
 
     private func fail(_ error: LoadError) {
-        scheduler.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
+        engine.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
     }
 
     private func value(of output: ImageRequest.Source.Output) throws(LoadError) -> JobResult.Value {
         switch (output, plan.goal) {
         case (.bytes(let bytes), .info):
-            return .info(remote(try stage.codecs.info(of: bytes), byteCount: bytes.count))
+            return .info(remote(try engine.codecs.info(of: bytes), byteCount: bytes.count))
         case (.bytes(let bytes), _):
             guard Int64(bytes.count) <= plan.request.limits.maximumBodyBytes else {
                 throw LoadError(

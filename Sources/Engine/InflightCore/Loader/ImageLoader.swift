@@ -248,7 +248,7 @@ public final class ImageLoader: Confined {
         var request = request
         // Without processors, keep the request's compact default form.
         if !processors.isEmpty { request.processors += processors }
-        let subject = pipeline.driver.subject(of: request, goal: .image)
+        let subject = pipeline.engine.subject(of: request, goal: .image)
         return number == changes ? subject : nil
     }
 

@@ -10,10 +10,10 @@ public import InflightConcurrency
 //
 //     plan      ImageRequest → RequestPlan                         Request/RequestPlan.swift
 //     look up   JobKey of the last step, in the memory cache       Cache/CachedImages.swift
-//     schedule  one job for a key, priorities, lanes               Engine/Scheduler.swift and EngineMachine.swift
+//     schedule  one job for a key, priorities, lanes               Engine/Engine.swift and JobGraph.swift
 //     fetch     FetchKey → LoadedResponse                          Fetch/Fetch.swift
-//     decode    DecodeKey (contains the FetchKey) → LoadedImage    Decode/DecodeJob.swift
-//     process   ProcessKey (contains the DecodeKey), for each      Decode/PixelJobs.swift
+//     decode    DecodeKey (contains the FetchKey) → LoadedImage    Decode/PixelJob.swift
+//     process   ProcessKey (contains the DecodeKey), for each      Decode/PixelJob.swift
 //     deliver   one ImageTask, its gate and its callback queue     Tasks/ImageTask.swift
 //
 // Documentation/Architecture.md follows one request through them; `make path` prints the functions that it enters.
@@ -32,12 +32,7 @@ public import InflightConcurrency
 /// let image = try await pipeline.image(for: ImageRequest("https://example.org/photo.jpg"))
 /// ```
 public final class ImagePipeline: Sendable {
-    let scheduler: Scheduler
-    let images: CachedImages
-    let decoding: DecodeStage
-    let fetching: FetchStage
-    let driver: TaskDriver
-    let storage: ResponseStorage
+    let engine: Engine
     /// The configuration that the pipeline was created with.
     public let configuration: Configuration
 
@@ -47,35 +42,28 @@ public final class ImagePipeline: Sendable {
     /// - Throws: ``LoadError`` if a transport or a store of its own cannot be created, for example if a CA file is
     ///   unreadable.
     public init(configuration: Configuration) throws(LoadError) {
-        scheduler = Scheduler(configuration)
-        images = CachedImages(configuration)
-        // Created before the store, so that a pipeline without a transport opens no store.
-        let transports = try TransportTable(configuration)
-        storage = try ResponseStorage(configuration, log: scheduler.log)
-        decoding = DecodeStage(configuration, scheduler: scheduler, images: images, storage: storage)
-        fetching = FetchStage(configuration, decoding: decoding, transports: transports)
-        driver = TaskDriver(fetching: fetching, decoding: decoding)
+        engine = try Engine(configuration)
         self.configuration = configuration
     }
 
     /// The codecs of this pipeline, for bytes that are already in memory.
-    public var codecs: CodecRegistry { decoding.codecs }
+    public var codecs: CodecRegistry { engine.codecs }
 
     /// The counters so far, and the state now. Always counted, and cheap to read. For histograms see ``Metrics``.
     public var statistics: Statistics {
-        var statistics = scheduler.statistics
-        driver.endings.read(into: &statistics)
-        (statistics.bodyBytesInFlight, statistics.pausedTransfers) = fetching.bodies.withLock {
+        var statistics = engine.statistics
+        engine.endings.read(into: &statistics)
+        (statistics.bodyBytesInFlight, statistics.pausedTransfers) = engine.bodies.withLock {
             ($0.heldBytes, $0.pausedCount)
         }
         return statistics
     }
 
     /// Returns the maximum number of running jobs in a lane, over all origins. It is constant.
-    public func limit(of lane: Event.Lane) -> Int { scheduler.laneLimits[lane] ?? 0 }
+    public func limit(of lane: Event.Lane) -> Int { engine.laneLimits[lane] ?? 0 }
 
     /// The decoded images in memory.
-    public var cache: Cache { Cache(images: images, log: scheduler.log) }
+    public var cache: Cache { Cache(images: images, log: engine.log) }
 
     // MARK: Callbacks
 
@@ -128,7 +116,7 @@ public final class ImagePipeline: Sendable {
         completion: @escaping @Sendable (ImageTask, Result<LoadedImage, LoadError>) -> Void
     ) -> ImageTask {
         load(
-            driver.subject(of: request, goal: .image), on: queue, progress: progress, preview: preview,
+            engine.subject(of: request, goal: .image), on: queue, progress: progress, preview: preview,
             completion: completion)
     }
 
@@ -158,8 +146,8 @@ public final class ImagePipeline: Sendable {
         preview: (@Sendable (ImageTask, ImagePreview) -> Void)? = nil,
         completion: @escaping @Sendable (ImageTask, Result<LoadedResponse, LoadError>) -> Void
     ) -> ImageTask {
-        driver.load(
-            driver.subject(of: request, goal: .data),
+        start(
+            engine.subject(of: request, goal: .data),
             sink: CallbackSink(queue: queue, progress: progress, preview: preview, completion: .response(completion)))
     }
 
@@ -209,10 +197,26 @@ public final class ImagePipeline: Sendable {
     /// Returns the events of a load: progress as it happens, then one ending. The load begins when the first event is
     /// requested. Releasing the sequence and its iterators cancels the load.
     public func events(for request: ImageRequest) -> LoadEvents {
-        LoadEvents(task: driver.makeTask(request, goal: .image, observesProgress: true))
+        LoadEvents(task: makeTask(request, goal: .image, observesProgress: true))
     }
 
     // MARK: Starting tasks
+
+    /// The images in memory.
+    var images: CachedImages { engine.images }
+
+    /// Creates a task that starts only with ``ImageTask/start()``, for callers that must be able to cancel it first.
+    private func makeTask(_ request: ImageRequest, goal: RequestPlan.Goal, observesProgress: Bool) -> ImageTask {
+        ImageTask(
+            engine.subject(of: request, goal: goal), engine: engine, sink: nil, observesProgress: observesProgress)
+    }
+
+    /// Creates a task and starts it. Never calls back inside this call.
+    private func start(_ subject: ImageTask.Subject, sink: CallbackSink) -> ImageTask {
+        let task = ImageTask(subject, engine: engine, sink: sink, observesProgress: sink.progress != nil)
+        task.start()
+        return task
+    }
 
     /// Returns the image that a load would find in memory.
     func cachedForLoad(_ subject: ImageTask.Subject) -> LoadedImage? {
@@ -229,7 +233,7 @@ public final class ImagePipeline: Sendable {
         preview: (@Sendable (ImageTask, ImagePreview) -> Void)?,
         completion: @escaping @Sendable (ImageTask, Result<LoadedImage, LoadError>) -> Void
     ) -> ImageTask {
-        driver.load(
+        start(
             subject,
             sink: CallbackSink(queue: queue, progress: progress, preview: preview, completion: .image(completion)))
     }
@@ -237,10 +241,10 @@ public final class ImagePipeline: Sendable {
     func outcome(
         of request: ImageRequest, goal: RequestPlan.Goal
     ) async throws(LoadError) -> (JobResult, isShared: Bool) {
-        let task = driver.makeTask(request, goal: goal, observesProgress: false)
+        let task = makeTask(request, goal: goal, observesProgress: false)
         let event = await withTaskCancellationHandler {
             if Task.isCancelled { task.cancel() }
-            driver.start(task)
+            task.start()
             return await task.nextEvent()
         } onCancel: {
             task.cancel()
@@ -268,10 +272,10 @@ public final class ImagePipeline: Sendable {
     ///
     /// - Parameter mode: whether loads in progress are finished or stopped.
     public func shutdown(_ mode: ShutdownMode) async {
-        await scheduler.shutdown(mode)
-        await fetching.turns.wait()
-        await storage.shutdown()
-        await fetching.transports.shutdown()
+        await engine.shutdown(mode)
+        await engine.turns.wait()
+        await engine.storage.shutdown()
+        await engine.transports.shutdown()
     }
 }
 

@@ -41,7 +41,7 @@ public struct LoadEvents: AsyncSequence, Sendable {
                 defer { hasBegun = true }
                 return !hasBegun
             }
-            if isFirst { task.driver.start(task) }
+            if isFirst { task.start() }
         }
 
         deinit {

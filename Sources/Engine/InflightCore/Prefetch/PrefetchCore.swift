@@ -141,7 +141,7 @@ final class PrefetchCore: Sendable {
         case .queue(let queue):
             endTurn(on: queue)
         case .time(let duration):
-            let clock = pipeline.scheduler.clock
+            let clock = pipeline.engine.clock
             let timer = clock.schedule(at: clock.now() + duration) { [weak self] in
                 // Leave the clock's thread, which must not be blocked: the end of a turn runs the caller's code.
                 guard let self else { return }

@@ -3,8 +3,8 @@ import InflightConcurrency
 /// Makes previews of a fetch's partial body, for the tasks that want them. Owns the machine behind a lock.
 // Unchecked: `state` is accessed only while `lock` is held.
 final class PreviewProducer: @unchecked Sendable {
-    private let stage: DecodeStage
-    private let job: Scheduler.Machine.JobID
+    private let engine: Engine
+    private let job: JobGraph.JobID
     private let lock = Lock()
     private var state: State
 
@@ -21,17 +21,17 @@ final class PreviewProducer: @unchecked Sendable {
     /// The maximum number of images of one body that are previewed.
     private static let maximumImages = 4
 
-    init(stage: DecodeStage, job: Scheduler.Machine.JobID, _ options: ImageRequest.PreviewOptions) {
-        self.stage = stage
+    init(engine: Engine, job: JobGraph.JobID, _ options: ImageRequest.PreviewOptions) {
+        self.engine = engine
         self.job = job
-        state = State(machine: PreviewMachine(options, now: stage.scheduler.clock.now()))
+        state = State(machine: PreviewMachine(options, now: engine.clock.now()))
     }
 
     // MARK: Fetch events
 
     /// More bytes have arrived.
     func bytesReceived(_ body: inout BodyBuffer) {
-        let now = stage.scheduler.clock.now()
+        let now = engine.clock.now()
         lock.lock()
         guard !state.machine.isEnded else { return lock.unlock() }
         let old = state.bytes
@@ -70,13 +70,13 @@ final class PreviewProducer: @unchecked Sendable {
         switch action {
         case .nothing: break
         case .make:
-            if stage.scheduler.beginPreview(of: job) {
-                stage.workers.run { [self] in make() }
+            if engine.beginPreview(of: job) {
+                engine.workers.run { [self] in make() }
             } else {
                 tell { $0.refused(now: $1) }
             }
         case .wake(let time):
-            let timer = stage.scheduler.clock.schedule(at: time) { [weak self] in self?.tell { $0.timerFired(now: $1) }
+            let timer = engine.clock.schedule(at: time) { [weak self] in self?.tell { $0.timerFired(now: $1) }
             }
             let old: (any ScheduledWork)? = lock.withLock {
                 guard !state.machine.isEnded else { return timer }
@@ -88,7 +88,7 @@ final class PreviewProducer: @unchecked Sendable {
     }
 
     private func tell(_ event: (inout PreviewMachine, MonotonicTime) -> PreviewMachine.Action) {
-        let now = stage.scheduler.clock.now()
+        let now = engine.clock.now()
         perform(lock.withLock { event(&state.machine, now) })
     }
 
@@ -97,7 +97,7 @@ final class PreviewProducer: @unchecked Sendable {
     private func make() {
         let (bytes, details) = lock.withLock { (state.bytes, state.details) }
         let isFinal = show(bytes, details)
-        stage.scheduler.endPreview()
+        engine.endPreview()
         tell { $0.made(isFinal: isFinal, now: $1) }
     }
 
@@ -115,7 +115,7 @@ final class PreviewProducer: @unchecked Sendable {
                 let preview = ImagePreview(
                     pixels: part.pixels, info: info, receivedBytes: Int64(bytes.count), detail: part.detail,
                     coversAll: part.coversAll)
-                stage.scheduler.telemetry?.emit(.previewed(detail: part.detail), job: job.number)
+                engine.telemetry?.emit(.previewed(detail: part.detail), job: job.number)
                 let box = BoxedPreview(preview)
                 for subscriber in subscribers { subscriber.task.didPreview(box, fallback: subscriber.fallback) }
                 if !part.isFinal { isFinal = false }
@@ -131,11 +131,11 @@ final class PreviewProducer: @unchecked Sendable {
         _ bytes: Bytes, _ plan: RequestPlan, beyond detail: Int
     ) throws(LoadError) -> (PartialImage, ImageInfo)? {
         let options = plan.decodeOptions()
-        let memory = try stage.codecs.memoryNeeded(bytes, options: options)
-        guard stage.budget.withLock({ $0.takeNow(memory) }) else { return nil }
-        defer { stage.giveBackMemory(memory) }
+        let memory = try engine.codecs.memoryNeeded(bytes, options: options)
+        guard engine.decodeLimits.takeNow(memory) else { return nil }
+        defer { engine.decodeLimits.release(memory) }
         guard
-            let (made, info) = try stage.codecs.decodePart(
+            let (made, info) = try engine.codecs.decodePart(
                 bytes, options: options, beyond: detail, cancellation: cancellation), made.detail > detail
         else { return nil }
         var part = made
@@ -151,7 +151,7 @@ final class PreviewProducer: @unchecked Sendable {
 
     /// Returns the tasks that depend on the fetch and want previews, grouped by the key of their image.
     private func subscribers() -> [(JobKey, [Subscriber])] {
-        let subscribers = stage.scheduler.read { machine in
+        let subscribers = engine.read { machine in
             var subscribers: [Subscriber] = []
             machine.forEachTask(of: job) { _, task in
                 if task.previewOptions != nil { subscribers.append((task, task.takenFallbacks)) }

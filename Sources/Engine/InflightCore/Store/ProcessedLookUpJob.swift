@@ -2,29 +2,18 @@ import InflightConcurrency
 
 /// Looks up a processed image in the store. On a miss, the load continues with the original bytes.
 // Unchecked: it adds no mutable state.
-final class ProcessedLookUpJob: EngineJob, @unchecked Sendable {
-    private let stage: FetchStage
-    private let plan: RequestPlan
-
-    init(stage: FetchStage, id: ID, plan: RequestPlan) {
-        self.stage = stage
-        self.plan = plan
-        super.init(id: id)
-    }
-
-    override var scheduler: Scheduler { stage.scheduler }
-
+final class ProcessedLookUpJob: Job, @unchecked Sendable {
     override var logFields: [(name: String, value: String)] { [("job", "look-up"), ("url", plan.url.string)] }
 
     override func start(priority: ImageRequest.Priority) -> JobStep? {
-        guard let store = stage.storage.store else {
+        guard let store = engine.storage.store else {
             preconditionFailure("a lookup of a processed image without a store")
         }
         let (key, request) = plan.stored(
-            after: nil, defaultFields: stage.defaultFields, fieldsExcludedFromKey: stage.fieldsExcludedFromKey)
+            after: nil, defaultFields: engine.defaultFields, fieldsExcludedFromKey: engine.fieldsExcludedFromKey)
         let identities = plan.request.processedIdentities(plan.firstProcessor)
-        let (now, confirmedAt) = (scheduler.clock.wallTime, plan.purpose.confirmedAt)
-        stage.storage.afterPendingChanges(key) { [self] in
+        let (now, confirmedAt) = (engine.clock.wallTime, plan.purpose.confirmedAt)
+        engine.storage.afterPendingChanges(key) { [self] in
             store.find(key) { _ in
                 nil
             } completion: { [self] originals, _ in
@@ -44,7 +33,7 @@ final class ProcessedLookUpJob: EngineJob, @unchecked Sendable {
         for key: StoreKey, of original: (key: StoreKey, request: CachingRequest), in store: any ResponseStore,
         _ choose: @escaping @Sendable ([StoredEntry]) -> Int?
     ) {
-        stage.storage.afterPendingChanges(key) { [self] in
+        engine.storage.afterPendingChanges(key) { [self] in
             store.find(key, choose: choose) { [self] pictures, body in
                 emit(.lookedUp(body == nil ? .nothing : .fresh))
                 guard let body else { return end(.failure(missing), isFromStore: true) }
@@ -55,7 +44,7 @@ final class ProcessedLookUpJob: EngineJob, @unchecked Sendable {
     }
 
     private func end(_ value: JobResult.Value, isFromStore: Bool) {
-        scheduler.jobEnded(self, with: JobResult(value, isFromStore: isFromStore))
+        engine.jobEnded(self, with: JobResult(value, isFromStore: isFromStore))
     }
 
     private func response(
@@ -67,8 +56,8 @@ final class ProcessedLookUpJob: EngineJob, @unchecked Sendable {
             head: picture.head, body: body, url: plan.url.string, wireBytes: 0,
             source: isConfirmed ? .revalidated : .disk)
         response.entry = StoredEntryReference(key: ProcessedImages.key(original.key), id: entry.id)
-        let resource = plan.resource(after: nil, fieldsExcludedFromKey: stage.fieldsExcludedFromKey)
-        response.lifetime = stage.images.lifetimes.withLock {
+        let resource = plan.resource(after: nil, fieldsExcludedFromKey: engine.fieldsExcludedFromKey)
+        response.lifetime = engine.images.lifetimes.withLock {
             $0.received(picture, for: resource, from: isConfirmed ? .revalidated : .stored)
         }
         if !plan.processKeys.isEmpty {

@@ -6,7 +6,7 @@ import InflightConcurrency
 /// jobs with other subscribers continue. May be used on any thread.
 public final class ImageTask: @unchecked Sendable {
     // Unchecked: `state` is accessed only while the task's stripe of locks is held.
-    let driver: TaskDriver
+    let engine: Engine
     let subject: Subject
     /// Whether progress is observed.
     let observesProgress: Bool
@@ -35,7 +35,7 @@ public final class ImageTask: @unchecked Sendable {
         /// The number of processors that made the image being looked up in the store, or -1 without such a lookup.
         var lookedForPrefix: Int16 = -1
         var confirmation = Confirmation.none
-        var id: Scheduler.Machine.TaskID?
+        var id: JobGraph.TaskID?
         var sink: CallbackSink?
         /// Set while a caller awaits the next event.
         var waiter: Bridge?
@@ -100,12 +100,12 @@ public final class ImageTask: @unchecked Sendable {
         }
     }
 
-    init(_ subject: Subject, driver: TaskDriver, sink: CallbackSink?, observesProgress: Bool) {
+    init(_ subject: Subject, engine: Engine, sink: CallbackSink?, observesProgress: Bool) {
         self.subject = subject
-        self.driver = driver
+        self.engine = engine
         self.observesProgress = observesProgress
         observesPreviews = sink.map { $0.preview != nil } ?? observesProgress
-        number = driver.scheduler.telemetry?.nextTask() ?? 0
+        number = engine.telemetry?.nextTask() ?? 0
         state = State(priority: subject.request.priority, sink: sink)
         // The stripe is that of an object that lives as long as the task, because `self` is not initialized yet.
         stripe =
@@ -138,16 +138,16 @@ public final class ImageTask: @unchecked Sendable {
     /// captures are released inside this call, or when a running callback has returned. Idempotent; any thread; visible
     /// at once.
     public func cancel() {
-        let now = driver.scheduler.telemetry?.now
-        let left: (Machine.ReleasedValues, CallbackSink?, Bridge?, Scheduler.Machine.TaskID?)? = stripe.lock.withLock {
+        let now = engine.telemetry?.now
+        let left: (Machine.ReleasedValues, CallbackSink?, Bridge?, JobGraph.TaskID?)? = stripe.lock.withLock {
             guard let leftovers = state.machine.cancelled() else { return nil }
             record(.cancelled, at: now)
-            driver.endings.countCancel()
+            engine.endings.countCancel()
             return (leftovers, state.sink.take(), state.waiter.take(), state.id)
         }
         guard let (leftovers, sink, waiter, id) = left else { return }
-        if let id, leftovers.outcome == nil { driver.scheduler.cancelTask(id) }
-        driver.scheduler.telemetry?.flush()
+        if let id, leftovers.outcome == nil { engine.cancelTask(id) }
+        engine.telemetry?.flush()
         waiter?.open()
         // Release the closures here, with no lock held, because releasing their captures may run the caller's code.
         withExtendedLifetime((leftovers, sink)) {}
@@ -163,11 +163,11 @@ public final class ImageTask: @unchecked Sendable {
     public var priority: ImageRequest.Priority {
         get { stripe.lock.withLock { state.priority } }
         set {
-            let id = stripe.lock.withLock { () -> Scheduler.Machine.TaskID? in
+            let id = stripe.lock.withLock { () -> JobGraph.TaskID? in
                 defer { state.priority = newValue }
                 return state.priority != newValue && state.isWaiting ? state.id : nil
             }
-            if let id { driver.scheduler.setPriority(of: id, to: newValue) }
+            if let id { engine.setPriority(of: id, to: newValue) }
         }
     }
 
@@ -198,10 +198,10 @@ public final class ImageTask: @unchecked Sendable {
 
     // MARK: Engine events
 
-    /// The machine has added the task. Called with the scheduler's lock held.
+    /// The graph has added the task. Called with the engine's lock held.
     ///
     /// - Returns: the task's priority, or nil if it has been cancelled meanwhile.
-    func wasAdded(_ id: Scheduler.Machine.TaskID, isShared: Bool) -> ImageRequest.Priority? {
+    func wasAdded(_ id: JobGraph.TaskID, isShared: Bool) -> ImageRequest.Priority? {
         stripe.lock.withLock {
             state.id = id
             state.isShared = isShared
@@ -234,7 +234,7 @@ public final class ImageTask: @unchecked Sendable {
     /// The task's load has ended.
     func didEnd(_ result: JobResult) {
         let queue = end(with: result)
-        driver.scheduler.telemetry?.flush()
+        engine.telemetry?.flush()
         if let queue { submit(to: queue) }
     }
 
@@ -248,13 +248,13 @@ public final class ImageTask: @unchecked Sendable {
 
     /// - Returns: the queue to submit a delivery to, if any.
     private func end(with result: JobResult) -> CallbackQueue? {
-        let now = driver.scheduler.telemetry?.now
+        let now = engine.telemetry?.now
         let receiver = stripe.lock.withLock { () -> Receiver in
             let (submits, wasTaken) = state.machine.outcomeArrived(result)
             guard wasTaken else { return (nil, nil) }
             let outcome = outcome(result, isShared: state.isShared)
-            driver.endings.count(outcome)
-            if state.isShared { driver.endings.countSaved(result.bytesSavedBySharing) }
+            engine.endings.count(outcome)
+            if state.isShared { engine.endings.countSaved(result.bytesSavedBySharing) }
             if let now { record(.finished(outcome), at: now) }
             return takeReceiver(if: submits)
         }
@@ -316,7 +316,7 @@ public final class ImageTask: @unchecked Sendable {
 
     /// Passes the gate with the next event, if there still is one.
     private func deliver() {
-        let now = driver.scheduler.telemetry?.now
+        let now = engine.telemetry?.now
         let call = stripe.lock.withLock { () -> Call in
             switch state.machine.queueReached() {
             case .nothing: return .nothing
@@ -334,7 +334,7 @@ public final class ImageTask: @unchecked Sendable {
         case .preview(let box, let handler): handler?(self, box.preview)
         case .stale: break
         case .end(let outcome, let sink, let isShared):
-            driver.scheduler.telemetry?.flush()
+            engine.telemetry?.flush()
             // `sink` is released at the end of this function, on the callback queue.
             sink?.complete(self, outcome, isShared: isShared)
         }
@@ -344,14 +344,14 @@ public final class ImageTask: @unchecked Sendable {
 
     /// The queue dropped a delivery without running it.
     private func wasDropped() {
-        let now = driver.scheduler.telemetry?.now
+        let now = engine.telemetry?.now
         let (leftovers, sink, queue): (Machine.ReleasedValues, CallbackSink?, CallbackQueue?) = stripe.lock.withLock {
             let (submits, leftovers) = state.machine.deliveryDropped()
             guard leftovers.isEnd else { return (leftovers, nil, submits ? state.sink?.queue : nil) }
             record(.dropped, at: now)
             return (leftovers, state.sink.take(), nil)
         }
-        if leftovers.isEnd { driver.scheduler.telemetry?.flush() }
+        if leftovers.isEnd { engine.telemetry?.flush() }
         // Release undelivered values here, with no lock held, because that may run the caller's code.
         withExtendedLifetime((leftovers, sink)) {}
         if let queue { submit(to: queue) }
@@ -372,7 +372,7 @@ public final class ImageTask: @unchecked Sendable {
         while true {
             let bridge = Bridge()
             let event = takeEvent(orWait: bridge)
-            driver.scheduler.telemetry?.flush()
+            engine.telemetry?.flush()
             if let event { return event }
             await bridge.wait()
         }
@@ -380,7 +380,7 @@ public final class ImageTask: @unchecked Sendable {
 
     /// - Returns: nil if there is no event yet. `bridge` is opened when there is one.
     private func takeEvent(orWait bridge: Bridge) -> Event? {
-        let now = driver.scheduler.telemetry?.now
+        let now = engine.telemetry?.now
         return stripe.lock.withLock {
             switch (state.machine.pulled(), state.machine.phase) {
             case (.event(let event), _): return .news(event)
@@ -394,6 +394,72 @@ public final class ImageTask: @unchecked Sendable {
                 state.waiter = bridge
                 return nil
             }
+        }
+    }
+}
+
+// Events for observers.
+
+extension ImageTask {
+    /// Reports that the task begins. A task that was cancelled before is never reported.
+    func begins(_ telemetry: Telemetry) {
+        let url = plan?.url.string ?? URLParts.shown(request.url)
+        let now = telemetry.now
+        stripe.lock.withLock {
+            guard state.isWaiting else { return }
+            state.isObserved = true
+            telemetry.record(.requested(url: url), task: number, at: now)
+        }
+        telemetry.flush()
+    }
+
+    /// Returns the outcome that the task is about to be given.
+    func outcome(_ result: JobResult, isShared: Bool) -> ImagePipeline.Event.Outcome {
+        if let error = result.error(for: goal) { return .failure(error.code) }
+        switch result.value {
+        case .image(let image): return .success(Self.source(image.source, isShared))
+        case .response(let response): return .success(Self.source(response.source, isShared))
+        case .info(let info): return .success(info.source)
+        case .failure(let error): return .failure(error.code)
+        }
+    }
+
+    private static func source(_ source: LoadSource, _ isShared: Bool) -> LoadSource {
+        isShared && source == .network ? .shared : source
+    }
+
+    /// Records an event of a task that was reported. Called with the lock held, so it calls no observer.
+    ///
+    /// - Parameter time: if nil, there is no observer.
+    func record(_ kind: ImagePipeline.Event.Kind, at time: MonotonicTime?) {
+        guard let time, state.isObserved else { return }
+        engine.telemetry?.record(kind, task: number, at: time)
+    }
+}
+
+extension ImageTask {
+    /// The progress of a fetch.
+    public struct Progress: Sendable, Hashable {
+        /// The number of bytes of the body received so far, after its content coding is decoded.
+        public var receivedBytes: Int64
+        /// The length of the body on the wire, as the server announced it; nil if it did not.
+        public var expectedBytes: Int64?
+
+        /// Creates a progress.
+        ///
+        /// - Parameters:
+        ///   - receivedBytes: the number of bytes received so far, after content decoding.
+        ///   - expectedBytes: the length of the body on the wire; nil if it is unknown.
+        public init(receivedBytes: Int64, expectedBytes: Int64?) {
+            self.receivedBytes = receivedBytes
+            self.expectedBytes = expectedBytes
+        }
+
+        /// The completed fraction, from 0 to 1; nil if the length is unknown. An estimate if the body has a content
+        /// coding: the received bytes are counted decoded, the expected ones coded.
+        public var fraction: Double? {
+            guard let expectedBytes, expectedBytes > 0 else { return nil }
+            return min(1, Double(receivedBytes) / Double(expectedBytes))
         }
     }
 }

@@ -75,10 +75,10 @@ final class Telemetry: Sendable {
 }
 
 extension Telemetry {
-    /// Records the machine's decisions. Called with the scheduler's lock held, so it calls no observer.
+    /// Records the machine's decisions. Called with the engine's lock held, so it calls no observer.
     ///
     /// - Parameter plan: the plan that new jobs were made for.
-    func record(_ journal: [Scheduler.Machine.JournalEntry]?, of plan: RequestPlan? = nil, at now: MonotonicTime) {
+    func record(_ journal: [JobGraph.JournalEntry]?, of plan: RequestPlan? = nil, at now: MonotonicTime) {
         for entry in journal ?? [] {
             switch entry {
             case .made(let id, let position, let after):
@@ -123,12 +123,12 @@ extension RequestPlan {
     }
 }
 
-extension EngineMachine.JobID {
+extension JobGraph.JobID {
     /// The job's number in events.
     var number: ImagePipeline.Event.JobNumber { UInt64(generation) << 32 | UInt64(UInt32(bitPattern: index)) }
 }
 
-extension EngineMachine.LaneName {
+extension JobGraph.LaneName {
     var lane: ImagePipeline.Event.Lane {
         switch self {
         case .store: .store

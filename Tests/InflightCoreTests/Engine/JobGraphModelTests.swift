@@ -4,9 +4,9 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Engine machine: random events", .timeLimit(.minutes(10)))
-struct EngineMachineModelTests {
-    /// The state of the machine as far as its actions reveal it.
+@Suite("Job graph: random events", .timeLimit(.minutes(10)))
+struct JobGraphModelTests {
+    /// The state of the graph as far as its actions reveal it.
     private struct Observer {
         var running: Set<String> = []
         var asleep: Set<String> = []
@@ -46,17 +46,17 @@ struct EngineMachineModelTests {
     func random() {
         for seed in 1...300 as ClosedRange<UInt64> {
             var random = SeededGenerator(seed: seed)
-            let world = MachineWorld(fetches: 3, perOrigin: 2, decodes: 2)
+            let world = GraphWorld(fetches: 3, perOrigin: 2, decodes: 2)
             var observer = Observer()
             for step in 0..<150 {
                 switch Int.random(in: 0..<10, using: &random) {
                 case 0..<4:
                     let url = ["u", "v", "w", "x"].randomElement(using: &random)!
                     let size = ["", "@1", "@2", "@1+b", "@1+b+c"].randomElement(using: &random)!
-                    let origin = Bool.random(using: &random) ? MachineWorld.origin : MachineWorld.otherOrigin
+                    let origin = Bool.random(using: &random) ? GraphWorld.origin : GraphWorld.otherOrigin
                     let task = "t\(step)"
                     observer.tasks[task] = url + size
-                    let first = Bool.random(using: &random) ? MachineWorld.Machine.LaneName.store : .fetch
+                    let first = Bool.random(using: &random) ? JobGraph.LaneName.store : .fetch
                     observer.hear(world.add(task, url + size, priority(&random), origin: origin, first: first))
                 case 4..<6:
                     guard let task = observer.tasks.keys.sorted().randomElement(using: &random) else { continue }
@@ -88,7 +88,7 @@ struct EngineMachineModelTests {
     }
 
     private func end(
-        _ job: String, _ world: MachineWorld, _ observer: inout Observer, _ random: inout SeededGenerator
+        _ job: String, _ world: GraphWorld, _ observer: inout Observer, _ random: inout SeededGenerator
     ) {
         if observer.asleep.remove(job) != nil { return observer.hear(world.wake(job)) }
         let wasStopping = observer.stopping.remove(job) != nil
@@ -96,7 +96,7 @@ struct EngineMachineModelTests {
         switch Int.random(in: 0..<7, using: &random) {
         case 0: observer.hear(world.fail(job))
         case 1 where !job.contains("@"):
-            observer.hear(world.move(job, to: MachineWorld.otherOrigin, ahead: Bool.random(using: &random)))
+            observer.hear(world.move(job, to: GraphWorld.otherOrigin, ahead: Bool.random(using: &random)))
         case 2 where !job.contains("@"):
             if !wasStopping { observer.asleep.insert(job) }
             observer.hear(world.goToSleep(job))

@@ -3,20 +3,42 @@ import Testing
 
 @testable import InflightCore
 
-/// A machine whose tasks and jobs are names, and whose actions are lines of text.
-final class MachineWorld {
-    typealias Machine = EngineMachine<String, String>
-
-    var machine: Machine
-    var jobs: [String: Machine.JobID] = [:]
-    var tasks: [String: Machine.TaskID] = [:]
+/// A graph whose tasks and jobs have names, and whose actions are lines of text.
+final class GraphWorld {
+    var graph: JobGraph
+    var jobs: [String: JobGraph.JobID] = [:]
+    var tasks: [String: JobGraph.TaskID] = [:]
     var now = MonotonicTime.zero
+    /// Its tasks and jobs belong to this engine and plan, which they never use.
+    private static let engine = try! Stage().pipeline.engine
+    private static let plan = try! RequestPlan(ImageRequest(Stage.url), goal: .data, fieldsExcludedFromKey: [])
+
+    /// A job without work.
+    // Unchecked: it adds no mutable state.
+    private final class NamedJob: Job, @unchecked Sendable {
+        let name: String
+
+        init(_ name: String, id: ID) {
+            self.name = name
+            super.init(engine: GraphWorld.engine, id: id, plan: GraphWorld.plan)
+        }
+    }
+
+    private static func task(_ name: String) -> ImageTask {
+        let error = LoadError(.invalidRequest, stage: .request, message: "It is never loaded.")
+        return ImageTask(
+            .rejected(ImageTask.RejectedRequest(ImageRequest(name), error, .data)),
+            engine: engine, sink: nil, observesProgress: false)
+    }
+
+    static func name(_ task: ImageTask) -> String { task.request.url }
+    private static func name(_ job: Job) -> String { (job as? NamedJob)?.name ?? "another job" }
 
     init(fetches: Int = 2, perOrigin: Int = .max, decodes: Int = 2, reserve: Int = 0, lookUps: Int = 2) {
-        var fetchLane = Lane<Machine.JobID, OriginKey>.Configuration(limit: fetches)
+        var fetchLane = Lane<JobGraph.JobID, OriginKey>.Configuration(limit: fetches)
         fetchLane.groupLimit = perOrigin
         fetchLane.reserve = reserve
-        machine = Machine(
+        graph = JobGraph(
             storeLane: .init(limit: lookUps), fetchLane: fetchLane, decodeLane: .init(limit: decodes))
     }
 
@@ -25,18 +47,18 @@ final class MachineWorld {
 
     /// `"u"`: the bytes of `u`; `"u@s"`: its image at size `s`; `"u@s+p"`: that image processed with `p`.
     static func steps(
-        _ want: String, origin: OriginKey = origin, first: Machine.LaneName = .fetch
-    ) -> [Machine.Step] {
+        _ want: String, origin: OriginKey = origin, first: JobGraph.LaneName = .fetch
+    ) -> [JobGraph.Step] {
         let parts = want.split(separator: "@", maxSplits: 1)
         let fetch = FetchKey(url: String(parts[0]), rest: [])
-        var steps = [Machine.Step(key: fetch, lane: first, group: first == .store ? .none : origin)]
+        var steps = [JobGraph.Step(key: fetch, lane: first, group: first == .store ? .none : origin)]
         guard parts.count > 1 else { return steps }
         let stages = parts[1].split(separator: "+").map(String.init)
         let decode = DecodeKey(fetch: fetch, options: DecodeOptions(resize: Resize(width: Int(stages[0]))))
-        steps.append(Machine.Step(key: decode, lane: .decode, group: .none))
+        steps.append(JobGraph.Step(key: decode, lane: .decode, group: .none))
         for end in stages.indices.dropFirst() {
             steps.append(
-                Machine.Step(
+                JobGraph.Step(
                     key: ProcessKey(decode: decode, identities: Array(stages[1...end])), lane: .decode, group: .none))
         }
         return steps
@@ -45,14 +67,14 @@ final class MachineWorld {
     /// Jobs are named after their results: `u`, `u@s`, `u@s+p`. A second job for the same key gets an apostrophe.
     func add(
         _ task: String, _ want: String, _ priority: ImageRequest.Priority = .normal, origin: OriginKey = origin,
-        first: Machine.LaneName = .fetch, observes: Bool = false
+        first: JobGraph.LaneName = .fetch, observes: Bool = false
     ) -> [String] {
-        var actions = Machine.Actions()
+        var actions = JobGraph.Actions()
         var made = jobs
         let steps = Self.steps(want, origin: origin, first: first)
         let stages = want.split(separator: "+").map(String.init)
-        let (id, _) = machine.taskAdded(
-            task, steps: steps.count, step: { steps[$0] }, priority: priority, observes: observes, now: now,
+        let (id, _) = graph.taskAdded(
+            Self.task(task), steps: steps.count, step: { steps[$0] }, priority: priority, observes: observes, now: now,
             actions: &actions
         ) { position, id in
             var name =
@@ -60,96 +82,96 @@ final class MachineWorld {
                 ? String(want.split(separator: "@")[0]) : stages[0...(position - 1)].joined(separator: "+")
             while made[name] != nil { name += "'" }
             made[name] = id
-            return name
+            return NamedJob(name, id: id)
         }
         jobs = made
         tasks[task] = id
         return lines(actions)
     }
 
-    var isIdle: Bool { machine.isIdle }
+    var isIdle: Bool { graph.isIdle }
 
     func cancel(_ task: String) -> [String] {
-        var actions = Machine.Actions()
-        if let id = tasks[task] { machine.taskCancelled(id, now: now, actions: &actions) }
+        var actions = JobGraph.Actions()
+        if let id = tasks[task] { graph.taskCancelled(id, now: now, actions: &actions) }
         return lines(actions)
     }
 
     func prioritize(_ task: String, _ priority: ImageRequest.Priority) -> [String] {
-        var actions = Machine.Actions()
-        if let id = tasks[task] { machine.taskPriorityChanged(id, to: priority, now: now, actions: &actions) }
+        var actions = JobGraph.Actions()
+        if let id = tasks[task] { graph.taskPriorityChanged(id, to: priority, now: now, actions: &actions) }
         return lines(actions)
     }
 
     func succeed(_ job: String) -> [String] {
-        var actions = Machine.Actions()
-        if let id = jobs[job] { machine.jobSucceeded(id, now: now, actions: &actions) }
+        var actions = JobGraph.Actions()
+        if let id = jobs[job] { graph.jobSucceeded(id, now: now, actions: &actions) }
         return lines(actions)
     }
 
     func jobEndedWithoutWork(_ job: String) {
-        if let id = jobs[job] { machine.jobEndedWithoutWork(id) }
+        if let id = jobs[job] { graph.jobEndedWithoutWork(id) }
     }
 
     func fail(_ job: String) -> [String] {
-        var actions = Machine.Actions()
-        if let id = jobs[job] { machine.jobFailed(id, now: now, actions: &actions) }
+        var actions = JobGraph.Actions()
+        if let id = jobs[job] { graph.jobFailed(id, now: now, actions: &actions) }
         return lines(actions)
     }
 
     /// Moves a job after a redirect (`ahead`, because it has had a slot before) or after a miss in the store.
     func move(_ job: String, to origin: OriginKey, ahead: Bool = true) -> [String] {
-        var actions = Machine.Actions()
+        var actions = JobGraph.Actions()
         if let id = jobs[job] {
-            machine.jobMoved(id, to: .fetch, group: origin, ahead: ahead, now: now, actions: &actions)
+            graph.jobMoved(id, to: .fetch, group: origin, ahead: ahead, now: now, actions: &actions)
         }
         return lines(actions)
     }
 
     func goToSleep(_ job: String) -> [String] {
-        var actions = Machine.Actions()
-        if let id = jobs[job] { machine.jobSlept(id, now: now, actions: &actions) }
+        var actions = JobGraph.Actions()
+        if let id = jobs[job] { graph.jobSlept(id, now: now, actions: &actions) }
         return lines(actions)
     }
 
     func wake(_ job: String) -> [String] {
-        var actions = Machine.Actions()
-        if let id = jobs[job] { machine.jobWoke(id, now: now, actions: &actions) }
+        var actions = JobGraph.Actions()
+        if let id = jobs[job] { graph.jobWoke(id, now: now, actions: &actions) }
         return lines(actions)
     }
 
     func leaveTable(_ job: String) {
-        if let id = jobs[job] { machine.jobLeftTable(id) }
+        if let id = jobs[job] { graph.jobLeftTable(id) }
     }
 
     func setLimit(_ limit: Int) -> [String] {
-        var actions = Machine.Actions()
-        machine.originLimitChanged(Self.origin, to: limit, now: now, actions: &actions)
+        var actions = JobGraph.Actions()
+        graph.originLimitChanged(Self.origin, to: limit, now: now, actions: &actions)
         return lines(actions)
     }
 
-    private func lines(_ actions: Machine.Actions) -> [String] {
+    private func lines(_ actions: JobGraph.Actions) -> [String] {
         actions.map { action in
             switch action {
-            case .start(let job, let priority): "start \(job) \(priority)"
-            case .cancel(let job): "cancel \(job)"
-            case .discard(let job): "discard \(job)"
-            case .reprioritize(let job, let priority): "reprioritize \(job) \(priority)"
-            case .feed(let job, let from): "feed \(job) from \(from)"
-            case .report(let task, let progress): "report \(progress.receivedBytes) to \(task)"
-            case .deliver(let task, let from): "deliver \(task) from \(from)"
-            case .refuse(let job, let refusal): "refuse \(job) for \(refusal.origin)"
+            case .start(let job, let priority): "start \(Self.name(job)) \(priority)"
+            case .cancel(let job): "cancel \(Self.name(job))"
+            case .discard(let job): "discard \(Self.name(job))"
+            case .reprioritize(let job, let priority): "reprioritize \(Self.name(job)) \(priority)"
+            case .feed(let job, let from): "feed \(Self.name(job)) from \(Self.name(from))"
+            case .report(let task, let progress): "report \(progress.receivedBytes) to \(Self.name(task))"
+            case .deliver(let task, let from): "deliver \(Self.name(task)) from \(Self.name(from))"
+            case .refuse(let job, let refusal): "refuse \(Self.name(job)) for \(refusal.origin)"
             case .scheduleProbe(let origin, let time): "probe \(origin) at \(time.nanoseconds)"
             }
         }
     }
 }
 
-@Suite("Engine machine", .timeLimit(.minutes(10)))
-struct EngineMachineTests {
+@Suite("Job graph", .timeLimit(.minutes(10)))
+struct JobGraphTests {
     @Test("A high-priority subscriber starts a queued low-priority job in the reserved slot at once")
     func raisedIntoTheReserve() {
-        let world = MachineWorld(fetches: 2, reserve: 1)
+        let world = GraphWorld(fetches: 2, reserve: 1)
         #expect(world.add("a", "u", .low) == ["start u low"])
         #expect(world.add("b", "v", .low) == [])
         #expect(world.add("c", "v", .high) == ["start v high"])
@@ -157,7 +179,7 @@ struct EngineMachineTests {
 
     @Test("A task passes through fetch, decode and processing to its ending")
     func stages() {
-        let world = MachineWorld()
+        let world = GraphWorld()
         #expect(world.add("t", "u@100+blur") == ["start u normal"])
         #expect(world.succeed("u") == ["feed u@100 from u", "start u@100 normal"])
         #expect(world.succeed("u@100") == ["feed u@100+blur from u@100", "start u@100+blur normal"])
@@ -167,7 +189,7 @@ struct EngineMachineTests {
 
     @Test("Tasks with equal keys share one job at every stage")
     func sharing() {
-        let world = MachineWorld()
+        let world = GraphWorld()
         #expect(world.add("a", "u@100") == ["start u normal"])
         #expect(world.add("b", "u@100") == [])
         #expect(world.add("c", "u@200") == [])
@@ -187,7 +209,7 @@ struct EngineMachineTests {
 
     @Test("A job stops when its last subscriber leaves, and not before")
     func lastOneOut() {
-        let world = MachineWorld()
+        let world = GraphWorld()
         _ = world.add("a", "u@100")
         _ = world.add("b", "u@100")
         _ = world.add("c", "u@200")
@@ -201,7 +223,7 @@ struct EngineMachineTests {
 
     @Test("A new task neither joins nor waits for a job that is being cancelled")
     func newcomer() {
-        let world = MachineWorld(fetches: 2)
+        let world = GraphWorld(fetches: 2)
         _ = world.add("a", "u")
         #expect(world.cancel("a") == ["cancel u"])
         #expect(world.add("b", "u") == ["start u' normal"])
@@ -213,19 +235,19 @@ struct EngineMachineTests {
 
     @Test("Cache lookups run beside fetches, and only a miss waits for a fetch slot")
     func storeLane() {
-        let world = MachineWorld(fetches: 1, lookUps: 2)
+        let world = GraphWorld(fetches: 1, lookUps: 2)
         #expect(world.add("a", "u", first: .store) == ["start u normal"])
         #expect(world.add("b", "v", first: .store) == ["start v normal"])
         #expect(world.add("c", "w", first: .store) == [])
         // A miss: the job is fetched, and its slot goes to the next lookup.
-        #expect(world.move("u", to: MachineWorld.origin, ahead: false) == ["start w normal", "start u normal"])
-        #expect(world.machine.startedFetches == 1)
+        #expect(world.move("u", to: GraphWorld.origin, ahead: false) == ["start w normal", "start u normal"])
+        #expect(world.graph.startedFetches == 1)
         // The start of a lookup does not count as a fetch.
         world.jobEndedWithoutWork("w")
-        #expect(world.machine.startedFetches == 1)
+        #expect(world.graph.startedFetches == 1)
         world.jobEndedWithoutWork("u")
-        #expect(world.machine.startedFetches == 0)
-        #expect(world.move("v", to: MachineWorld.origin, ahead: false) == [])
+        #expect(world.graph.startedFetches == 0)
+        #expect(world.move("v", to: GraphWorld.origin, ahead: false) == [])
         // A hit: queued fetches do not delay it.
         #expect(world.succeed("w") == ["deliver c from w"])
         #expect(world.succeed("u") == ["deliver a from u", "start v normal"])
@@ -235,7 +257,7 @@ struct EngineMachineTests {
 
     @Test("A sleeping job frees its slot, ignores priority changes, and wakes at the front of its level")
     func sleeping() {
-        let world = MachineWorld(fetches: 1)
+        let world = GraphWorld(fetches: 1)
         #expect(world.add("a", "u") == ["start u normal"])
         #expect(world.add("b", "v") == [])
         #expect(world.add("c", "w") == [])
@@ -251,7 +273,7 @@ struct EngineMachineTests {
 
     @Test("A sleeping job is discarded when its last subscriber leaves, and never wakes")
     func leftAsleep() {
-        let world = MachineWorld(fetches: 1)
+        let world = GraphWorld(fetches: 1)
         _ = world.add("a", "u")
         #expect(world.goToSleep("u") == [])
         #expect(!world.isIdle)
@@ -263,7 +285,7 @@ struct EngineMachineTests {
 
     @Test("A cancelled job is discarded instead of going to sleep")
     func abandonedBeforeSleep() {
-        let world = MachineWorld(fetches: 1)
+        let world = GraphWorld(fetches: 1)
         _ = world.add("a", "u")
         _ = world.add("b", "v")
         #expect(world.cancel("a") == ["cancel u"])
@@ -272,7 +294,7 @@ struct EngineMachineTests {
 
     @Test("A cancelled job keeps its slot until it has stopped")
     func place() {
-        let world = MachineWorld(fetches: 1)
+        let world = GraphWorld(fetches: 1)
         _ = world.add("a", "u")
         #expect(world.add("b", "v") == [])
         #expect(world.cancel("a") == ["cancel u"])
@@ -281,7 +303,7 @@ struct EngineMachineTests {
 
     @Test("A job has the highest priority of its subscribers at every stage, up and down")
     func priorities() {
-        let world = MachineWorld(fetches: 1)
+        let world = GraphWorld(fetches: 1)
         _ = world.add("running", "r")
         _ = world.add("a", "u@100", .low)
         _ = world.add("v", "v", .normal)
@@ -295,7 +317,7 @@ struct EngineMachineTests {
 
     @Test("A raised job starts before older queued jobs of lower priority")
     func raising() {
-        let world = MachineWorld(fetches: 1)
+        let world = GraphWorld(fetches: 1)
         _ = world.add("running", "r")
         _ = world.add("a", "u")
         _ = world.add("b", "v")
@@ -305,7 +327,7 @@ struct EngineMachineTests {
 
     @Test("A failed job ends its subscribers at every stage and discards their jobs")
     func failure() {
-        let world = MachineWorld()
+        let world = GraphWorld()
         _ = world.add("a", "u@100+blur")
         _ = world.add("b", "u@100")
         _ = world.add("c", "u")
@@ -318,7 +340,7 @@ struct EngineMachineTests {
 
     @Test("A task can be cancelled only once, and not after its ending")
     func idempotent() {
-        let world = MachineWorld()
+        let world = GraphWorld()
         _ = world.add("a", "u")
         #expect(world.succeed("u") == ["deliver a from u"])
         #expect(world.cancel("a") == [])
@@ -331,28 +353,28 @@ struct EngineMachineTests {
 
     @Test("A redirected job moves to the target origin, ahead of the jobs queued there")
     func redirects() {
-        let world = MachineWorld(fetches: 10, perOrigin: 1)
+        let world = GraphWorld(fetches: 10, perOrigin: 1)
         _ = world.add("a", "u")
-        _ = world.add("b", "v", origin: MachineWorld.otherOrigin)
-        #expect(world.add("c", "w", origin: MachineWorld.otherOrigin) == [])
+        _ = world.add("b", "v", origin: GraphWorld.otherOrigin)
+        #expect(world.add("c", "w", origin: GraphWorld.otherOrigin) == [])
         #expect(world.add("d", "x") == [])
-        #expect(world.move("u", to: MachineWorld.otherOrigin) == ["start x normal"])
+        #expect(world.move("u", to: GraphWorld.otherOrigin) == ["start x normal"])
         #expect(world.succeed("v") == ["deliver b from v", "start u normal"])
         #expect(world.succeed("u") == ["deliver a from u", "start w normal"])
     }
 
     @Test("A cancelled job is discarded when it is redirected")
     func lateRedirect() {
-        let world = MachineWorld()
+        let world = GraphWorld()
         _ = world.add("a", "u@100")
         #expect(world.cancel("a") == ["discard u@100", "cancel u"])
-        #expect(world.move("u", to: MachineWorld.otherOrigin) == ["discard u"])
+        #expect(world.move("u", to: GraphWorld.otherOrigin) == ["discard u"])
         #expect(world.isIdle)
     }
 
     @Test("A job that has left the table and its later stages are not joined, but end their tasks")
     func unjoinable() {
-        let world = MachineWorld(fetches: 10)
+        let world = GraphWorld(fetches: 10)
         _ = world.add("a", "u@100+blur")
         world.leaveTable("u")
         #expect(world.add("b", "u@100+blur") == ["start u' normal"])
@@ -365,7 +387,7 @@ struct EngineMachineTests {
 
     @Test("Raising the limit of an origin starts its queued jobs")
     func multiplexing() {
-        let world = MachineWorld(fetches: 10, perOrigin: 1)
+        let world = GraphWorld(fetches: 10, perOrigin: 1)
         _ = world.add("a", "u")
         #expect(world.add("b", "v") == [])
         #expect(world.add("c", "w") == [])
@@ -374,13 +396,13 @@ struct EngineMachineTests {
 
     @Test("A job is observed while a task that observes it, or a job after it, is there")
     func observers() throws {
-        let world = MachineWorld()
+        let world = GraphWorld()
         _ = world.add("a", "u")
         _ = world.add("b", "u@100+blur", observes: true)
         _ = world.add("c", "u@100", observes: true)
         let fetch = try #require(world.jobs["u"])
         let decode = try #require(world.jobs["u@100"])
-        func isObserved() -> [Bool] { [world.machine.isObserved(fetch), world.machine.isObserved(decode)] }
+        func isObserved() -> [Bool] { [world.graph.isObserved(fetch), world.graph.isObserved(decode)] }
         #expect(isObserved() == [true, true])
         _ = world.cancel("b")
         #expect(isObserved() == [true, true])
@@ -389,19 +411,19 @@ struct EngineMachineTests {
         _ = world.add("d", "u@50", observes: true)
         #expect(isObserved() == [true, false])
         _ = world.succeed("u")
-        let next = world.machine.isObserved(try #require(world.jobs["u@50"]))
+        let next = world.graph.isObserved(try #require(world.jobs["u@50"]))
         #expect(next)
         _ = world.add("e", "v")
-        let other = world.machine.isObserved(try #require(world.jobs["v"]))
+        let other = world.graph.isObserved(try #require(world.jobs["v"]))
         #expect(!other)
     }
 
     @Test("The tasks of a job include those that wait for its later stages")
     func listeners() {
-        let world = MachineWorld()
+        let world = GraphWorld()
         for (task, want) in [("a", "u"), ("b", "u@100"), ("c", "u@100+blur"), ("d", "v")] { _ = world.add(task, want) }
         var names: [String] = []
-        if let id = world.jobs["u"] { world.machine.forEachTask(of: id) { names.append($1) } }
+        if let id = world.jobs["u"] { world.graph.forEachTask(of: id) { names.append(GraphWorld.name($1)) } }
         #expect(names.sorted() == ["a", "b", "c"])
     }
 }

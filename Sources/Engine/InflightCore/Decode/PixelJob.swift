@@ -1,0 +1,260 @@
+import InflightConcurrency
+
+/// Works on pixels on one of the pipeline's decoding threads: decodes the bytes of a fetch, or applies one processor to
+/// the image of the step before.
+// Unchecked: `flag` is accessed only while the job's stripe of locks is held. The input is written before the graph
+// lets the job start, with the engine's lock taken in between. Only the job's work accesses `memory`, before it waits
+// and after, and a cancel that takes it out of the queue.
+final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
+    enum Step {
+        case decode
+        /// Applies a processor: the index in the plan's own ones.
+        case process(Int)
+    }
+
+    private let step: Step
+    /// Created on first use, because most jobs are queued for a long time and never cancelled.
+    private var flag: CancellationFlag?
+    /// The memory that the decode took from the limit, in bytes.
+    private var memory = 0
+
+    init(engine: Engine, id: ID, plan: RequestPlan, step: Step) {
+        self.step = step
+        super.init(engine: engine, id: id, plan: plan)
+    }
+
+    private var cancellation: CancellationFlag {
+        LockStripes.stripe(for: self).lock.withLock {
+            if let flag { return flag }
+            let made = CancellationFlag()
+            flag = made
+            return made
+        }
+    }
+
+    private var isDecode: Bool { if case .decode = step { true } else { false } }
+
+    override var logFields: [(name: String, value: String)] {
+        [("job", isDecode ? "decode" : "process"), ("url", plan.url.string)]
+    }
+
+    // MARK: Calls from the engine
+
+    /// Until the job has ended, `result` holds its input.
+    override func feed(_ result: JobResult) {
+        self.result = result
+    }
+
+    override func start(priority: ImageRequest.Priority) -> JobStep? {
+        engine.workers.run { [self] in
+            if isDecode { takeMemory(priority: priority) } else { run() }
+        }
+        return nil
+    }
+
+    override func reprioritize() {
+        guard isDecode else { return }
+        passPriorityOn { engine.decodeLimits.reprioritize(self, to: $0) }
+    }
+
+    override func cancel() {
+        cancellation.cancel()
+        // A job that was queued for memory is never run, so its end is reported here.
+        if isDecode, engine.decodeLimits.withdraw(self) {
+            memory = 0
+            engine.jobEnded(self, with: JobResult(.failure(.cancelled(url: plan.url.string, stage: .decode))))
+        }
+    }
+
+    // MARK: Memory
+
+    private func takeMemory(priority: ImageRequest.Priority) {
+        // The decode itself will report malformed bytes.
+        let needed = (try? memoryNeeded()) ?? 0
+        memory = needed
+        do throws(LoadError) {
+            if try engine.decodeLimits.take(needed, for: self, priority: priority) { return runWithMemory() }
+            emit(.waitsForMemory(bytes: needed))
+            // Apply a priority change that came before the job was queued.
+            reprioritize()
+            // Apply a cancellation that came before the job was queued.
+            if cancellation.isCancelled { cancel() }
+        } catch {
+            memory = 0
+            engine.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
+        }
+    }
+
+    private func memoryNeeded() throws(LoadError) -> Int {
+        guard case .response(let response)? = result?.value else { return 0 }
+        return try engine.codecs.memoryNeeded(response.body, options: plan.decodeOptions())
+    }
+
+    func memoryWasGranted() {
+        engine.workers.run { self.runWithMemory() }
+    }
+
+    private func runWithMemory() {
+        let taken = memory
+        run()
+        engine.decodeLimits.release(taken)
+    }
+
+    // MARK: Work
+
+    /// Does the work, and reports its end.
+    private func run() {
+        guard let input = result.take() else { preconditionFailure("a pixel job without input") }
+        let isFromStore = input.value.isStoredResponse
+        do throws(LoadError) {
+            let cancellation = cancellation
+            if cancellation.isCancelled { throw .cancelled(url: plan.url.string, stage: .decode) }
+            let image = try work(on: input.value, cancellation: cancellation)
+            let (width, height) = (image.pixels.width, image.pixels.height)
+            emit(isDecode ? .decoded(width: width, height: height) : .processed(width: width, height: height))
+            store(image)
+            // Processors may compute their identity here, so the key is made with no lock held.
+            if let key = plan.memoryPlan(engine.fieldsExcludedFromKey)?.imageKey(appliedProcessors),
+                engine.images.mayStore(image), engine.read({ $0.hasTasks(id) })
+            {
+                engine.images.store(image, for: key)
+            }
+            engine.jobEnded(
+                self, with: JobResult(.image(image), isBeingRevalidated: input.isBeingRevalidated))
+        } catch {
+            if error.rejectsBody, case .response(let response) = input.value { engine.storage.reject(response.entry) }
+            let isUseless = isFromStore && error.rejectsBody
+            engine.jobEnded(
+                self, with: JobResult(.failure(error.about(url: plan.url.string)), isFromStore: isUseless))
+        }
+    }
+
+    /// The number of the request's processors that made this job's image.
+    private var appliedProcessors: Int {
+        switch step {
+        case .decode: plan.firstProcessor
+        case .process(let index): plan.firstProcessor + index + 1
+        }
+    }
+
+    private func work(
+        on input: JobResult.Value, cancellation: CancellationFlag
+    ) throws(LoadError) -> LoadedImage {
+        switch (step, input) {
+        case (.decode, .response(let response)):
+            do throws(LoadError) {
+                return try engine.decodeLimits.withinTime(cancellation) { () throws(LoadError) in
+                    try decode(response, cancellation)
+                }
+            } catch {
+                throw error.naming(response.head)
+            }
+        // The image of a source needs no decoding.
+        case (.decode, .image(let image)): return image.fitted(to: plan.decodeOptions())
+        case (.process, .image(var image)):
+            let pixels = try plan.request.processors[appliedProcessors - 1].process(
+                image.pixels, cancellation: cancellation)
+            // A processor may return another pixel format. The result has the requested one.
+            image.pixels = pixels.inFormat(of: plan.decodeOptions())
+            return image
+        case (_, .info), (_, .failure), (.process, .response):
+            preconditionFailure("a pixel job was started without its input")
+        }
+    }
+
+    private func decode(
+        _ response: LoadedResponse, _ cancellation: CancellationFlag
+    ) throws(LoadError) -> LoadedImage {
+        let options = plan.decodeOptions()
+        do throws(LoadError) {
+            if !response.isDelimited { try engine.codecs.checkEndMarker(of: response.body) }
+            let (pixels, info) = try engine.codecs.decode(response.body, options: options, cancellation: cancellation)
+            return image(pixels, info, response)
+        } catch {
+            // Damage in a stored body may come from the store or from an older fetch, so it is fetched again.
+            let isStored = response.source == .disk || response.source == .revalidated
+            guard error.code == .damaged, plan.request.allowsPartialImage, !isStored,
+                let (part, info) = try? engine.codecs.decodePart(
+                    response.body, options: options, cancellation: cancellation)
+            else { throw error }
+            engine.storage.reject(response.entry)
+            var incomplete = image(part.pixels, info, response)
+            incomplete.isIncomplete = true
+            return incomplete
+        }
+    }
+
+    private func image(_ pixels: PixelBuffer, _ info: ImageInfo, _ response: LoadedResponse) -> LoadedImage {
+        var image = LoadedImage(
+            pixels: pixels, info: info, head: response.head, url: response.url,
+            bodyBytes: Int64(response.body.count), wireBytes: response.wireBytes, source: response.source)
+        image.isStale = response.isStale
+        image.storable = response.storable
+        // If no subscriber wanted an image when the response came, its freshness was not recorded.
+        image.lifetime = response.lifetime ?? (response.head.version == .none ? nil : .expired)
+        if plan.request.keepsMetadata {
+            // Malformed metadata does not affect the pixels.
+            image.metadata = (try? engine.codecs.metadata(of: response.body)) ?? ImageMetadata()
+        }
+        return image
+    }
+
+    // MARK: Storing
+
+    /// Stores the image, if a direct subscriber wants exactly this image stored.
+    private func store(_ image: LoadedImage) {
+        let count = appliedProcessors
+        // An unchanged image from the store is already stored.
+        guard count > plan.firstProcessor || !plan.isProcessedLookUp, let storable = image.storable, !image.isStale,
+            !image.isIncomplete
+        else { return }
+        let wanted = engine.read { graph in
+            var options: EncodeOptions?
+            graph.forEachOwnTask(of: id) { task in options = options ?? task.storedRepresentation.processedOptions }
+            return options
+        }
+        if let wanted { encode(image, for: storable, wanted) }
+    }
+
+    /// Encodes the image on a decoding thread, and stores it. Returns at once.
+    private func encode(_ image: LoadedImage, for original: StorableResponse, _ options: EncodeOptions) {
+        guard let store = engine.storage.store else { return }
+        let pixels = image.pixels
+        var options = options
+        if pixels.format.alpha != .opaque, options.format == .jpeg { options = options.keepingAlpha }
+        let request = ProcessedImages.request(
+            original.request, identity: plan.request.imageIdentity(appliedProcessors, options))
+        if let metadata = image.metadata { options.metadata = metadata }
+        let key = ProcessedImages.key(original.key)
+        let group = StoreGroup(engine.storage, changing: [key], nil)
+        defer { group.seal() }
+        group(bytes: pixels.byteCount) { [engine, options] done in
+            engine.workers.run {
+                let body: Bytes
+                do throws(LoadError) {
+                    body = try engine.codecs.encode(pixels, options: options)
+                } catch {
+                    engine.log(.error, "cannot store a processed image") { [("error", error.description)] }
+                    return done()
+                }
+                guard
+                    let stored = ProcessedImages.stored(
+                        madeOf: original.response, for: request, type: options.format, byteCount: body.count)
+                else { return done() }
+                let replaced = Guarded([StoredEntry.ID]())
+                store.find(key) { found in
+                    let older = found.filter { VaryFields.match($0.response, request.fields) }.map(\.id)
+                    replaced.withLock { $0 = older }
+                    return nil
+                } completion: { _, _ in
+                    let older = replaced.withLock { $0 }
+                    store.keep(stored, body: body, under: key, replacing: older) { found in
+                        CacheCandidates.replaced(by: stored, among: found, for: request, except: older)
+                    } completion: { _ in
+                        done()
+                    }
+                }
+            }
+        }
+    }
+}
