@@ -1,3 +1,5 @@
+import InflightConcurrency
+
 /// The key by which requests share a job. Each stage has its own key type, which contains the key of the stage before:
 ///
 ///     FetchKey ──► DecodeKey ──► ProcessKey (one for each prefix of the processors)
@@ -94,5 +96,191 @@ final class ProcessKey: JobKey, @unchecked Sendable {
     override fileprivate func isSame(as other: JobKey) -> Bool {
         guard let other = other as? ProcessKey else { return false }
         return identities == other.identities && decode == other.decode
+    }
+}
+
+// The contents of the keys of a plan's jobs.
+
+extension FetchKey {
+    /// - Parameters:
+    ///   - ignored: the names of fields that cannot change the response.
+    ///   - varying: the names among the harmless fields by which a response was found to vary.
+    convenience init(
+        _ request: ImageRequest, url: ResourceURL, goal: RequestPlan.Goal, purpose: RequestPlan.Purpose,
+        ignored: Set<String>, varying: Set<String>
+    ) {
+        var rest = Self.bytes(request, url: url, goal: goal, ignored: ignored, varying: varying)
+        // The appended byte separates the keys of different purposes.
+        switch purpose {
+        case .usual: break
+        case .revalidation(let ofPicture): rest.append(ofPicture ? 7 : 8)
+        case .refetch: rest.append(10)
+        case .processed(let prefix, let confirmedAt):
+            rest.append(15)
+            if let confirmedAt {
+                rest.append(17)
+                unsafe withUnsafeBytes(of: confirmedAt.milliseconds) { unsafe rest.append(contentsOf: $0) }
+            }
+            rest += Array(request.imageIdentity(prefix, request.storedRepresentation.processedOptions).utf8)
+        }
+        // No URL contains a space, so a key with an identity never equals a key with a URL.
+        self.init(url: request.identity.map { "identity " + $0 } ?? url.string, rest: rest)
+    }
+
+    private static func bytes(
+        _ request: ImageRequest, url: ResourceURL, goal: RequestPlan.Goal, ignored: Set<String>, varying: Set<String>
+    ) -> [UInt8] {
+        // Empty for most requests, so that nothing is allocated.
+        var bytes: [UInt8] = []
+        if !request.hasDefaults, request.method != "GET" {
+            bytes.append(5)
+            bytes.append(contentsOf: request.method.utf8)
+            bytes.append(0)
+        }
+        switch goal {
+        case .image, .data: break
+        case .response where !request.hasDefaults && !Invalidation.isSafe(request.method):
+            // Every request with an unsafe method is sent (RFC 9111 section 4).
+            bytes.append(14)
+            unsafe withUnsafeBytes(of: exchangeNumbers.next()) { unsafe bytes.append(contentsOf: $0) }
+        case .response: bytes.append(1)
+        case .info: bytes.append(6)
+        }
+        // Appended even if the request has none of the fields. Otherwise its key would equal one that ignores them.
+        if !varying.isEmpty {
+            bytes.append(7)
+            for name in varying.sorted() {
+                bytes.append(contentsOf: name.utf8)
+                bytes.append(0)
+            }
+        }
+        if let userInfo = url.userInfo { SecretHash.append(userInfo.utf8, to: &bytes) }
+        if request.hasDefaults { return bytes }
+        if !request.fields.isEmpty { request.fields.appendKey(ignoring: ignored, to: &bytes) }
+        if !request.originFields.isEmpty {
+            bytes.append(2)
+            request.originFields.appendKey(ignoring: ignored, to: &bytes)
+        }
+        if let body = request.body {
+            bytes.append(3)
+            SecretHash.append(body.array, to: &bytes)
+        }
+        if request.cachePolicy != .obey {
+            bytes.append(9)
+            bytes.append(contentsOf: request.cachePolicy.rawValue.utf8)
+            bytes.append(0)
+        }
+        if !request.followsRedirects { bytes.append(11) }
+        if request.servesStaleOnDisconnect { bytes.append(15) }
+        if request.verifiesStoredImage { bytes.append(16) }
+        if request.expectsImage, goal != .image { bytes.append(12) }
+        if let checksum = request.checksum {
+            bytes.append(13)
+            bytes.append(contentsOf: checksum.bytes)
+        }
+        appendLimits(request.limits, to: &bytes)
+        return bytes
+    }
+
+    /// Appends limits other than the defaults. Loads with different limits need separate jobs, because one may fail
+    /// while the other succeeds.
+    private static func appendLimits(_ limits: ImageRequest.Limits, to bytes: inout [UInt8]) {
+        var fetchLimits = limits
+        fetchLimits.maximumPixels = ImageRequest.Limits().maximumPixels
+        fetchLimits.maximumDecodeBytes = ImageRequest.Limits().maximumDecodeBytes
+        guard fetchLimits != ImageRequest.Limits() else { return }
+        bytes.append(4)
+        let durations = [limits.connectTimeout, limits.stallTimeout, limits.totalTimeout, limits.minimumRatePeriod]
+        for number in durations.map({ $0?.saturatedNanoseconds ?? -1 })
+            + [limits.maximumBodyBytes, Int64(limits.maximumRedirects), Int64(limits.minimumBytesPerSecond)]
+        {
+            unsafe withUnsafeBytes(of: number.littleEndian) { unsafe bytes.append(contentsOf: $0) }
+        }
+    }
+
+    // Numbers for exchanges that must not be coalesced.
+    private static let exchangeNumbers = Numbers()
+
+    private final class Numbers: Sendable {
+        private let last = Guarded<UInt64>(0)
+
+        func next() -> UInt64 {
+            last.withLock { last in
+                last += 1
+                return last
+            }
+        }
+    }
+}
+
+extension DecodeKey.Flags {
+    init(_ request: ImageRequest) {
+        self = []
+        if request.hasDefaults { return }
+        if request.keepsMetadata { insert(.keepsMetadata) }
+        if request.allowsPartialImage { insert(.allowsPartialImage) }
+    }
+}
+
+extension ProcessKey {
+    /// Returns one key for each prefix of the processors.
+    static func prefixes(of processors: ArraySlice<ImageProcessor>, after decode: DecodeKey) -> [ProcessKey] {
+        if processors.isEmpty { return [] }
+        let identities = processors.map(\.identity)
+        return (1...identities.count).map { ProcessKey(decode: decode, identities: Array(identities[..<$0])) }
+    }
+}
+
+extension HTTPFields {
+    /// Appends names in lower case and in alphabetical order; values of one name keep their order.
+    func appendKey(ignoring ignored: Set<String>, to bytes: inout [UInt8]) {
+        let sorted = (0..<count).map { (name: name($0).lowercased(), index: $0) }
+            .filter { !ignored.contains($0.name) }
+            .sorted { ($0.name, $0.index) < ($1.name, $1.index) }
+        for (name, index) in sorted {
+            bytes.append(contentsOf: name.utf8)
+            bytes.append(UInt8(ascii: ":"))
+            // Every value is hashed, because a custom field may hold a secret.
+            SecretHash.append(rawValue(index), to: &bytes)
+            bytes.append(0)
+        }
+    }
+}
+
+extension ImageRequest {
+    /// Returns the identities under which the image after the first `count` processors may be stored, the preferred one
+    /// first; empty if the request stores no processed images.
+    func processedIdentities(_ count: Int) -> [String] {
+        guard let options = storedRepresentation.processedOptions else { return [] }
+        // With JPEG, an image with transparency was stored as PNG, so look for both.
+        let ways = options.format == .jpeg ? [options, options.keepingAlpha] : [options]
+        return ways.map { imageIdentity(count, $0) }
+    }
+
+    /// Returns the identity of the image after the first `count` processors, which separates it from other images of
+    /// the same bytes. It is the same in every process.
+    func imageIdentity(_ count: Int, _ options: EncodeOptions?) -> String {
+        var parts: [String] = []
+        if page != 0 { parts.append("page \(page)") }
+        if let resize { parts.append("resize " + resize.identity) }
+        parts += processors.prefix(count).map { "process " + $0.identity }
+        if let options {
+            let background = options.background.map(String.init).joined(separator: ",")
+            parts.append("as \(options.format) \(options.quality.map(String.init) ?? "") \(background)")
+            if options.isProgressive { parts.append("progressive") }
+            if options.isLossless { parts.append("lossless") }
+            if let metadata = options.metadata {
+                var hash = SHA256()
+                for bytes in [metadata.exifBytes, metadata.xmpBytes] {
+                    hash.append(Array("\(bytes?.count ?? -1) ".utf8) + (bytes?.array ?? []))
+                }
+                parts.append("with \(hash.hex)")
+            }
+            if keepsMetadata { parts.append("with its metadata") }
+        }
+        // A processor's identity may be any text, so each part is hashed with its length.
+        var hash = SHA256()
+        for part in parts { hash.append(Array("\(part.utf8.count) \(part)".utf8)) }
+        return hash.hex
     }
 }
