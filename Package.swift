@@ -111,8 +111,8 @@ let package = Package(
         .target(
             name: "InflightBatch",
             dependencies: [
-                "CInflightBatch", "InflightCodings", "InflightSQLite", "InflightImages", "InflightCore",
-                "InflightConcurrency",
+                "CInflightBatch", "InflightPrograms", "InflightCodings", "InflightSQLite", "InflightImages",
+                "InflightCore", "InflightConcurrency",
             ]),
         .testTarget(
             name: "InflightBatchTests",
@@ -128,7 +128,7 @@ let package = Package(
                 "CInflightReport", "InflightPrograms", "Inflight", "InflightBatch", "InflightCore",
                 "InflightConcurrency", "InflightCurl", "InflightDisk", "InflightSQLite", "InflightWorker",
             ]),
-        // What `inflight` and `inflight-lab` share: streams, texts, files, signals, and the call of one by the other.
+        // What `inflight` and `inflight-lab` share: streams, texts, JSON, files, signals, the call of one by the other.
         .target(name: "InflightPrograms", dependencies: ["InflightConcurrency"]),
         // The program of `inflight lab`: of the installed ones, the only one that needs all of Foundation.
         .target(name: "CInflightLab"),

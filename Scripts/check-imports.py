@@ -38,10 +38,10 @@ ALLOWED = {
     "Inflight": PLATFORM
     | ENGINE
     | {"InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker"},
-    "InflightBatch": PLATFORM | ENGINE | {"CInflightBatch", "InflightCodings", "InflightSQLite"},
+    "InflightBatch": PLATFORM | ENGINE | {"CInflightBatch", "InflightPrograms", "InflightCodings", "InflightSQLite"},
     # InflightSQLite also holds XXH64, by which an output folder's index recognises files.
     "InflightCLI": PLATFORM | ASSEMBLY | {"InflightBatch", "InflightPrograms", "InflightSQLite", "CInflightReport"},
-    # What `inflight` and `inflight-lab` share.
+    # What `inflight` and `inflight-lab` share, and how both and bulk downloads write JSON.
     "InflightPrograms": PLATFORM | {"InflightConcurrency"},
     "InflightLab": PLATFORM
     | ASSEMBLY

@@ -1,137 +1,217 @@
-/// Writes one JSON object as a line of UTF-8 (RFC 8259), with its members in the order in which they are added.
+/// Writes JSON (RFC 8259) in UTF-8, without white space, so that a value is one line.
 ///
-/// Control characters, and others that a terminal might interpret, are escaped, so that a line is safe to display.
+/// Members are added to the current object, which at first is the whole value, in the order of the calls; elements are
+/// appended to the current array.
 package struct JSONWriter {
-    package private(set) var bytes: [UInt8] = []
+    /// The characters of text that are escaped. `"` and `\` always are.
+    package enum Escapes: Sendable {
+        /// Control characters, as JSON requires it: for files and programs.
+        case required
+        /// Also other characters that a terminal might interpret, so that a line is safe to display.
+        case displayed
+    }
 
-    package init() {}
+    /// The members so far, without the braces.
+    package private(set) var members: [UInt8] = []
+    private let escapes: Escapes
+    private var needsComma = false
 
-    /// The members, without the braces.
-    package var members: [UInt8] { bytes }
+    package init(_ escapes: Escapes = .displayed) {
+        self.escapes = escapes
+    }
 
     /// The complete object.
-    package var object: [UInt8] { [UInt8(ascii: "{")] + bytes + [UInt8(ascii: "}")] }
+    package var object: [UInt8] { [UInt8(ascii: "{")] + members + [UInt8(ascii: "}")] }
 
     /// The complete object, and a line feed.
     package var line: [UInt8] { object + [UInt8(ascii: "\n")] }
 
+    /// Returns text as a value of its own.
+    package static func value(_ text: String, _ escapes: Escapes = .displayed) -> [UInt8] {
+        var writer = JSONWriter(escapes)
+        writer.append(text)
+        return writer.members
+    }
+
+    /// Returns an array of text as a value of its own.
+    package static func value(_ texts: [String]) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.write(texts)
+        return writer.members
+    }
+
+    // MARK: Members
+
     package mutating func add(_ name: String, _ value: String) {
         begin(name)
-        Self.append(value, to: &bytes)
+        write(value)
     }
 
     /// Adds text in which no character needs an escape, such as base64 digits.
     package mutating func add(_ name: String, plain text: [UInt8]) {
         begin(name)
-        bytes.append(UInt8(ascii: "\""))
-        bytes += text
-        bytes.append(UInt8(ascii: "\""))
+        members.append(UInt8(ascii: "\""))
+        members += text
+        members.append(UInt8(ascii: "\""))
     }
 
     package mutating func add(_ name: String, _ value: some BinaryInteger) {
         begin(name)
-        bytes += String(value).utf8
+        members += String(value).utf8
     }
 
     /// - Precondition: The value is finite, because JSON has no other numbers.
     package mutating func add(_ name: String, _ value: Double) {
         begin(name)
-        bytes += String(value).utf8
+        members += String(value).utf8
     }
 
     package mutating func add(_ name: String, _ value: Bool) {
         begin(name)
-        bytes += (value ? "true" : "false").utf8
+        members += (value ? "true" : "false").utf8
     }
 
+    /// Adds text, or `null`.
+    package mutating func add(_ name: String, orNull value: String?) {
+        if let value { add(name, value) } else { addNull(name) }
+    }
+
+    /// Adds a number, or `null`.
+    package mutating func add(_ name: String, orNull value: (some BinaryInteger)?) {
+        if let value { add(name, value) } else { addNull(name) }
+    }
+
+    package mutating func addNull(_ name: String) {
+        begin(name)
+        members += "null".utf8
+    }
+
+    /// Adds a value that is JSON already. Control characters become spaces, because valid JSON has them only as white
+    /// space between tokens, and a line feed would end the line.
+    package mutating func add(_ name: String, json: some Sequence<UInt8>) {
+        begin(name)
+        for byte in json { members.append(byte < 0x20 ? 0x20 : byte) }
+    }
+
+    /// Adds an object.
     package mutating func add(_ name: String, _ build: (inout JSONWriter) -> Void) {
         begin(name)
-        var inner = JSONWriter()
-        build(&inner)
-        bytes += inner.object
+        write(between: "{", "}", build)
     }
 
     /// Adds an array of objects.
     package mutating func add<Element>(
         _ name: String, _ elements: some Sequence<Element>, _ build: (inout JSONWriter, Element) -> Void
     ) {
-        addArray(name, elements) { bytes, element in
-            var inner = JSONWriter()
-            build(&inner, element)
-            bytes += inner.object
+        begin(name)
+        write(between: "[", "]") { array in
+            for element in elements {
+                array.separate()
+                array.write(between: "{", "}") { build(&$0, element) }
+            }
+        }
+    }
+
+    /// Adds an array of arrays.
+    package mutating func add<Element>(
+        _ name: String, rows: some Sequence<Element>, _ build: (inout JSONWriter, Element) -> Void
+    ) {
+        begin(name)
+        write(between: "[", "]") { array in
+            for row in rows {
+                array.separate()
+                array.write(between: "[", "]") { build(&$0, row) }
+            }
         }
     }
 
     package mutating func add(_ name: String, _ texts: [String]) {
-        addArray(name, texts) { Self.append($1, to: &$0) }
-    }
-
-    /// Adds an array of arrays of text.
-    package mutating func add(_ name: String, _ rows: [[String]]) {
-        addArray(name, rows) { bytes, row in Self.appendArray(row, to: &bytes) { Self.append($1, to: &$0) } }
-    }
-
-    private mutating func addArray<Element>(
-        _ name: String, _ elements: some Sequence<Element>, _ append: (inout [UInt8], Element) -> Void
-    ) {
         begin(name)
-        Self.appendArray(elements, to: &bytes, append)
-    }
-
-    private static func appendArray<Element>(
-        _ elements: some Sequence<Element>, to bytes: inout [UInt8], _ append: (inout [UInt8], Element) -> Void
-    ) {
-        bytes.append(UInt8(ascii: "["))
-        for (number, element) in elements.enumerated() {
-            if number > 0 { bytes.append(UInt8(ascii: ",")) }
-            append(&bytes, element)
-        }
-        bytes.append(UInt8(ascii: "]"))
+        write(texts)
     }
 
     /// Adds members that another writer has written.
-    package mutating func add(members: [UInt8]) {
-        guard !members.isEmpty else { return }
-        if !bytes.isEmpty { bytes.append(UInt8(ascii: ",")) }
-        bytes += members
+    package mutating func add(members more: [UInt8]) {
+        guard !more.isEmpty else { return }
+        separate()
+        members += more
+    }
+
+    // MARK: Elements
+
+    package mutating func append(_ value: String) {
+        separate()
+        write(value)
+    }
+
+    package mutating func append(_ value: some BinaryInteger) {
+        separate()
+        members += String(value).utf8
+    }
+
+    // MARK: Bytes
+
+    private mutating func separate() {
+        if needsComma { members.append(UInt8(ascii: ",")) }
+        needsComma = true
     }
 
     private mutating func begin(_ name: String) {
-        if !bytes.isEmpty { bytes.append(UInt8(ascii: ",")) }
-        Self.append(name, to: &bytes)
-        bytes.append(UInt8(ascii: ":"))
+        separate()
+        write(name)
+        members.append(UInt8(ascii: ":"))
     }
 
-    /// Appends an array of text.
-    package static func append(_ texts: [String], to bytes: inout [UInt8]) {
-        appendArray(texts, to: &bytes) { append($1, to: &$0) }
+    private mutating func write(
+        between opening: Unicode.Scalar, _ closing: Unicode.Scalar, _ build: (inout JSONWriter) -> Void
+    ) {
+        members.append(UInt8(ascii: opening))
+        needsComma = false
+        build(&self)
+        members.append(UInt8(ascii: closing))
+        needsComma = true
     }
 
-    package static func append(_ text: String, to bytes: inout [UInt8]) {
-        bytes.append(UInt8(ascii: "\""))
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": bytes += "\\\"".utf8
-            case "\\": bytes += "\\\\".utf8
-            case "\n": bytes += "\\n".utf8
-            case "\r": bytes += "\\r".utf8
-            case "\t": bytes += "\\t".utf8
-            default:
-                if TerminalText.isUnsafe(scalar) {
-                    for unit in UTF16.encode(scalar)! { appendEscape(unit, to: &bytes) }
+    private mutating func write(_ texts: [String]) {
+        write(between: "[", "]") { array in
+            for text in texts { array.append(text) }
+        }
+    }
+
+    private mutating func write(_ text: String) {
+        members.append(UInt8(ascii: "\""))
+        // Of ASCII, DEL alone is interpreted by terminals but allowed in JSON.
+        if escapes == .displayed, text.utf8.contains(where: { $0 >= 0x7F }) {
+            for scalar in text.unicodeScalars {
+                if scalar.value >= 0x7F, TerminalText.isUnsafe(scalar) {
+                    for unit in UTF16.encode(scalar)! { writeEscape(unit) }
                 } else {
-                    bytes += UTF8.encode(scalar)!
+                    for byte in UTF8.encode(scalar)! { write(byte) }
                 }
             }
+        } else {
+            for byte in text.utf8 { write(byte) }
         }
-        bytes.append(UInt8(ascii: "\""))
+        members.append(UInt8(ascii: "\""))
     }
 
-    private static func appendEscape(_ unit: UInt16, to bytes: inout [UInt8]) {
-        bytes += "\\u".utf8
+    /// Writes a byte of text.
+    private mutating func write(_ byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): members += [UInt8(ascii: "\\"), byte]
+        case UInt8(ascii: "\n"): members += "\\n".utf8
+        case UInt8(ascii: "\r"): members += "\\r".utf8
+        case UInt8(ascii: "\t"): members += "\\t".utf8
+        case 0..<0x20: writeEscape(UInt16(byte))
+        default: members.append(byte)
+        }
+    }
+
+    private mutating func writeEscape(_ unit: UInt16) {
+        members += "\\u".utf8
         for shift in [12, 8, 4, 0] {
             let digit = UInt8(unit >> UInt16(shift) & 15)
-            bytes.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
+            members.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
         }
     }
 }

@@ -60,6 +60,16 @@ struct JSONWriterTests {
         let text = String(decoding: line.dropLast(), as: UTF8.self)
         #expect(!text.unicodeScalars.contains(where: TerminalText.isUnsafe))
     }
+
+    @Test("JSON for files escapes what JSON requires, and nothing else")
+    func required() {
+        var writer = JSONWriter(.required)
+        writer.add("text", "\u{1}\t\"\\\u{7F}\u{2028}é")
+        writer.add("absent", orNull: String?.none)
+        #expect(
+            String(decoding: writer.object, as: UTF8.self)
+                == #"{"text":"\u0001\t\"\\"# + "\u{7F}\u{2028}é" + #"","absent":null}"#)
+    }
 }
 
 @Suite(.timeLimit(.minutes(10)))

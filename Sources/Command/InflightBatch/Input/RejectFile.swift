@@ -1,5 +1,6 @@
 internal import Glibc
 package import InflightCore
+internal import InflightPrograms
 
 /// A file of the rows that cannot be used, in JSON Lines.
 ///
@@ -71,16 +72,11 @@ package final class RejectFile {
 
     /// Returns the line for a reject, with its line break.
     static func line(_ reject: InputReject, of name: String) -> [UInt8] {
-        var json = JSONWriter()
-        json.beginObject()
-        json.name("file")
-        json.string(name)
-        json.name("line")
-        json.integer(Int64(reject.line))
-        json.name("reason")
-        json.string(Message.cleaned(reject.reason.description))
-        json.endObject()
-        return json.bytes + [UInt8(ascii: "\n")]
+        var json = JSONWriter(.required)
+        json.add("file", name)
+        json.add("line", reject.line)
+        json.add("reason", Message.cleaned(reject.reason.description))
+        return json.line
     }
 
     private func failure(_ code: Int32) -> LoadError {

@@ -1,3 +1,5 @@
+internal import InflightPrograms
+
 /// The statistics of a shard, with img2dataset's names.
 ///
 /// Takes memory for each class of failure, not for each message.
@@ -49,29 +51,19 @@ package struct ShardStats: Equatable, Sendable {
     /// The statistics as a JSON object with a line feed. `duration` is in seconds. `status_dict` has the successes, and
     /// the failures by class in the order of their names.
     package var json: [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        let counts: [(String, Int64)] = [
-            ("count", Int64(count)), ("successes", Int64(successes)), ("failed_to_download", Int64(failedToDownload)),
-            ("failed_to_resize", Int64(failedToResize)), ("bytes", byteCount),
-        ]
-        for (name, value) in counts {
-            writer.name(name)
-            writer.integer(value)
-        }
-        writer.name("duration")
-        writer.raw(durationInSeconds.utf8)
-        writer.name("status_dict")
-        writer.beginObject()
         var statuses = failureClasses
         if successes > 0 { statuses[SidecarRow.Status.success.rawValue, default: 0] += successes }
-        for (name, value) in statuses.sorted(by: { $0.key < $1.key }) {
-            writer.name(name)
-            writer.integer(Int64(value))
+        var writer = JSONWriter(.required)
+        writer.add("count", count)
+        writer.add("successes", successes)
+        writer.add("failed_to_download", failedToDownload)
+        writer.add("failed_to_resize", failedToResize)
+        writer.add("bytes", byteCount)
+        writer.add("duration", json: durationInSeconds.utf8)
+        writer.add("status_dict") { writer in
+            for (name, value) in statuses.sorted(by: { $0.key < $1.key }) { writer.add(name, value) }
         }
-        writer.endObject()
-        writer.endObject()
-        return writer.bytes + [0x0A]
+        return writer.line
     }
 
     private mutating func addBytes(_ bytes: Int64) {

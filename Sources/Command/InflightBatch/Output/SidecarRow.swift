@@ -1,3 +1,5 @@
+internal import InflightPrograms
+
 /// The columns of a run's sidecars: those of img2dataset, then the input's other columns.
 ///
 /// All rows of a run have the same columns in the same order, with `null` for absent values. A column of the input with
@@ -64,36 +66,33 @@ package struct SidecarRow: Equatable, Sendable {
 
     /// Returns the row as a JSON object without line feeds. Missing own values are `null`, surplus ones are left out.
     package func json(_ schema: SidecarSchema) -> [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        let texts = [("url", url), ("key", key), ("status", status.rawValue), ("error_message", errorMessage)]
-        for (column, value) in texts {
-            writer.name(column)
-            writer.string(value)
-        }
-        let sizes = [
-            ("width", image.width), ("height", image.height), ("original_width", image.originalWidth),
-            ("original_height", image.originalHeight),
-        ]
-        for (column, value) in sizes {
-            writer.name(column)
-            writer.integer(value.map(Int64.init))
-        }
-        writer.name("exif")
-        writer.string(image.exif)
-        writer.name("sha256")
-        writer.string(image.sha256?.hex)
+        var writer = JSONWriter(.required)
+        writer.add("url", url)
+        writer.add("key", key)
+        writer.add("status", status.rawValue)
+        writer.add("error_message", orNull: errorMessage)
+        writer.add(sizesOf: image)
+        writer.add("exif", orNull: image.exif)
+        writer.add("sha256", orNull: image.sha256?.hex)
         for (index, column) in schema.ownColumns.enumerated() {
-            writer.name(column)
             let value = index < ownValues.count ? ownValues[index] : nil
-            if let value, !value.isEmpty { writer.raw(value) } else { writer.string(nil) }
+            if let value, !value.isEmpty { writer.add(column, json: value) } else { writer.addNull(column) }
         }
-        writer.endObject()
-        return writer.bytes
+        return writer.object
     }
 
     /// Returns the row as a line of JSON Lines: the object and a line feed.
     package func line(_ schema: SidecarSchema) -> [UInt8] {
         json(schema) + [0x0A]
+    }
+}
+
+extension JSONWriter {
+    /// Adds the sizes of an image, in pixels.
+    mutating func add(sizesOf image: ImageRecord) {
+        add("width", orNull: image.width)
+        add("height", orNull: image.height)
+        add("original_width", orNull: image.originalWidth)
+        add("original_height", orNull: image.originalHeight)
     }
 }

@@ -1,3 +1,5 @@
+internal import InflightPrograms
+
 /// What ``ShardVerifier`` has found.
 package struct VerifyReport: Hashable, Sendable {
     /// Something that is not as the run wrote it.
@@ -37,32 +39,19 @@ package struct VerifyReport: Hashable, Sendable {
 
     /// The report as a JSON object with a line feed.
     package var json: [UInt8] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        let counts: [(String, Int64)] = [
-            ("finished_shards", Int64(finishedShards)), ("checked_shards", Int64(checkedShards)), ("rows", Int64(rows)),
-            ("images", Int64(images)), ("image_bytes", imageBytes), ("problem_count", Int64(problemCount)),
-        ]
-        for (name, value) in counts {
-            writer.name(name)
-            writer.integer(value)
+        var writer = JSONWriter(.required)
+        writer.add("finished_shards", finishedShards)
+        writer.add("checked_shards", checkedShards)
+        writer.add("rows", rows)
+        writer.add("images", images)
+        writer.add("image_bytes", imageBytes)
+        writer.add("problem_count", problemCount)
+        writer.add("complete", isComplete)
+        writer.add("problems", problems) { writer, problem in
+            writer.add("file", problem.file)
+            writer.add("text", problem.text)
         }
-        writer.name("complete")
-        writer.raw(String(isComplete).utf8)
-        writer.name("problems")
-        writer.raw("[".utf8)
-        for (index, problem) in problems.enumerated() {
-            if index > 0 { writer.raw(",".utf8) }
-            writer.beginObject()
-            writer.name("file")
-            writer.string(problem.file)
-            writer.name("text")
-            writer.string(problem.text)
-            writer.endObject()
-        }
-        writer.raw("]".utf8)
-        writer.endObject()
-        return writer.bytes + [0x0A]
+        return writer.line
     }
 }
 

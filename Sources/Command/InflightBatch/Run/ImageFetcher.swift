@@ -3,6 +3,7 @@ internal import Dispatch
 internal import InflightConcurrency
 internal import InflightCore
 internal import InflightImages
+internal import InflightPrograms
 
 /// Fetches the images of rows, and makes of each the image of the output, on threads of its own.
 ///
@@ -210,16 +211,13 @@ extension ContentDigest {
 /// EXIF fields as img2dataset writes them: text that is a JSON object of names and texts.
 private enum EXIFText {
     static func json(_ exif: EXIF?) -> String {
-        var json = JSONWriter()
-        json.beginObject()
+        var json = JSONWriter(.required)
         var names: Set<String> = []
         for field in exif?.fields ?? [] {
             guard let value = text(field.value), names.insert(field.name).inserted else { continue }
-            json.name(field.name)
-            json.string(value)
+            json.add(field.name, value)
         }
-        json.endObject()
-        return String(decoding: json.bytes, as: UTF8.self)
+        return String(decoding: json.object, as: UTF8.self)
     }
 
     /// Data of undefined type is left out.

@@ -1,6 +1,7 @@
 internal import Glibc
 internal import InflightConcurrency
 internal import InflightCore
+internal import InflightPrograms
 
 /// The work of writing one shard, from the outcomes of its rows. Runs on the thread that assembles shards.
 struct ShardAssembly: Sendable {
@@ -134,8 +135,8 @@ struct ShardAssembly: Sendable {
     private func values(of input: InputRow, _ row: inout SidecarRow) -> Bool {
         var known = 0
         row.ownValues = ownColumns.map { name in
-            if name == columns.idColumn { return Self.json(input.id) }
-            if name == columns.captionColumn { return Self.json(input.caption) }
+            if name == columns.idColumn { return input.id.map(Self.json) }
+            if name == columns.captionColumn { return input.caption.map(Self.json) }
             guard let column = input.columns.first(where: { $0.name == name }) else { return nil }
             known += 1
             switch column.value {
@@ -146,12 +147,7 @@ struct ShardAssembly: Sendable {
         return known == input.columns.count
     }
 
-    private static func json(_ text: String?) -> [UInt8]? {
-        guard let text else { return nil }
-        var json = JSONWriter()
-        json.string(text)
-        return json.bytes
-    }
+    private static func json(_ text: String) -> [UInt8] { JSONWriter.value(text, .required) }
 }
 
 extension Journal {

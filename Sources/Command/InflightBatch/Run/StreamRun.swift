@@ -3,6 +3,7 @@ internal import Dispatch
 internal import Glibc
 internal import InflightConcurrency
 package import InflightCore
+internal import InflightPrograms
 
 /// What a run of `inflight batch --stream` is told.
 package struct StreamConfiguration: Sendable {
@@ -111,14 +112,10 @@ package final class StreamRun: @unchecked Sendable {
     package func start(onEnd: @escaping @Sendable (StreamEnding) -> Void) {
         queue.async { [self] in
             self.onEnd = onEnd
-            var json = JSONWriter()
-            json.beginObject()
-            json.name("protocol")
-            json.integer(Int64(Self.protocolVersion))
-            json.name("version")
-            json.string(version)
-            json.endObject()
-            write(json.bytes)
+            var json = JSONWriter(.required)
+            json.add("protocol", Self.protocolVersion)
+            json.add("version", version)
+            write(json.object)
             let feed = InputFeed(queue: queue) { [self] in driver.schedule() }
             self.feed = feed
             var options = InputOptions()
@@ -317,37 +314,20 @@ private struct StreamAnswer {
     }
 
     var json: [UInt8] {
-        var json = JSONWriter()
-        func add(_ name: String, _ text: String?) {
-            json.name(name)
-            json.string(text)
-        }
-        json.beginObject()
-        add("id", id)
-        json.name("line")
-        json.integer(Int64(line))
-        add("status", status)
-        add("error_class", failureClass)
-        add("error_message", message)
-        json.name("is_transient")
-        json.raw((failureClass.map { FailureClasses.isTransient($0) } ?? false ? "true" : "false").utf8)
-        let numbers = [
-            ("width", image.width), ("height", image.height), ("original_width", image.originalWidth),
-            ("original_height", image.originalHeight),
-        ]
-        for (name, number) in numbers {
-            json.name(name)
-            json.integer(number.map(Int64.init))
-        }
-        add("exif", image.exif)
-        add("sha256", image.sha256?.hex)
-        add("format", format)
-        json.name("size")
-        json.integer(size)
-        json.name("data")
-        if let data { json.text(data) } else { json.string(nil) }
-        add("file", file)
-        json.endObject()
-        return json.bytes
+        var json = JSONWriter(.required)
+        json.add("id", orNull: id)
+        json.add("line", line)
+        json.add("status", status)
+        json.add("error_class", orNull: failureClass)
+        json.add("error_message", orNull: message)
+        json.add("is_transient", failureClass.map { FailureClasses.isTransient($0) } ?? false)
+        json.add(sizesOf: image)
+        json.add("exif", orNull: image.exif)
+        json.add("sha256", orNull: image.sha256?.hex)
+        json.add("format", orNull: format)
+        json.add("size", orNull: size)
+        if let data { json.add("data", plain: data) } else { json.addNull("data") }
+        json.add("file", orNull: file)
+        return json.object
     }
 }

@@ -20,8 +20,7 @@ enum SavedCommand {
             if omitted.contains(option.name) { return nil }
             return option.suggestion == .file || option.suggestion == .folder ? value.texts.map(absolute) : value.texts
         }
-        var bytes: [UInt8] = []
-        JSONWriter.append(sources.map { $0.path ?? "-" } + options, to: &bytes)
+        let bytes = JSONWriter.value(sources.map { $0.path ?? "-" } + options)
         try AtomicFile("\(folder)/\(fileName)").finish(bytes + [UInt8(ascii: "\n")])
     }
 

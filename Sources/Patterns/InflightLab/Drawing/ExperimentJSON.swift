@@ -63,7 +63,9 @@ enum ExperimentJSON {
         if let table = scene.table {
             writer.add("table") { writer in
                 writer.add("columns", table.columns)
-                writer.add("rows", table.rows)
+                writer.add("rows", rows: table.rows) { row, texts in
+                    for text in texts { row.append(text) }
+                }
             }
         }
         writer.add("findings", scene.findings)
