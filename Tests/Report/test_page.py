@@ -585,17 +585,24 @@ class Long(PageCase):
 
 
 class TenThousand(PageCase):
+    """A page of 10,000 loads, which lists 3,000 of them."""
+
     name = "many"
+
+    def listed(self):
+        """The first loads, the last ones, and the slowest between them."""
+        between = sorted(self.loads[2000:-500], key=lambda load: -load["time"])[:500]
+        return self.loads[:2000] + sorted(between, key=lambda load: load["id"]) + self.loads[-500:]
 
     def test_ten_thousand_loads_are_at_hand_at_once(self):
         size = (PAGES / "many.html").stat().st_size
         self.assertLess(size, 3_000_000)
         script = self.page.value('performance.getEntriesByType("navigation")[0].domComplete')
         print(f"\n10,000 loads: {size / 1e6:.2f} MB, open after {self.took:.2f} s, {script:.0f} ms by its own clock")
-        self.assertEqual(self.figure("shown"), 10_000)
+        self.assertEqual((self.figure("shown"), self.figure("left-out")), (3000, 7000))
         self.assertLess(self.page.value("document.querySelectorAll('*').length"), 5000)
 
-    def test_all_of_them_can_be_scrolled_sorted_and_searched(self):
+    def test_the_listed_ones_can_be_scrolled_sorted_and_searched(self):
         for what, expression in [
             ("sorting by URL", f"document.querySelector('{HEAD.format('url')}').click()"),
             ("sorting by time", f"document.querySelector('{HEAD.format('time')}').click()"),
@@ -606,15 +613,16 @@ class TenThousand(PageCase):
             self.page.frames()
             print(f"\n10,000 loads: {what} took {time.monotonic() - started:.2f} s")
         self.assertEqual(self.page.value(
-            'Math.max(...[...document.querySelectorAll(".rows .row")].map((row) => Number(row.dataset.place)))'), 9999)
+            'Math.max(...[...document.querySelectorAll(".rows .row")].map((row) => Number(row.dataset.place)))'), 2999)
         times = self.page.value("""[...document.querySelectorAll(".rows .row")]
             .sort((one, other) => one.dataset.place - other.dataset.place)
             .map((row) => Number(row.querySelector(".cell.time data").value)).slice(1)""")
         self.assertEqual(times, sorted(times, reverse=True))
         started = time.monotonic()
-        self.search("IMG_12345")
+        self.search("IMG_19")
         print(f"\n10,000 loads: the first search took {time.monotonic() - started:.2f} s")
-        wanted = [load["id"] for load in self.loads if "IMG_12345" in load["url"]]
+        wanted = [load["id"] for load in self.listed() if "IMG_19" in load["url"]]
+        self.assertGreater(len(wanted), 500)
         self.assertEqual(sorted(self.ids()), wanted)
 
     def test_totals_are_those_of_all(self):
@@ -622,6 +630,10 @@ class TenThousand(PageCase):
         self.assertEqual(self.figure("total.bytes"), sum(load.get("bytes", 0) for load in self.loads))
         self.assertEqual(self.figure("thumbnails.kept"), self.run_facts["thumbnails"])
         self.assertEqual(self.figure("thumbnails.of"), self.run_facts["pictures"])
+        told = self.page.value("""[...document.querySelectorAll("#failures li[data-code]")].map((group) => [
+            group.dataset.code, group.dataset.status, Number(group.querySelector("data").value)])""")
+        self.assertEqual(
+            {(code, int(status) if status else None): count for code, status, count in told}, reasons(self.loads))
         self.assertEqual(wrongly_shown(self.figures()), [])
 
 

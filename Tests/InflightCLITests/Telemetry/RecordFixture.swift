@@ -147,10 +147,12 @@ struct RecordFixture {
         record.duration = (record.loads.map(\.end).max() ?? 0) + 1_200
         for index in record.jobs.indices where record.jobs[index].end == 0 { finish(index, record.jobs[index].start) }
         var total: Int64 = 0
+        var bytes = Samples<Int64>()
         for arrival in arrivals.sorted(by: { $0.at < $1.at }) {
             total += arrival.bytes
-            record.bytes.append(RunRecord.BytesSample(at: arrival.at, bytes: total))
+            bytes.add(total, at: arrival.at)
         }
+        record.bytes = bytes.values.map { RunRecord.BytesSample(at: $0.at, bytes: $0.value) }
         record.lanes = [
             lane("network", 16) {
                 $0 == .queued
@@ -186,14 +188,15 @@ struct RecordFixture {
                 changes.append((span.end, -change.0, -change.1))
             }
         }
-        var lane = RunRecord.Lane(name: name, limit: limit)
-        var (now, then) = (0, 0)
+        var samples = Samples<SIMD2<Int>>()
+        var level = SIMD2(0, 0)
         for change in changes.sorted(by: { $0.at < $1.at }) {
-            now += change.running
-            then += change.waiting
-            lane.samples.append(RunRecord.Lane.Sample(at: change.at, running: now, waiting: then))
+            level &+= SIMD2(change.running, change.waiting)
+            samples.add(level, at: change.at)
         }
-        return lane
+        return RunRecord.Lane(
+            name: name, limit: limit,
+            samples: samples.values.map { RunRecord.Lane.Sample(at: $0.at, running: $0.value.x, waiting: $0.value.y) })
     }
 }
 

@@ -17,18 +17,16 @@ const timeOf = (x, width) => view.from + (x / width) * (view.to - view.from);
 function drawBar(canvas, load, width, height) {
     const pen = sharpPen(canvas, width, height);
     const middle = height / 2;
-    const left = xOf(loads.start[load], width);
-    const right = Math.max(left + 1.5, xOf(endOf(load), width));
+    const left = xOf(load.start, width);
+    const right = Math.max(left + 1.5, xOf(load.end, width));
     const [low, high] = [Math.max(-2, left), Math.min(width + 2, right)];
     if (high < 0 || low > width) {
         drawAside(pen, left < 0, width, middle);
         return;
     }
-    const first = loads.spans[load];
-    const last = loads.spans[load + 1];
     const isShared = fromOf(load) === "shared";
     pen.fillStyle = colours.track;
-    if (first === last) {
+    if (load.spans.length === 0) {
         pen.fillRect(low, middle - 5, high - low, 10);
         if (isShared) drawHatch(pen, low, high, middle, 10);
         pen.strokeStyle = colours.muted;
@@ -37,35 +35,35 @@ function drawBar(canvas, load, width, height) {
     } else {
         pen.fillRect(low, middle - 1, high - low, 2);
     }
-    for (let index = first; index < last; index += 1) drawSpan(pen, index, width, middle);
+    for (const span of load.spans) drawSpan(pen, span, width, middle);
     pen.globalAlpha = 1;
-    for (let index = loads.marks[load]; index < loads.marks[load + 1]; index += 1) {
-        const x = xOf(marks.at[index], width);
-        if (x > -8 && x < width + 8) drawMark(pen, markKinds[marks.kind[index]], x, middle);
+    for (const { kind, at } of load.marks) {
+        const x = xOf(at, width);
+        if (x > -8 && x < width + 8) drawMark(pen, kind, x, middle);
     }
     drawEnding(pen, load, right, middle, width);
 }
 
-function drawSpan(pen, index, width, middle) {
-    const left = xOf(spans.start[index], width);
-    const right = Math.max(left + 0.75, xOf(spans.start[index] + spans.length[index], width));
+function drawSpan(pen, { stage, start, time, job }, width, middle) {
+    const left = xOf(start, width);
+    const right = Math.max(left + 0.75, xOf(start + time, width));
     if (right < 0 || left > width) return;
-    const stage = spans.stage[index];
-    const name = stages[stage];
-    const high = WAITING.has(name) ? (name === "firstByte" ? 6 : 4) : 12;
+    const high = thickness(stage);
     const [from, to] = [Math.max(-2, left), Math.min(width + 2, right)];
-    pen.globalAlpha = view.stage >= 0 && view.stage !== stage ? 0.15 : 1;
+    pen.globalAlpha = view.stage && view.stage !== stage ? 0.15 : 1;
     pen.fillStyle = colours.stages[stage];
     // A gap of half a pixel keeps neighbours apart, where there is room for one.
     const gap = to - from > 3 ? 0.5 : 0;
-    if (name === "backoff") {
+    if (stage === "backoff") {
         for (let x = from; x < to; x += 6) pen.fillRect(x, middle - 2, Math.min(3.5, to - x), 4);
     } else {
         pen.fillRect(from, middle - high / 2, to - from - gap, high);
     }
-    const job = spans.job[index];
-    if (job >= 0 && jobs.waiters[job] > 1) drawHatch(pen, from, to - gap, middle, high);
+    if (job) drawHatch(pen, from, to - gap, middle, high);
 }
+
+// Waiting is thin, work is thick.
+const thickness = (stage) => (WAITING.has(stage) ? (stage === "firstByte" ? 6 : 4) : 12);
 
 function drawHatch(pen, from, to, middle, high) {
     pen.fillStyle = colours.hatch;
@@ -74,13 +72,10 @@ function drawHatch(pen, from, to, middle, high) {
 
 // How it ended is told by a shape too, so that no colour has to be seen.
 function drawEnding(pen, load, right, middle, width) {
-    const outcome = outcomes[loads.outcome[load]];
-    if (right > width + 2 || (outcome !== "failed" && outcome !== "cancelled")) return;
+    const isPlain = load.outcome !== "failed" && load.outcome !== "cancelled";
     // Most have that moment among their marks.
-    for (let index = loads.marks[load]; index < loads.marks[load + 1]; index += 1) {
-        if (markKinds[marks.kind[index]] === outcome) return;
-    }
-    drawMark(pen, outcome, Math.min(right + 6, width - 6), middle);
+    if (right > width + 2 || isPlain || load.marks.some(({ kind }) => kind === load.outcome)) return;
+    drawMark(pen, load.outcome, Math.min(right + 6, width - 6), middle);
 }
 
 // What lies outside of what is seen: an arrow to where it is.
@@ -132,40 +127,42 @@ function drawMark(pen, kind, x, middle) {
     pen.stroke();
 }
 
+// The stages that a listed load went through, in their usual order.
+function usedStages() {
+    const used = new Set(loads.flatMap((load) => load.spans.map(({ stage }) => stage)));
+    return stages.filter((stage) => used.has(stage));
+}
+
 // What says what the colours and shapes mean.
 function drawLegend() {
-    const used = new Set(spans.stage);
-    const items = stages.map((name, index) => ({ name, index })).filter(({ index }) => used.has(index));
-    const buttons = items.map(({ name, index }) => {
-        const swatch = make("canvas", { class: "swatch", "data-stage": index, "aria-hidden": "true" });
+    const buttons = usedStages().map((stage) => {
+        const swatch = make("canvas", { class: "swatch", "data-stage": stage, "aria-hidden": "true" });
         const alone = (isAlone) => {
-            view.stage = isAlone ? index : pressedStage();
+            view.stage = isAlone ? stage : pressedStage();
             view.changed("colours");
         };
         const button = make("button", {
-            type: "button", "aria-pressed": "false", "data-stage": index,
+            type: "button", "aria-pressed": "false", "data-stage": stage,
             pointerenter: () => alone(true), pointerleave: () => alone(false),
             click: () => {
                 const wasPressed = button.getAttribute("aria-pressed") === "true";
                 for (const other of buttons) other.setAttribute("aria-pressed", "false");
                 button.setAttribute("aria-pressed", String(!wasPressed));
-                view.stage = wasPressed ? -1 : index;
+                view.stage = wasPressed ? null : stage;
                 view.changed("colours");
             },
-        }, swatch, STAGE_NAMES[name] ?? name);
+        }, swatch, stageName(stage));
         return button;
     });
     const pressedStage = () => {
         const pressed = buttons.find((button) => button.getAttribute("aria-pressed") === "true");
-        return pressed ? Number(pressed.dataset.stage) : -1;
+        return pressed?.dataset.stage ?? null;
     };
-    const kinds = new Set(marks.kind);
-    const isEnding = (name) => loads.outcome.some((outcome) => outcomes[outcome] === name);
-    const shapes = markKinds.filter((name, index) => kinds.has(index) || isEnding(name)).map((name) =>
-        make("span", { class: "key" }, make("canvas", { class: "swatch", "data-mark": name, "aria-hidden": "true" }),
-            MARK_NAMES[name] ?? name));
-    const isShared = jobs.waiters.some((count) => count > 1) || run.names.from.includes("shared");
-    if (isShared) {
+    const kinds = new Set(loads.flatMap((load) => [load.outcome, ...load.marks.map(({ kind }) => kind)]));
+    const shapes = markKinds.filter((kind) => kinds.has(kind)).map((kind) =>
+        make("span", { class: "key" }, make("canvas", { class: "swatch", "data-mark": kind, "aria-hidden": "true" }),
+            markName(kind)));
+    if (run.jobs.length > 0 || sources.includes("shared")) {
         shapes.push(make("span", { class: "key" },
             make("canvas", { class: "swatch", "data-shared": "", "aria-hidden": "true" }), "Shared with others"));
     }
@@ -179,12 +176,11 @@ function paintLegend() {
             drawMark(pen, canvas.dataset.mark, 9, 7);
             continue;
         }
-        const stage = canvas.dataset.stage === undefined ? stages.indexOf("download") : Number(canvas.dataset.stage);
-        const name = stages[stage];
-        const high = WAITING.has(name) ? (name === "firstByte" ? 6 : 4) : 12;
+        const stage = canvas.dataset.stage ?? "download";
+        const high = thickness(stage);
         pen.fillStyle = canvas.dataset.shared === undefined ? colours.stages[stage] : colours.muted;
-        for (let x = 0; x < 18; x += name === "backoff" ? 6 : 18) {
-            pen.fillRect(x, 7 - high / 2, name === "backoff" ? 3.5 : 18, high);
+        for (let x = 0; x < 18; x += stage === "backoff" ? 6 : 18) {
+            pen.fillRect(x, 7 - high / 2, stage === "backoff" ? 3.5 : 18, high);
         }
         if (canvas.dataset.shared !== undefined) drawHatch(pen, 0, 18, 7, 12);
     }

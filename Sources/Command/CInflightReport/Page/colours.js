@@ -9,6 +9,8 @@ const MARK_NAMES = {
     joined: "Joined work under way", redirected: "Redirected", retried: "Retried", revalidated: "Revalidated",
     resumed: "Resumed", preview: "Preview", cancelled: "Cancelled", failed: "Failed",
 };
+const stageName = (stage) => STAGE_NAMES[stage] ?? stage;
+const markName = (kind) => MARK_NAMES[kind] ?? kind;
 // Nothing is done meanwhile: drawn as a thin line, so that work stands out.
 const WAITING = new Set(["queued", "backoff", "firstByte", "deliver"]);
 
@@ -21,7 +23,7 @@ function readColours() {
         probe.style.color = `var(--${name})`;
         return getComputedStyle(probe).color;
     };
-    colours.stages = stages.map((name) => read(`stage-${name}`));
+    colours.stages = Object.fromEntries(stages.map((name) => [name, read(`stage-${name}`)]));
     for (const name of ["text", "muted", "faint", "line", "ground", "accent", "bad", "warn", "good", "track"]) {
         colours[name] = read(name);
     }

@@ -13,10 +13,10 @@ function showHistograms() {
 function histogramFigure(histogram, number) {
     const unit = histogram.unit === "us" ? "us" : "B";
     const text = TEXT_OF[unit];
-    const name = texts[histogram.name];
+    const { name, buckets } = histogram;
     const title = Object.hasOwn(HISTOGRAM_NAMES, name) ? HISTOGRAM_NAMES[name] : brief(name);
-    const uppers = sums(histogram.upper);
-    const counts = numbers(histogram.counts);
+    const uppers = buckets.map(([upper]) => upper);
+    const counts = buckets.map(([, count]) => count);
     const [width, height, floor] = [360, 120, 100];
     const most = Math.max(1, ...counts);
     const step = width / Math.max(1, uppers.length);

@@ -47,8 +47,8 @@ function keyAnywhere(event) {
     const action = {
         "/": () => byId("search").focus(), "?": () => byId("keys").showModal(), t: nextTheme,
         "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: () => showTime(0, whole), r: showTimeOfRows,
-        z: () => { if (view.chosen >= 0) zoomTo(view.chosen); },
-        Escape: () => { if (view.chosen >= 0) closeDetails(); },
+        z: () => { if (view.chosen) zoomTo(view.chosen); },
+        Escape: () => { if (view.chosen) closeDetails(); },
     }[event.key];
     if (!action) return;
     event.preventDefault();
@@ -56,8 +56,8 @@ function keyAnywhere(event) {
 }
 
 function zoomTo(load) {
-    const margin = Math.max(1, loads.length[load] * 0.05);
-    showTime(loads.start[load] - margin, endOf(load) + margin);
+    const margin = Math.max(1, load.time * 0.05);
+    showTime(load.start - margin, load.end + margin);
 }
 
 // The time in which the loads were under way that can be seen now.
@@ -67,7 +67,7 @@ function showTimeOfRows() {
     const rows = view.rows.slice(first, Math.max(first + 1, last));
     if (rows.length === 0) return;
     let [from, to] = [Infinity, -Infinity];
-    for (const load of rows) [from, to] = [Math.min(from, loads.start[load]), Math.max(to, endOf(load))];
+    for (const load of rows) [from, to] = [Math.min(from, load.start), Math.max(to, load.end)];
     const margin = Math.max(1, (to - from) * 0.02);
     showTime(from - margin, to + margin);
 }

@@ -3,16 +3,16 @@
 const ROW_HEIGHT = 26;
 // Which of them fit is for the style sheet to say; the details have all.
 const COLUMNS = [
-    { name: "id", label: "#", cell: (load) => [figure("id", loads.id[load])] },
+    { name: "id", label: "#", cell: (load) => [figure("id", load.id)] },
     { name: "url", label: "URL", cell: urlCell },
     { name: "outcome", label: "Outcome", cell: (load) => [outcomeText(load)] },
-    { name: "status", label: "Status", cell: (load) => known("status", loads.status[load]) },
+    { name: "status", label: "Status", cell: (load) => known("status", load.status) },
     { name: "from", label: "From", cell: (load) => [brief(fromOf(load))] },
-    { name: "bytes", label: "Bytes", cell: (load) => known("bytes", loads.bytes[load], "B") },
-    { name: "start", label: "Start", cell: (load) => [figure("start", loads.start[load], "us")] },
-    { name: "time", label: "Time", cell: (load) => [figure("time", loads.length[load], "us")] },
+    { name: "bytes", label: "Bytes", cell: (load) => known("bytes", load.bytes, "B") },
+    { name: "start", label: "Start", cell: (load) => [figure("start", load.start, "us")] },
+    { name: "time", label: "Time", cell: (load) => [figure("time", load.time, "us")] },
 ];
-const known = (name, value, unit) => (value < 0 ? [] : [figure(name, value, unit)]);
+const known = (name, value, unit) => (value === undefined ? [] : [figure(name, value, unit)]);
 
 const rowElements = new Map();
 let grid;
@@ -21,17 +21,14 @@ let gridBody;
 let focused = 0;
 
 function outcomeText(load) {
-    const outcome = outcomes[loads.outcome[load]];
-    const failure = failureOf(load);
-    const text = failure ? brief(failure[0]) : outcome;
-    return make("span", { class: `outcome ${outcome}` }, text);
+    return make("span", { class: `outcome ${load.outcome}` }, load.error ? brief(load.error.code) : load.outcome);
 }
 
 function urlCell(load) {
-    const text = visible(urlOf(load));
+    const text = visible(load.url);
     // The beginning says little where all have it: the host in short, then the path.
     const [, host, path] = /^[a-z]+:\/\/([^/?#]*)(.*)$/is.exec(text) ?? [null, "", text];
-    const children = thumbnails.size > 0 ? [thumbnailBox(load)] : [];
+    const children = withThumbnail.length > 0 ? [thumbnailBox(load)] : [];
     if (host) children.push(make("span", { class: "host" }, shortened(host, 40)));
     // Of the path the last part says most: it is cut last.
     const short = shortened(path || "/", 160);
@@ -60,14 +57,14 @@ function makeGrid() {
         const row = event.target.closest(".row");
         if (!row || hasDragged) return;
         focusRow(Number(row.dataset.place));
-        choose(Number(row.dataset.load));
+        choose(loads[row.dataset.load]);
     });
     gridBody.addEventListener("keydown", keyInRows);
     gridBody.addEventListener("focusin", (event) => {
         const row = event.target.closest(".row");
         if (!row) return;
         setFocused(Number(row.dataset.place));
-        if (view.chosen >= 0) choose(Number(row.dataset.load));
+        if (view.chosen) choose(loads[row.dataset.load]);
     });
     gridBody.addEventListener("pointermove", showTip);
     gridBody.addEventListener("pointerleave", hideTip);
@@ -90,7 +87,7 @@ function showRows() {
     for (let place = first; place < last; place += 1) wanted.add(place);
     if (focused < rows.length) wanted.add(focused);
     for (const [place, element] of rowElements) {
-        if (wanted.has(place) && Number(element.dataset.load) === rows[place]) continue;
+        if (wanted.has(place) && Number(element.dataset.load) === rows[place]?.index) continue;
         element.remove();
         rowElements.delete(place);
     }
@@ -120,7 +117,7 @@ function makeRow(place, load) {
         make("div", { role: "gridcell", class: `cell ${name}` }, ...cell(load)));
     const bar = make("div", { role: "gridcell", class: "cell time-area" }, make("canvas", { "aria-hidden": "true" }));
     const row = make("div", {
-        role: "row", class: "row", "aria-rowindex": place + 2, "data-place": place, "data-load": load,
+        role: "row", class: "row", "aria-rowindex": place + 2, "data-place": place, "data-load": load.index,
         tabindex: place === focused ? "0" : "-1", "aria-selected": String(load === view.chosen),
     }, ...cells, bar);
     row.style.top = `${place * ROW_HEIGHT}px`;
@@ -187,17 +184,14 @@ function showTip(event) {
     const row = event.target.closest(".row");
     const box = timeBox();
     if (!row || event.clientX < box.left || event.buttons !== 0) return hideTip();
-    const load = Number(row.dataset.load);
+    const load = loads[row.dataset.load];
     const time = timeOf(event.clientX - box.left, box.width);
     const near = ((view.to - view.from) / box.width) * 4;
-    const lines = [];
-    for (let index = loads.marks[load]; index < loads.marks[load + 1]; index += 1) {
-        if (Math.abs(marks.at[index] - time) < near * 1.5) lines.push(make("div", {}, ...markLine(index)));
-    }
-    for (let index = loads.spans[load]; index < loads.spans[load + 1]; index += 1) {
-        if (time < spans.start[index] - near || time > spans.start[index] + spans.length[index] + near) continue;
-        const dot = make("i", { class: "dot", "data-stage": stages[spans.stage[index]] });
-        lines.push(make("div", {}, dot, ...spanLine(index)));
+    const lines = load.marks.filter(({ at }) => Math.abs(at - time) < near * 1.5)
+        .map((mark) => make("div", {}, ...markLine(mark)));
+    for (const span of load.spans) {
+        if (time < span.start - near || time > span.start + span.time + near) continue;
+        lines.push(make("div", {}, make("i", { class: "dot", "data-stage": span.stage }), ...spanLine(span)));
         if (lines.length > 5) break;
     }
     if (lines.length === 0) return hideTip();

@@ -1,27 +1,22 @@
 // What is listed: words, outcomes, sources.
 
 function makeChips() {
-    const count = (column, value) => column.reduce((sum, one) => sum + (one === value), 0);
-    const chip = (chosen, value, name, label, number) => {
+    const chip = (chosen, of, value, name) => {
         const button = make("button", {
-            type: "button", class: `chip ${label}`, "aria-pressed": "false", "data-value": label,
+            type: "button", class: `chip ${value}`, "aria-pressed": "false", "data-value": value,
             click: () => {
                 if (chosen.has(value)) chosen.delete(value);
                 else chosen.add(value);
                 button.setAttribute("aria-pressed", String(chosen.has(value)));
                 listRows();
             },
-        }, brief(label), " ", figure(name, number));
+        }, brief(value), " ", figure(name, loads.filter((load) => of(load) === value).length));
         return button;
     };
-    outcomes.forEach((name, value) => {
-        const number = count(loads.outcome, value);
-        if (number > 0) byId("outcomes").append(chip(view.outcomes, value, `listed.${name}`, name, number));
-    });
-    for (const name of run.names.from) {
-        const value = texts.indexOf(name);
-        byId("sources").append(chip(view.sources, value, `listed.from.${name}`, name, count(loads.from, value)));
+    for (const name of outcomes.filter((name) => loads.some((load) => load.outcome === name))) {
+        byId("outcomes").append(chip(view.outcomes, (load) => load.outcome, name, `listed.${name}`));
     }
+    for (const name of sources) byId("sources").append(chip(view.sources, fromOf, name, `listed.from.${name}`));
 }
 
 function makeSearch() {
@@ -65,10 +60,10 @@ let announcement;
 
 function announce() {
     const shown = byId("shown");
-    shown.replaceChildren(figure("shown", view.rows.length), " of ", figure("listed", loads.count));
+    shown.replaceChildren(figure("shown", view.rows.length), " of ", figure("listed", loads.length));
     clearTimeout(announcement);
     announcement = setTimeout(() => {
-        byId("live").textContent = `${grouped(view.rows.length)} of ${plural(loads.count, "load")}, by `
+        byId("live").textContent = `${grouped(view.rows.length)} of ${plural(loads.length, "load")}, by `
             + `${SORTS[view.sort].name.toLowerCase()}${view.descending ? ", descending" : ""}`;
     }, 250);
 }

@@ -13,15 +13,15 @@ function showTotals() {
     }
     items.push(["Took", [figure("total.duration", run.duration, "us")], ""]);
     items.push(["Bodies", [figure("total.bytes", totals.bytes, "B")], ""]);
-    if (received.at.length > 0) {
-        items.push(["From the network", [figure("total.received", received.bytes.at(-1), "B")], ""]);
+    if (run.bytes.length > 0) {
+        items.push(["From the network", [figure("total.received", run.bytes.at(-1)[1], "B")], ""]);
     }
     for (const [name, count] of Object.entries(totals.jobs)) {
         if (count > 0) items.push([`${name} jobs`, [figure(`total.jobs.${name}`, count)], ""]);
     }
     for (const [name, count] of Object.entries(totals.marks)) {
         if (count > 0 && name !== "cancelled" && name !== "failed") {
-            items.push([MARK_NAMES[name] ?? name, [figure(`total.marks.${name}`, count)], ""]);
+            items.push([markName(name), [figure(`total.marks.${name}`, count)], ""]);
         }
     }
     const list = items.map(([name, value, kind]) =>
@@ -36,25 +36,23 @@ function showTotals() {
 }
 
 const urlButton = (load, length) => make("button", {
-    type: "button", class: "link", "data-load": loads.id[load], title: visible(urlOf(load)).slice(0, 500),
+    type: "button", class: "link", "data-load": load.id, title: visible(load.url).slice(0, 500),
     click: () => goTo(load),
-}, make("bdi", {}, shortened(visible(urlOf(load)), length)));
+}, make("bdi", {}, shortened(visible(load.url), length)));
 
 function showSlowest() {
-    const order = Array.from({ length: loads.count }, (_, load) => load)
-        .sort((one, other) => loads.length[other] - loads.length[one] || one - other).slice(0, MOST_SLOWEST);
-    const most = Math.max(1, loads.length[order[0]] ?? 1);
+    const order = [...loads].sort((one, other) => other.time - one.time).slice(0, MOST_SLOWEST);
+    const most = Math.max(1, order[0]?.time ?? 1);
     const items = order.map((load) => {
-        const parts = [];
-        for (let index = loads.spans[load]; index < loads.spans[load + 1]; index += 1) {
-            const part = make("i", { "data-stage": stages[spans.stage[index]] });
-            part.style.left = `${((spans.start[index] - loads.start[load]) / most) * 100}%`;
-            part.style.width = `${(spans.length[index] / most) * 100}%`;
-            parts.push(part);
-        }
+        const parts = load.spans.map(({ stage, start, time }) => {
+            const part = make("i", { "data-stage": stage });
+            part.style.left = `${((start - load.start) / most) * 100}%`;
+            part.style.width = `${(time / most) * 100}%`;
+            return part;
+        });
         const all = make("b", {});
-        all.style.width = `${(loads.length[load] / most) * 100}%`;
-        return make("li", {}, urlButton(load, 70), figure("slow.time", loads.length[load], "us"),
+        all.style.width = `${(load.time / most) * 100}%`;
+        return make("li", {}, urlButton(load, 70), figure("slow.time", load.time, "us"),
             make("span", { class: "strip", "aria-hidden": "true" }, all, ...parts));
     });
     byId("slowest").append(make("h2", { id: "slowest-title" }, "Slowest"),
@@ -63,34 +61,22 @@ function showSlowest() {
 }
 
 // Those of one code and status fail for one reason, whatever the message says beside it.
-function failureGroups() {
-    const groups = new Map();
-    for (let load = 0; load < loads.count; load += 1) {
-        const failure = failureOf(load);
-        if (!failure) continue;
-        const status = failure[0] === "badStatus" ? loads.status[load] : -1;
-        const key = `${failure[0]}\n${status}`;
-        if (!groups.has(key)) groups.set(key, { code: failure[0], status, message: failure[2], loads: [] });
-        groups.get(key).loads.push(load);
-    }
-    return [...groups.values()].sort((one, other) => other.loads.length - one.loads.length);
-}
-
 function showFailures() {
-    const groups = failureGroups();
+    const groups = [...run.totals.failures].sort((one, other) => other.count - one.count);
     const box = byId("failures");
     box.append(make("h2", { id: "failures-title" }, "What failed, and why"));
     if (groups.length === 0) {
         box.append(make("p", { class: "quiet" }, "Nothing failed."));
         return;
     }
-    box.append(make("ul", { class: "groups" }, ...groups.map(({ code, status, message, loads: those }) => {
+    box.append(make("ul", { class: "groups" }, ...groups.map(({ code, status, message, count }) => {
+        const those = loads.filter(({ error, status: own }) => error?.code === code && own === (status ?? own));
         const name = brief(code) + (status >= 0 ? ` ${status}` : "");
         const query = `code:${code}${status >= 0 ? ` status:${status}` : ""}`;
-        return make("li", { "data-code": code, "data-status": status >= 0 ? status : "" },
-            make("div", { class: "reason" }, figure("failure.count", those.length), " × ",
-                make("strong", {}, name),
-                make("button", { type: "button", class: "small", click: () => searchFor(query) }, "Show")),
+        return make("li", { "data-code": code, "data-status": status ?? "" },
+            make("div", { class: "reason" }, figure("failure.count", count), " × ", make("strong", {}, name),
+                those.length > 0
+                    ? make("button", { type: "button", class: "small", click: () => searchFor(query) }, "Show") : null),
             make("p", {}, visible(message)),
             make("ul", {}, ...those.slice(0, MOST_EXAMPLES).map((load) => make("li", {}, urlButton(load, 80)))));
     })));
@@ -100,35 +86,35 @@ const MOST_PICTURES = 240;
 
 function showPictures() {
     const box = byId("pictures");
-    box.hidden = thumbnails.size === 0;
+    box.hidden = withThumbnail.length === 0;
     const frame = make("div", { class: "pictures" });
-    const show = (count) => frame.replaceChildren(...[...thumbnails.keys()].slice(0, count).map((load) =>
+    const show = (count) => frame.replaceChildren(...withThumbnail.slice(0, count).map((load) =>
         make("button", {
-            type: "button", title: visible(urlOf(load)).slice(0, 500), "data-load": loads.id[load],
+            type: "button", title: visible(load.url).slice(0, 500), "data-load": load.id,
             click: () => goTo(load),
         }, thumbnailBox(load))));
     show(MOST_PICTURES);
     box.append(make("h2", { id: "pictures-title" }, "Pictures"));
-    const count = loads.width.reduce((sum, _, load) => sum + hasPicture(load), 0);
-    if (count > thumbnails.size) {
-        box.append(make("p", { class: "quiet" }, "Small pictures of ", figure("thumbnails.kept", thumbnails.size),
-            " of ", figure("thumbnails.of", count), " loads that gave one: of the first, as far as they were decoded or"
-            + " are decoded quickly, and as many as this page has room for."));
+    if (run.totals.images > withThumbnail.length) {
+        box.append(make("p", { class: "quiet" }, "Small pictures of ", figure("thumbnails.kept", withThumbnail.length),
+            " of ", figure("thumbnails.of", run.totals.images), " loads that gave one: of the first, as far as they"
+            + " were decoded or are decoded quickly, and as many as this page has room for."));
     }
     box.append(frame);
-    if (thumbnails.size > MOST_PICTURES) {
+    if (withThumbnail.length > MOST_PICTURES) {
         const more = make("button", { type: "button", click: () => { show(Infinity); more.remove(); } },
-            `Show all ${grouped(thumbnails.size)}`);
+            `Show all ${grouped(withThumbnail.length)}`);
         box.append(more);
     }
 }
 
-// Where there were more loads than a record keeps.
+// Where there were more loads than are listed.
 function leftOutNote() {
-    if (run.totals.loads <= loads.count) return null;
-    return make("p", { class: "notice left-out" }, "Listed are ", figure("listed", loads.count), " of ",
+    if (run.totals.loads <= loads.length) return null;
+    return make("p", { class: "notice left-out" }, "Listed are ", figure("listed", loads.length), " of ",
         figure("total.loads", run.totals.loads), " loads: the first, the last, and the slowest of those between; ",
-        figure("left-out", run.totals.loads - loads.count), " are left out. Totals and histograms are those of all.");
+        figure("left-out", run.totals.loads - loads.length),
+        " are left out. Totals, failures, charts and histograms are those of all.");
 }
 
 function showNotes() {

@@ -17,8 +17,8 @@ function makeTimeline() {
         "aria-valuemax": String(whole), id: "overview",
     });
     add("overview", ["Whole run"], 40, drawOverview, overview);
-    if (received.at.length > 0) {
-        add("bytes", ["Bytes a second, ", figure("received", received.bytes.at(-1), "B"), " in all"], 46, drawBytes);
+    if (run.bytes.length > 0) {
+        add("bytes", ["Bytes a second, ", figure("received", run.bytes.at(-1)[1], "B"), " in all"], 46, drawBytes);
     }
     for (const [index, lane] of lanes.entries()) {
         const label = [`Lane ${brief(lane.name)}, at most `, figure(`lane.${index}.limit`, lane.limit)];
@@ -45,17 +45,14 @@ function drawTimeline() {
     byId("zoom-out").disabled = byId("zoom-all").disabled = view.to - view.from >= whole;
 }
 
-// How many loads were under way in each part of the run.
-const overviewParts = 600;
+// How many loads were under way in each part of the run, of those that are not listed too.
 const underWay = (() => {
-    const counts = new Array(overviewParts + 1).fill(0);
-    const part = (time) => Math.min(overviewParts - 1, Math.max(0, Math.floor((time / whole) * overviewParts)));
-    for (let load = 0; load < loads.count; load += 1) {
-        counts[part(loads.start[load])] += 1;
-        counts[part(endOf(load)) + 1] -= 1;
-    }
-    for (let index = 1; index < counts.length; index += 1) counts[index] += counts[index - 1];
-    return counts.slice(0, overviewParts);
+    let open = 0;
+    return run.timeline.parts.map(([started, ended]) => {
+        const count = open + started;
+        open = count - ended;
+        return count;
+    });
 })();
 
 function drawOverview(pen, width, height, scale) {
@@ -65,18 +62,18 @@ function drawOverview(pen, width, height, scale) {
     pen.fillStyle = colours.faint;
     pen.beginPath();
     pen.moveTo(0, floor);
+    const part = (run.timeline.step / whole) * width;
     underWay.forEach((count, index) => {
         const y = floor - (count / most) * (floor - 3);
-        pen.lineTo((index / overviewParts) * width, y);
-        pen.lineTo(((index + 1) / overviewParts) * width, y);
+        pen.lineTo(index * part, y);
+        pen.lineTo((index + 1) * part, y);
     });
-    pen.lineTo(width, floor);
+    pen.lineTo(underWay.length * part, floor);
     pen.fill();
     pen.fillStyle = colours.bad;
-    for (let load = 0; load < loads.count; load += 1) {
-        if (outcomes[loads.outcome[load]] !== "failed") continue;
-        pen.fillRect((endOf(load) / whole) * width - 0.5, floor + 1, 1.5, 4);
-    }
+    run.timeline.parts.forEach(([, , failed], index) => {
+        if (failed > 0) pen.fillRect((index + 0.5) * part - 0.75, floor + 1, 1.5, 4);
+    });
     const [left, right] = [(view.from / whole) * width, (view.to / whole) * width];
     pen.fillStyle = colours.ground;
     pen.globalAlpha = 0.72;
@@ -89,11 +86,11 @@ function drawOverview(pen, width, height, scale) {
 }
 
 // The last sample at or before that time.
-function sampleBefore(times, time) {
-    let [low, high] = [0, times.length];
+function sampleBefore(samples, time) {
+    let [low, high] = [0, samples.length];
     while (low < high) {
         const middle = (low + high) >> 1;
-        if (times[middle] <= time) low = middle + 1;
+        if (samples[middle][0] <= time) low = middle + 1;
         else high = middle;
     }
     return low - 1;
@@ -101,11 +98,10 @@ function sampleBefore(times, time) {
 
 // Bytes until then, as if they came evenly between two samples.
 function bytesUntil(time) {
-    const index = sampleBefore(received.at, time);
-    const [at, bytes] = index < 0 ? [0, 0] : [received.at[index], received.bytes[index]];
-    if (index + 1 >= received.at.length) return bytes;
-    const length = received.at[index + 1] - at;
-    return length <= 0 ? bytes : bytes + ((received.bytes[index + 1] - bytes) * (time - at)) / length;
+    const index = sampleBefore(run.bytes, time);
+    const [at, bytes] = run.bytes[index] ?? [0, 0];
+    const [nextAt, nextBytes] = run.bytes[index + 1] ?? [at, bytes];
+    return nextAt <= at ? bytes : bytes + ((nextBytes - bytes) * (time - at)) / (nextAt - at);
 }
 
 function drawBytes(pen, width, height, scale) {
@@ -117,7 +113,7 @@ function drawBytes(pen, width, height, scale) {
     }
     const most = Math.max(1, ...rates);
     scale.textContent = `up to ${bytesText(Math.round(most))}/s`;
-    pen.fillStyle = colours.stages[stages.indexOf("download")];
+    pen.fillStyle = colours.stages.download;
     rates.forEach((rate, index) => {
         const high = (rate / most) * (height - 6);
         pen.fillRect(index * step, height - high, step - 0.5, high);
@@ -130,15 +126,14 @@ function drawLane(lane, pen, width, height, scale) {
     const columns = Math.max(1, Math.floor(width / 2));
     const running = new Array(columns);
     const waiting = new Array(columns);
-    let index = sampleBefore(lane.at, view.from);
+    let index = sampleBefore(lane.samples, view.from);
     for (let column = 0; column < columns; column += 1) {
         const until = timeOf((column + 1) * 2, width);
-        running[column] = index < 0 ? 0 : lane.running[index];
-        waiting[column] = index < 0 ? 0 : lane.waiting[index];
-        while (index + 1 < lane.at.length && lane.at[index + 1] < until) {
+        [, running[column], waiting[column]] = lane.samples[index] ?? [0, 0, 0];
+        while (index + 1 < lane.samples.length && lane.samples[index + 1][0] < until) {
             index += 1;
-            running[column] = Math.max(running[column], lane.running[index]);
-            waiting[column] = Math.max(waiting[column], lane.waiting[index]);
+            running[column] = Math.max(running[column], lane.samples[index][1]);
+            waiting[column] = Math.max(waiting[column], lane.samples[index][2]);
         }
     }
     const most = Math.max(1, ...waiting);

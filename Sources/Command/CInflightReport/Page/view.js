@@ -1,15 +1,15 @@
 // What is looked at: which loads, in which order, and which part of the time. All that is drawn listens to it.
 
 const SORTS = {
-    id: { name: "Number", of: (load) => loads.id[load] },
-    url: { name: "URL", of: urlOf },
-    outcome: { name: "Outcome", of: (load) => loads.outcome[load] },
-    status: { name: "Status", of: (load) => loads.status[load] },
+    id: { name: "Number", of: (load) => load.id },
+    url: { name: "URL", of: (load) => load.url },
+    outcome: { name: "Outcome", of: (load) => outcomes.indexOf(load.outcome) },
+    status: { name: "Status", of: (load) => load.status },
     from: { name: "From", of: fromOf },
-    format: { name: "Format", of: (load) => textAt(loads.format[load]) },
-    bytes: { name: "Bytes", of: (load) => loads.bytes[load] },
-    start: { name: "Start", of: (load) => loads.start[load] },
-    time: { name: "Time", of: (load) => loads.length[load] },
+    format: { name: "Format", of: (load) => load.format },
+    bytes: { name: "Bytes", of: (load) => load.bytes },
+    start: { name: "Start", of: (load) => load.start },
+    time: { name: "Time", of: (load) => load.time },
 };
 
 const view = {
@@ -23,10 +23,10 @@ const view = {
     // What is seen of the time, in microseconds.
     from: 0,
     to: Math.max(1, run.duration),
-    // A load, or -1.
-    chosen: -1,
-    // The stage that is seen alone, or -1.
-    stage: -1,
+    // A load.
+    chosen: null,
+    // The stage that is seen alone.
+    stage: null,
     listeners: [],
     changed(what) {
         for (const listener of this.listeners) listener(what);
@@ -37,31 +37,23 @@ const whole = Math.max(1, run.duration);
 // No closer than this: a pixel is then about a tenth of a microsecond.
 const NEAREST = 100;
 
-const haystacks = new Array(loads.count);
-
+// What a search looks through; made when it is asked for first.
 function haystack(load) {
-    if (haystacks[load] === undefined) {
-        const parts = [urlOf(load), outcomes[loads.outcome[load]], fromOf(load), textAt(loads.format[load])];
-        if (loads.status[load] >= 0) parts.push(String(loads.status[load]));
-        if (loads.file[load] >= 0) parts.push(textAt(loads.file[load]));
-        for (let index = loads.marks[load]; index < loads.marks[load + 1]; index += 1) {
-            parts.push(markKinds[marks.kind[index]], textAt(marks.why[index]));
-        }
-        const failure = failureOf(load);
-        if (failure) parts.push(...failure);
-        haystacks[load] = `${parts.join("\n")}\n${visible(urlOf(load))}`.toLowerCase();
-    }
-    return haystacks[load];
+    load.haystack ??= [
+        load.url, load.outcome, load.from, load.format, load.status, load.file, visible(load.url),
+        ...load.marks.flatMap(({ kind, why }) => [kind, why]), ...Object.values(load.error ?? {}),
+    ].join("\n").toLowerCase();
+    return load.haystack;
 }
 
 const FIELDS = {
-    id: (load) => loads.id[load],
-    outcome: (load) => outcomes[loads.outcome[load]],
+    id: (load) => load.id,
+    outcome: (load) => load.outcome,
     from: fromOf,
-    format: (load) => textAt(loads.format[load]),
-    status: (load) => loads.status[load],
-    code: (load) => failureOf(load)?.[0] ?? "",
-    stage: (load) => failureOf(load)?.[1] ?? "",
+    format: (load) => load.format ?? "",
+    status: (load) => load.status ?? "",
+    code: (load) => load.error?.code ?? "",
+    stage: (load) => load.error?.stage ?? "",
 };
 
 // Words that all have to be found; `-word` must not be; `status:404` is that field, exactly.
@@ -78,24 +70,18 @@ function wordsOf(text) {
 }
 
 function listRows() {
-    const rows = [];
-    for (let load = 0; load < loads.count; load += 1) {
-        if (view.outcomes.size > 0 && !view.outcomes.has(loads.outcome[load])) continue;
-        if (view.sources.size > 0 && !view.sources.has(loads.from[load])) continue;
-        if (view.words.every((matches) => matches(load))) rows.push(load);
-    }
-    const values = new Array(loads.count);
     const value = SORTS[view.sort].of;
-    for (const load of rows) values[load] = value(load);
-    const isMissing = (one) => one === -1 || one === "";
+    const isMissing = (one) => one === undefined || one === "";
     const sign = view.descending ? -1 : 1;
-    rows.sort((left, right) => {
-        const [one, other] = [values[left], values[right]];
+    view.rows = loads.filter((load) => (view.outcomes.size === 0 || view.outcomes.has(load.outcome))
+        && (view.sources.size === 0 || view.sources.has(fromOf(load)))
+        && view.words.every((matches) => matches(load)));
+    view.rows.sort((left, right) => {
+        const [one, other] = [value(left), value(right)];
         // What is not known comes last, whatever the direction; equals stay as they were asked for.
-        if (isMissing(one) || isMissing(other)) return isMissing(one) - isMissing(other) || left - right;
-        return (one < other ? -sign : one > other ? sign : 0) || left - right;
+        if (isMissing(one) || isMissing(other)) return isMissing(one) - isMissing(other);
+        return one < other ? -sign : one > other ? sign : 0;
     });
-    view.rows = rows;
     view.changed("rows");
 }
 

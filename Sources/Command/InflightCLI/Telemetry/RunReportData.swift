@@ -1,35 +1,36 @@
 import Inflight
 import InflightCore
 
-/// A recorded run as the page's script reads it: each text once, numbers in columns.
-struct RunReportData {
-    /// JSON without any `<`, so that it cannot end the element that contains it.
-    private(set) var json: [UInt8] = []
+/// A recorded run as the page's script reads it.
+enum RunReportData {
+    /// The maximum length of a text in Unicode scalars. Longer texts are truncated and end with the number of missing
+    /// characters, because people read the page.
+    private static let longestText = 2000
 
-    private var texts = TextTable()
-    /// The jobs of the listed loads, by their index in the record.
-    private var jobs = NumberedRows<Int>(
-        ColumnTable(["kind", "subject", "start", "length", "waiters"], differences: ["start"]))
-
-    /// - Parameter room: The number of bytes up to which thumbnails are added. The lists are never shortened.
-    init(_ record: RunRecord, room: Int) {
-        let listed = record.loads
+    /// Returns JSON without any `<`, so that it cannot end the element that contains it.
+    ///
+    /// - Parameter room: The number of bytes up to which thumbnails are added.
+    static func json(_ record: RunRecord, room: Int) -> [UInt8] {
+        let loads = listed(record.loads)
         var writer = JSONWriter()
-        writer.add("command", TextTable.cut(record.command))
+        writer.add("command", cut(record.command))
         writer.add("startedAt", record.startedAt)
         writer.add("duration", max(0, record.duration))
         writer.add("dropped", record.dropped)
-        addNames(listed, to: &writer)
-        Self.add(RecordTotals(record), to: &writer)
-        addLoads(listed, to: &writer)
-        addSpans(listed, record.jobs, to: &writer)
-        addMarks(listed, to: &writer)
-        writer.add("jobs") { jobs.columns.add(to: &$0) }
+        writer.add("stages", RunRecord.Stage.allCases.map(\.rawValue))
+        add(RecordTotals(record), to: &writer)
+        add(loads, record.jobs, to: &writer)
         addSeries(record, to: &writer)
-        writer.add("texts") { texts.add(to: &$0) }
-        let pictures = ThumbnailColumns(listed, room: room - Self.escaped(writer.line).count)
-        writer.add("thumbnails") { pictures.add(to: &$0) }
-        json = Self.escaped(writer.line)
+        addThumbnails(of: loads, room: room - escaped(writer.members).count, to: &writer)
+        return escaped(writer.object)
+    }
+
+    /// Returns the loads that the page lists, in their order: of a long run a sample, so that the page opens at once.
+    private static func listed(_ all: [RunRecord.Load]) -> [RunRecord.Load] {
+        var sample = RetainedLoads<RunRecord.Load>(first: 2000, last: 500, slowest: 500)
+        for load in all { _ = sample.add(load, duration: load.end - load.start) }
+        _ = sample.settle()
+        return sample.all.sorted { $0.id < $1.id }
     }
 
     private static func escaped(_ bytes: [UInt8]) -> [UInt8] {
@@ -42,26 +43,19 @@ struct RunReportData {
         return result
     }
 
-    private mutating func addNames(_ loads: [RunRecord.Load], to writer: inout JSONWriter) {
-        var sources: [String] = []
-        for load in loads {
-            if let from = load.from, !sources.contains(from) { sources.append(from) }
-        }
-        sources.sort()
-        for source in sources { _ = texts.number(source) }
-        writer.add("names") { names in
-            names.add("outcomes", RunRecord.Load.Outcome.allCases.map(\.rawValue))
-            names.add("stages", RunRecord.Stage.allCases.map(\.rawValue))
-            names.add("marks", RunRecord.Mark.Kind.allCases.map(\.rawValue))
-            names.add("jobs", RunRecord.Job.Kind.allCases.map(\.rawValue))
-            names.add("from", sources)
-        }
+    private static func cut(_ text: String) -> String {
+        // The number of bytes is checked first, because it takes constant time.
+        guard text.utf8.count > longestText, text.unicodeScalars.count > longestText else { return text }
+        var cut = String(String.UnicodeScalarView(text.unicodeScalars.prefix(longestText)))
+        cut += "… and \(Quantity.grouped(text.unicodeScalars.count - longestText)) more characters"
+        return cut
     }
 
     private static func add(_ totals: RecordTotals, to writer: inout JSONWriter) {
         writer.add("totals") { inner in
             inner.add("loads", totals.loads)
             inner.add("bytes", totals.bytes)
+            inner.add("images", totals.images)
             inner.add("outcomes") { counts in
                 for outcome in RunRecord.Load.Outcome.allCases {
                     counts.add(outcome.rawValue, totals.outcomes[outcome, default: 0])
@@ -73,116 +67,134 @@ struct RunReportData {
             inner.add("marks") { counts in
                 for kind in RunRecord.Mark.Kind.allCases { counts.add(kind.rawValue, totals.marks[kind, default: 0]) }
             }
+            inner.add("failures", totals.failures) { group, failure in
+                group.add("code", cut(failure.code))
+                if let status = failure.status { group.add("status", status) }
+                group.add("message", cut(failure.message))
+                group.add("count", failure.count)
+            }
+        }
+        writer.add("timeline") { timeline in
+            timeline.add("step", totals.timeline.step)
+            timeline.add("parts", rows: totals.timeline.parts) { row, part in
+                row.append(part.started)
+                row.append(part.ended)
+                row.append(part.failed)
+            }
         }
     }
 
-    private mutating func addLoads(_ loads: [RunRecord.Load], to writer: inout JSONWriter) {
-        // -1 means unknown.
-        var columns = ColumnTable(
-            [
-                "id", "url", "outcome", "from", "start", "length", "bytes", "status", "format", "width", "height",
-                "file",
-                "error", "spans", "marks",
-            ], differences: ["id", "url", "start"])
-        var failures = NumberedRows<RunRecord.Failure>(ColumnTable(["code", "stage", "message"]))
-        for load in loads {
-            let (url, from) = (texts.number(load.url), texts.number(load.from))
-            let (format, file) = (texts.number(load.format), texts.number(load.file))
-            var failure = -1
+    /// Adds the loads, and the jobs that several of all loads shared.
+    private static func add(_ loads: [RunRecord.Load], _ jobs: [RunRecord.Job], to writer: inout JSONWriter) {
+        /// The index in the page of each shared job, by its index in the record.
+        var numbers: [Int: Int] = [:]
+        var shared: [RunRecord.Job] = []
+        writer.add("loads", loads) { row, load in
+            row.add("id", load.id)
+            row.add("url", cut(load.url))
+            row.add("outcome", load.outcome.rawValue)
+            if let from = load.from { row.add("from", cut(from)) }
+            row.add("start", load.start)
+            row.add("time", max(0, load.end - load.start))
+            if let bytes = load.bytes { row.add("bytes", bytes) }
+            if let status = load.status { row.add("status", status) }
+            if let format = load.format { row.add("format", cut(format)) }
+            if let width = load.width { row.add("width", width) }
+            if let height = load.height { row.add("height", height) }
+            if let file = load.file { row.add("file", cut(file)) }
             if let error = load.error {
-                let (number, isNew) = failures.number(error)
-                failure = number
-                if isNew {
-                    failures.columns.append(
-                        texts.number(error.code), texts.number(error.stage), texts.number(error.message))
+                row.add("error") { inner in
+                    inner.add("code", cut(error.code))
+                    inner.add("stage", cut(error.stage))
+                    inner.add("message", cut(error.message))
                 }
             }
-            columns.append(
-                load.id, url, load.outcome.number, from, load.start, max(0, load.end - load.start),
-                load.bytes.map(Int.init) ?? -1, load.status ?? -1, format, load.width ?? -1, load.height ?? -1, file,
-                failure, load.spans.count, load.marks.count)
-        }
-        writer.add("loads") { columns.add(to: &$0) }
-        writer.add("failures") { failures.columns.add(to: &$0) }
-    }
-
-    private mutating func addSpans(_ loads: [RunRecord.Load], _ all: [RunRecord.Job], to writer: inout JSONWriter) {
-        var columns = ColumnTable(["stage", "gap", "length", "job"])
-        var lastJob = 0
-        for load in loads {
-            var before = load.start
-            for span in load.spans {
-                let length = max(0, span.end - span.start)
-                var job = 0
-                if let index = span.job, all.indices.contains(index) {
-                    let number = number(of: all[index], index)
-                    // Zero means no job, so a difference that is not negative is increased by one.
-                    job = number >= lastJob ? number - lastJob + 1 : number - lastJob
-                    lastJob = number
+            // Stage, start, duration, and the job if others had a part in it.
+            row.add("spans", rows: load.spans) { row, span in
+                row.append(span.stage.rawValue)
+                row.append(span.start)
+                row.append(max(0, span.end - span.start))
+                guard let index = span.job, jobs.indices.contains(index), jobs[index].waiters > 1 else { return }
+                let number = numbers[index] ?? shared.count
+                if number == shared.count {
+                    numbers[index] = number
+                    shared.append(jobs[index])
                 }
-                columns.append(span.stage.number, span.start - before, length, job)
-                before = span.start + length
+                row.append(number)
+            }
+            row.add("marks", rows: load.marks) { row, mark in
+                row.append(mark.kind.rawValue)
+                row.append(mark.at)
+                row.append(cut(mark.why))
             }
         }
-        writer.add("spans") { columns.add(to: &$0) }
+        writer.add("jobs", shared) { row, job in
+            row.add("kind", job.kind.rawValue)
+            row.add("subject", cut(job.subject))
+            row.add("waiters", job.waiters)
+        }
     }
 
-    private mutating func number(of job: RunRecord.Job, _ index: Int) -> Int {
-        let (number, isNew) = jobs.number(index)
-        if isNew {
-            // A job with a single load needs no subject, because the load identifies it.
-            let subject = job.waiters > 1 ? texts.number(job.subject) : -1
-            jobs.columns.append(job.kind.number, subject, job.start, max(0, job.end - job.start), job.waiters)
+    private static func addSeries(_ record: RunRecord, to writer: inout JSONWriter) {
+        writer.add("lanes", record.lanes) { inner, lane in
+            inner.add("name", cut(lane.name))
+            inner.add("limit", lane.limit)
+            inner.add("samples", rows: lane.samples) { row, sample in
+                row.append(sample.at)
+                row.append(sample.running)
+                row.append(sample.waiting)
+            }
         }
-        return number
+        writer.add("bytes", rows: record.bytes) { row, sample in
+            row.append(sample.at)
+            row.append(sample.bytes)
+        }
+        writer.add("histograms", record.histograms) { inner, histogram in
+            inner.add("name", cut(histogram.name))
+            inner.add("unit", histogram.unit)
+            inner.add("buckets", rows: histogram.buckets) { row, bucket in
+                row.append(bucket.upper)
+                row.append(bucket.count)
+            }
+            inner.add("count", histogram.count)
+            inner.add("p50", histogram.p50)
+            inner.add("p90", histogram.p90)
+            inner.add("p95", histogram.p95)
+            inner.add("p99", histogram.p99)
+        }
     }
 
-    private mutating func addMarks(_ loads: [RunRecord.Load], to writer: inout JSONWriter) {
-        var columns = ColumnTable(["kind", "at", "why"])
-        for load in loads {
-            for mark in load.marks {
-                columns.append(mark.kind.number, mark.at - load.start, mark.why.isEmpty ? -1 : texts.number(mark.why))
+    /// Adds the distinct thumbnails of the first loads, each with the indices of its loads.
+    private static func addThumbnails(of loads: [RunRecord.Load], room: Int, to writer: inout JSONWriter) {
+        var left = room - 64
+        var known: [[UInt8]: Int] = [:]
+        var thumbnails: [(image: String, loads: [Int])] = []
+        for (index, load) in loads.enumerated() {
+            guard let bytes = load.thumbnail, let type = mediaType(bytes) else { continue }
+            let number = known[bytes]
+            // The index of the load; for a new one also base64, its prefix, names and punctuation.
+            let cost = 8 + (number == nil ? (bytes.count + 2) / 3 * 4 + 56 : 0)
+            guard cost <= left else { continue }
+            left -= cost
+            if let number {
+                thumbnails[number].loads.append(index)
+            } else {
+                known[bytes] = thumbnails.count
+                thumbnails.append(("data:\(type);base64,\(Base64.encoded(bytes))", [index]))
             }
         }
-        writer.add("marks") { columns.add(to: &$0) }
-    }
-
-    private mutating func addSeries(_ record: RunRecord, to writer: inout JSONWriter) {
-        let names = record.lanes.map { texts.number($0.name) }
-        writer.add("lanes", zip(record.lanes, names)) { lane, value in
-            var columns = ColumnTable(["at", "running", "waiting"], differences: ["at"])
-            for sample in Thinning.lane(value.0.samples, to: RunReportPage.mostSamples) {
-                columns.append(sample.at, sample.running, sample.waiting)
-            }
-            lane.add("name", value.1)
-            lane.add("limit", value.0.limit)
-            columns.add(to: &lane)
-        }
-        writer.add("bytes") { series in
-            var columns = ColumnTable(["at", "bytes"], differences: ["at", "bytes"])
-            for sample in Thinning.bytes(record.bytes, to: RunReportPage.mostSamples) {
-                columns.append(sample.at, Int(sample.bytes))
-            }
-            columns.add(to: &series)
-        }
-        let titles = record.histograms.map { texts.number($0.name) }
-        writer.add("histograms", zip(record.histograms, titles)) { histogram, value in
-            var columns = ColumnTable(["upper", "counts"], differences: ["upper"])
-            for bucket in value.0.buckets { columns.append(bucket.upper, bucket.count) }
-            histogram.add("name", value.1)
-            histogram.add("unit", value.0.unit)
-            columns.add(to: &histogram)
-            for (name, number) in [
-                ("count", value.0.count), ("p50", value.0.p50), ("p90", value.0.p90), ("p95", value.0.p95),
-                ("p99", value.0.p99),
-            ] {
-                histogram.add(name, number)
-            }
+        writer.add("thumbnails", rows: thumbnails) { row, thumbnail in
+            row.append(thumbnail.image)
+            for load in thumbnail.loads { row.append(load) }
         }
     }
-}
 
-extension CaseIterable where Self: Equatable {
-    /// The index among all cases, which identifies the case in the page.
-    fileprivate var number: Int { Array(Self.allCases).firstIndex(of: self) ?? 0 }
+    /// Returns the media type for the first bytes, or `nil` if this program's encoders cannot have written them.
+    private static func mediaType(_ bytes: [UInt8]) -> String? {
+        if bytes.starts(with: Array("RIFF".utf8)), bytes.dropFirst(8).starts(with: Array("WEBP".utf8)) {
+            return "image/webp"
+        }
+        if bytes.starts(with: [0xFF, 0xD8, 0xFF]) { return "image/jpeg" }
+        return bytes.starts(with: [0x89, 0x50, 0x4E, 0x47]) ? "image/png" : nil
+    }
 }

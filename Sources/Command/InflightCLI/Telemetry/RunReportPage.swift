@@ -2,17 +2,15 @@ import CInflightReport
 import Inflight
 import InflightCore
 
-/// A recorded run as one self-contained HTML file, with style, script and data inside. It lists every load of the
-/// record; ``RetainedLoads`` limits how many a record has.
+/// A recorded run as one self-contained HTML file, with style, script and data inside. Of a long run it lists
+/// a sample of the loads; its totals are those of all.
 ///
 /// Text from servers and lists appears only as JSON, in which no character can end the element around it. The script
 /// inserts it as text, never as markup. A policy in the page (CSP level 2) allows only this style and this script, by
 /// their SHA-256, and no loading except of images embedded in the page, which are this program's own.
 struct RunReportPage {
-    /// The size in bytes up to which thumbnails are added to a page. Ten thousand loads without them need far less.
+    /// The size in bytes up to which thumbnails are added to a page.
     static let mostBytesWithPictures = 2_900_000
-    /// The maximum number of samples of one lane, or of the received bytes: more than a line has pixels.
-    static let mostSamples = 4000
 
     let record: RunRecord
 
@@ -46,7 +44,7 @@ struct RunReportPage {
         page += Self.body
         page += "<script type=\"application/json\" id=\"run\">".utf8
         let after = Array("</script>\n<script>".utf8) + script + Array("</script>\n</body>\n</html>\n".utf8)
-        page += RunReportData(record, room: max(0, Self.mostBytesWithPictures - page.count - after.count)).json
+        page += RunReportData.json(record, room: max(0, Self.mostBytesWithPictures - page.count - after.count))
         return page + after
     }
 
