@@ -1,4 +1,5 @@
 internal import CInflightCurl
+internal import InflightCore
 
 #if canImport(Glibc)
     internal import Glibc
@@ -11,14 +12,9 @@ internal import CInflightCurl
 /// A name matches itself and all names below it, with or without a leading dot. An address matches itself; an address
 /// with `/bits` matches a network; `*` matches everything. Items are separated by commas or white space.
 struct ProxyExceptions: Sendable {
-    private struct Network: Sendable {
-        var bytes: [UInt8]
-        var bits: Int
-    }
-
     private var isEverything = false
     private var names: [String] = []
-    private var networks: [Network] = []
+    private var networks: [(address: IPAddress, bits: Int)] = []
 
     init(_ list: String) {
         for item in list.lowercased().split(whereSeparator: { $0 == "," || $0.isWhitespace }) {
@@ -30,10 +26,10 @@ struct ProxyExceptions: Sendable {
             if let port = Self.portStart(text) { text = text[..<port] }
             let parts = text.split(separator: "/", maxSplits: 1)
             guard let first = parts.first else { continue }
-            if let bytes = Self.addressBytes(first.filter { $0 != "[" && $0 != "]" }) {
-                let bits = parts.count == 2 ? Int(parts[1]) : bytes.count * 8
-                guard let bits, (0...bytes.count * 8).contains(bits) else { continue }
-                networks.append(Network(bytes: bytes, bits: bits))
+            if let address = Self.address(first.filter { $0 != "[" && $0 != "]" }) {
+                let bits = parts.count == 2 ? Int(parts[1]) : address.bytes.count * 8
+                guard let bits, (0...address.bytes.count * 8).contains(bits) else { continue }
+                networks.append((address, bits))
             } else {
                 let name = text.drop { $0 == "." }
                 let bare = name.hasSuffix(".") ? name.dropLast() : name
@@ -45,8 +41,11 @@ struct ProxyExceptions: Sendable {
     /// - Parameter host: Lower case, without brackets.
     func contains(_ host: String) -> Bool {
         if isEverything { return true }
-        if let bytes = Self.addressBytes(host) {
-            return networks.contains { Self.matches(bytes, $0) }
+        if let address = Self.address(host) {
+            return networks.contains {
+                $0.address.bytes.count == address.bytes.count
+                    && address.hasPrefix($0.address.bytes, length: $0.bits)
+            }
         }
         let bare = host.hasSuffix(".") ? String(host.dropLast()) : host
         return names.contains { bare == $0 || (bare.hasSuffix($0) && bare.dropLast($0.count).hasSuffix(".")) }
@@ -61,25 +60,14 @@ struct ProxyExceptions: Sendable {
         return digits.allSatisfy { $0.isASCII && $0.isNumber } ? colon : nil
     }
 
-    private static func addressBytes(_ text: String) -> [UInt8]? {
+    /// Parses an address in its usual notation.
+    private static func address(_ text: String) -> IPAddress? {
         var v4 = in_addr()
         if unsafe inet_pton(AF_INET, text, &v4) == 1 {
-            return unsafe withUnsafeBytes(of: &v4) { unsafe Array($0) }
+            return unsafe withUnsafeBytes(of: v4) { unsafe IPAddress(bytes: $0) }
         }
         var v6 = in6_addr()
-        if unsafe inet_pton(AF_INET6, text, &v6) == 1 {
-            return unsafe withUnsafeBytes(of: &v6) { unsafe Array($0) }
-        }
-        return nil
-    }
-
-    private static func matches(_ address: [UInt8], _ network: Network) -> Bool {
-        guard address.count == network.bytes.count else { return false }
-        let whole = network.bits / 8
-        guard address[..<whole] == network.bytes[..<whole] else { return false }
-        let rest = network.bits % 8
-        guard rest > 0 else { return true }
-        let mask = UInt8(truncatingIfNeeded: 0xFF00 >> rest)
-        return address[whole] & mask == network.bytes[whole] & mask
+        guard unsafe inet_pton(AF_INET6, text, &v6) == 1 else { return nil }
+        return unsafe withUnsafeBytes(of: v6) { unsafe IPAddress(bytes: $0) }
     }
 }

@@ -13,8 +13,8 @@ public struct IPAddress: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// Whether the first `length` bits equal those of `prefix`.
-    func hasPrefix(_ prefix: [UInt8], length: Int) -> Bool {
+    /// Whether the first `length` bits equal those of `prefix`, which is a prefix or an address of the same family.
+    package func hasPrefix(_ prefix: [UInt8], length: Int) -> Bool {
         for (index, byte) in prefix.enumerated() where index * 8 < length {
             let mask = UInt8(truncatingIfNeeded: 0xFF00 >> min(8, length - index * 8))
             guard bytes[index] & mask == byte & mask else { return false }
