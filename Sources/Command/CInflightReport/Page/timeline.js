@@ -45,15 +45,12 @@ function drawTimeline() {
     byId("zoom-out").disabled = byId("zoom-all").disabled = view.to - view.from >= whole;
 }
 
-// How many loads were under way in each part of the run, of those that are not listed too.
-const underWay = (() => {
-    let open = 0;
-    return run.timeline.parts.map(([started, ended]) => {
-        const count = open + started;
-        open = count - ended;
-        return count;
-    });
-})();
+// How many loads were under way at the end of each part of the run, of those that are not listed too.
+let lastCount = 0;
+const underWay = run.timeline.parts.map(([started, ended]) => {
+    lastCount += started - ended;
+    return lastCount;
+});
 
 function drawOverview(pen, width, height, scale) {
     const most = Math.max(1, ...underWay);
