@@ -1,6 +1,6 @@
-// One load as a bar: its stages in their colours, what was shared with stripes, and what happened at one moment.
+// Draws a load as a bar: its stages in their colours, stripes over shared work, and marks for events.
 
-// A canvas as sharp as the screen; gives its pen, and its size as the page counts.
+// Sets a canvas to the screen's resolution. Returns its context, which draws in CSS pixels.
 function sharpPen(canvas, width, height) {
     const scale = Math.max(1, window.devicePixelRatio || 1);
     const [wide, high] = [Math.max(1, Math.round(width * scale)), Math.round(height * scale)];
@@ -52,7 +52,7 @@ function drawSpan(pen, { stage, start, time, job }, width, middle) {
     const [from, to] = [Math.max(-2, left), Math.min(width + 2, right)];
     pen.globalAlpha = view.stage && view.stage !== stage ? 0.15 : 1;
     pen.fillStyle = colours.stages[stage];
-    // A gap of half a pixel keeps neighbours apart, where there is room for one.
+    // Wide stages are separated by half a pixel.
     const gap = to - from > 3 ? 0.5 : 0;
     if (stage === "backoff") {
         for (let x = from; x < to; x += 6) pen.fillRect(x, middle - 2, Math.min(3.5, to - x), 4);
@@ -62,7 +62,7 @@ function drawSpan(pen, { stage, start, time, job }, width, middle) {
     if (job) drawHatch(pen, from, to - gap, middle, high);
 }
 
-// Waiting is thin, work is thick.
+// The height of a stage: low for waiting, high for work.
 const thickness = (stage) => (WAITING.has(stage) ? (stage === "firstByte" ? 6 : 4) : 12);
 
 function drawHatch(pen, from, to, middle, high) {
@@ -70,15 +70,15 @@ function drawHatch(pen, from, to, middle, high) {
     pen.fillRect(from, middle - high / 2, to - from, high);
 }
 
-// How it ended is told by a shape too, so that no colour has to be seen.
+// Marks a failure or a cancellation by a shape, for readers who do not see its colour.
 function drawEnding(pen, load, right, middle, width) {
     const isPlain = load.outcome !== "failed" && load.outcome !== "cancelled";
-    // Most have that moment among their marks.
+    // Most loads have that event among their marks.
     if (right > width + 2 || isPlain || load.marks.some(({ kind }) => kind === load.outcome)) return;
     drawMark(pen, load.outcome, Math.min(right + 6, width - 6), middle);
 }
 
-// What lies outside of what is seen: an arrow to where it is.
+// Draws an arrow to a load outside the visible time.
 function drawAside(pen, isLeft, width, middle) {
     const [x, way] = isLeft ? [3, 1] : [width - 3, -1];
     pen.fillStyle = colours.faint;
@@ -89,7 +89,7 @@ function drawAside(pen, isLeft, width, middle) {
     pen.fill();
 }
 
-// Each kind has a shape of its own.
+// The shape of each kind of mark.
 const MARK_SHAPES = {
     joined: [[0, -4.5], [4.5, 0], [0, 4.5], [-4.5, 0]],
     redirected: [[-4, -4.5], [4.5, 0], [-4, 4.5]],
@@ -127,13 +127,13 @@ function drawMark(pen, kind, x, middle) {
     pen.stroke();
 }
 
-// The stages that a listed load went through, in their usual order.
+// Returns the stages of the listed loads, in their usual order.
 function usedStages() {
     const used = new Set(loads.flatMap((load) => load.spans.map(({ stage }) => stage)));
     return stages.filter((stage) => used.has(stage));
 }
 
-// What says what the colours and shapes mean.
+// Draws the legend of colours and shapes.
 function drawLegend() {
     const buttons = usedStages().map((stage) => {
         const swatch = make("canvas", { class: "swatch", "data-stage": stage, "aria-hidden": "true" });

@@ -1,4 +1,4 @@
-// Colours of what is drawn, as the style sheet has them for light and for dark.
+// The names of stages and marks, and the colours of the style sheet, light and dark.
 
 const STAGE_NAMES = {
     queued: "Queued", disk: "Read from disk", backoff: "Waiting to retry", nameLookup: "Name lookup",
@@ -11,7 +11,7 @@ const MARK_NAMES = {
 };
 const stageName = (stage) => STAGE_NAMES[stage] ?? stage;
 const markName = (kind) => MARK_NAMES[kind] ?? kind;
-// Nothing is done meanwhile: drawn as a thin line, so that work stands out.
+// Stages without work, drawn thin so that work stands out.
 const WAITING = new Set(["queued", "backoff", "firstByte", "deliver"]);
 
 const colours = {};
@@ -31,7 +31,7 @@ function readColours() {
     colours.hatch = hatch(colours.ground);
 }
 
-// Work that others had a part in: stripes over its colour.
+// Returns the pattern of stripes for shared work.
 function hatch(colour) {
     const tile = make("canvas", { width: 6, height: 6 });
     const pen = tile.getContext("2d");

@@ -1,4 +1,4 @@
-// What is known of the run. Of a long one, the loads are a sample.
+// The data of the run. The loads of a long run are a sample.
 
 const run = JSON.parse(byId("run").textContent);
 const { stages, lanes } = run;
@@ -9,11 +9,11 @@ const loads = run.loads.map((load, index) => ({
     ...load,
     index,
     end: load.start + load.time,
-    // A job is there where several loads had a part in it.
+    // Only shared jobs are in the page.
     spans: load.spans.map(([stage, start, time, job]) => ({ stage, start, time, job: run.jobs[job] })),
     marks: load.marks.map(([kind, at, why]) => ({ kind, at, why })),
 }));
-// Small pictures, as `data:` URLs, each with the loads that it is of.
+// Each thumbnail is a `data:` URL and the indices of its loads.
 for (const [image, ...those] of run.thumbnails) {
     for (const index of those) loads[index].thumbnail = image;
 }
@@ -21,24 +21,24 @@ const withThumbnail = loads.filter((load) => load.thumbnail);
 
 const fromOf = (load) => load.from ?? "";
 const sources = [...new Set(loads.map(fromOf))].filter(Boolean).sort();
-// As it is shown in few letters.
+// Returns a text as the list shows it.
 const brief = (text) => shortened(visible(text), 40);
 
-// The small picture of a load in a box of its own, which is there, empty, where there is none.
+// Returns a box with the thumbnail of a load, empty if there is none.
 function thumbnailBox(load, options = { loading: "lazy", decoding: "async" }) {
     return make("span", { class: "thumbnail" }, load.thumbnail
         ? make("img", { src: load.thumbnail, alt: `Small picture of ${shortened(nameOf(load), 60)}`, ...options })
         : null);
 }
 
-// The last part of a URL's path, which says most.
+// Returns the last part of a URL's path.
 function nameOf(load) {
     const text = visible(load.url);
     return /([^/?#]+)\/*(?:[?#].*)?$/s.exec(text)?.[1] ?? text;
 }
 
-// How many others had a part of the same work.
+// Returns the number of other loads that shared a job with this one.
 const othersOf = (load) => Math.max(0, ...load.spans.map(({ job }) => (job ? job.waiters - 1 : 0)));
 
-// Which loads had a part in a piece of work.
+// Returns the listed loads that shared a job.
 const loadsOf = (job) => loads.filter((load) => load.spans.some((span) => span.job === job));

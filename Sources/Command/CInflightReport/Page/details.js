@@ -1,4 +1,4 @@
-// All that is known of the chosen load.
+// The details of the chosen load.
 
 function spanLine({ stage, time, job }) {
     const parts = [`${stageName(stage)}: `, figure("span.time", time, "us")];
@@ -10,7 +10,7 @@ function markLine({ kind, at, why }) {
     return [`${markName(kind)}${why ? `: ${visible(why)}` : ""} at `, figure("mark.at", at, "us")];
 }
 
-// Names for what has no word of its own, such as bytes that never came.
+// Returns the fields of a load with their names, without absent ones.
 function facts(load) {
     const size = load.width >= 0 ? [figure("width", load.width), " × ", figure("height", load.height)] : null;
     const rows = [
@@ -32,7 +32,7 @@ function facts(load) {
 
 const MOST_SHARERS = 6;
 
-// Who else waited for a piece of work, and what that was.
+// Returns links to the other loads of a shared job.
 function sharers(load, job) {
     const those = loadsOf(job).filter((other) => other !== load);
     const buttons = those.slice(0, MOST_SHARERS).map((other) =>

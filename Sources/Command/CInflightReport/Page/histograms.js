@@ -1,4 +1,4 @@
-// How values are spread: a bar for each range, a line for each percentile.
+// Histograms: a bar for each range, a line for each percentile.
 
 const HISTOGRAM_NAMES = { total: "Whole load", bodies: "Size of a body", ...STAGE_NAMES };
 const PERCENTILES = ["p50", "p90", "p95", "p99"];
@@ -34,7 +34,7 @@ function histogramFigure(histogram, number) {
         picture.append(bar);
     });
     picture.append(drawing("line", { x1: 0, x2: width, y1: floor, y2: floor, class: "floor" }));
-    // As many ranges get their number as there is room for.
+    // Labels about six ranges.
     const every = Math.max(1, Math.ceil(uppers.length / 6));
     uppers.forEach((upper, index) => {
         if (index % every !== every - 1 && uppers.length > 6) return;

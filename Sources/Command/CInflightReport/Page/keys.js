@@ -1,4 +1,4 @@
-// Everything by the keyboard.
+// Keyboard control.
 
 const KEYS = [
     ["/", "search"], ["Esc", "leave the search, close what is open"], ["↑ ↓, j k", "the load above, below"],
@@ -60,7 +60,7 @@ function zoomTo(load) {
     showTime(load.start - margin, load.end + margin);
 }
 
-// The time in which the loads were under way that can be seen now.
+// Zooms to the time of the visible rows.
 function showTimeOfRows() {
     const first = Math.ceil(grid.scrollTop / ROW_HEIGHT);
     const last = Math.floor((grid.scrollTop + grid.clientHeight - headHeight()) / ROW_HEIGHT);

@@ -1,4 +1,4 @@
-// On paper: the loads as a table, as they are sorted and filtered now, with their bars.
+// The printed page: the loads as a table with bars, as they are sorted and filtered.
 
 const MOST_PRINTED = 200;
 
@@ -14,7 +14,7 @@ function makePrinted() {
             part(start, time, WAITING.has(stage) ? 3 : 8, { "data-stage": stage });
         }
         return make("tr", {}, make("td", {}, figure("id", load.id)),
-            // At once: paper does not wait for what is lazy.
+            // Printing does not wait for lazy images.
             make("td", {}, load.thumbnail ? thumbnailBox(load, { decoding: "sync" }) : null,
                 make("bdi", {}, shortened(visible(load.url).replace(/^https?:\/\//, ""), 72)),
                 load.error ? make("div", { class: "why" },

@@ -1,7 +1,7 @@
-// The list of loads: a grid of which only the rows that can be seen exist.
+// The list of loads: a grid that holds only the visible rows.
 
 const ROW_HEIGHT = 26;
-// Which of them fit is for the style sheet to say; the details have all.
+// The style sheet hides columns on narrow screens. The details have all of them.
 const COLUMNS = [
     { name: "id", label: "#", cell: (load) => [figure("id", load.id)] },
     { name: "url", label: "URL", cell: urlCell },
@@ -17,7 +17,7 @@ const known = (name, value, unit) => (value === undefined ? [] : [figure(name, v
 const rowElements = new Map();
 let grid;
 let gridBody;
-// The row that takes the focus: its place in the list.
+// The position in the list of the row that takes the focus.
 let focused = 0;
 
 function outcomeText(load) {
@@ -26,11 +26,11 @@ function outcomeText(load) {
 
 function urlCell(load) {
     const text = visible(load.url);
-    // The beginning says little where all have it: the host in short, then the path.
+    // The scheme is left out, and the host is shortened.
     const [, host, path] = /^[a-z]+:\/\/([^/?#]*)(.*)$/is.exec(text) ?? [null, "", text];
     const children = withThumbnail.length > 0 ? [thumbnailBox(load)] : [];
     if (host) children.push(make("span", { class: "host" }, shortened(host, 40)));
-    // Of the path the last part says most: it is cut last.
+    // The last part of the path is shortened last.
     const short = shortened(path || "/", 160);
     const cut = short.lastIndexOf("/", short.length - 2) + 1;
     children.push(make("bdi", { class: "path" }, make("span", { class: "before" }, short.slice(0, cut)),
@@ -71,7 +71,7 @@ function makeGrid() {
     timeByPointer(gridBody, (event) => event.clientX >= timeBox().left);
 }
 
-// Where the time lies on the screen.
+// Returns the box of the time axis on the screen.
 function timeBox() {
     return grid.querySelector(".head .time-area").getBoundingClientRect();
 }
@@ -102,7 +102,7 @@ function showRows() {
     }
     if (added.length > 0) {
         gridBody.append(...added);
-        // As they stand, for who has them read out.
+        // Screen readers read the rows in document order.
         if (!gridBody.contains(document.activeElement)) {
             gridBody.append(...[...rowElements].sort((one, other) => one[0] - other[0]).map(([, element]) => element));
         }
@@ -173,7 +173,7 @@ function focusRow(place) {
     rowElements.get(target).focus({ preventScroll: true });
 }
 
-// To a load that is named elsewhere on the page, even where it is not listed now.
+// Shows a load in the list. If it is filtered out, the filters are reset.
 function goTo(load) {
     if (!view.rows.includes(load)) showAll();
     choose(load);

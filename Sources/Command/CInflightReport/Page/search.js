@@ -1,4 +1,4 @@
-// What is listed: words, outcomes, sources.
+// Filters: words, outcomes, sources.
 
 function makeChips() {
     const chip = (chosen, of, value, name) => {
@@ -55,7 +55,7 @@ function showAll() {
     searchFor("");
 }
 
-// Said aloud a moment after the last change, so that typing is not talked over.
+// Screen readers announce the count a moment after the last change, so that they do not interrupt typing.
 let announcement;
 
 function announce() {

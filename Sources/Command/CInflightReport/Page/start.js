@@ -1,4 +1,4 @@
-// From the data to the page; afterwards only what changed is drawn again.
+// Builds the page. Later, only what has changed is drawn again.
 
 const drawTimeSoon = onNextFrame(() => {
     drawTimeline();

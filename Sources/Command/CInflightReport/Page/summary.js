@@ -1,4 +1,4 @@
-// Totals, the slowest, what failed and why, and the pictures.
+// Totals, the slowest loads, failures by reason, and thumbnails.
 
 const MOST_SLOWEST = 12;
 const MOST_EXAMPLES = 3;
@@ -60,7 +60,7 @@ function showSlowest() {
             : make("p", { class: "quiet" }, "Nothing was asked for."));
 }
 
-// Those of one code and status fail for one reason, whatever the message says beside it.
+// Failures with one code and status are one reason, whatever their messages say.
 function showFailures() {
     const groups = [...run.totals.failures].sort((one, other) => other.count - one.count);
     const box = byId("failures");
@@ -108,7 +108,7 @@ function showPictures() {
     }
 }
 
-// Where there were more loads than are listed.
+// Returns a note if not all loads are listed.
 function leftOutNote() {
     if (run.totals.loads <= loads.length) return null;
     return make("p", { class: "notice left-out" }, "Listed are ", figure("listed", loads.length), " of ",

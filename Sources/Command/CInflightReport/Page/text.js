@@ -1,9 +1,9 @@
-// Texts and numbers as people read them. What servers and lists say only ever becomes text, never markup.
+// Texts and numbers as people read them. Text from servers and lists becomes text nodes, never markup.
 
 const byId = (id) => document.getElementById(id);
 
-// Control characters, those that turn the direction of text, and those that cannot be seen: written out
-// instead. Joiners stay, because scripts need them.
+// Characters that are escaped: controls, those that change the direction of text, and invisible ones. Joiners stay,
+// because scripts need them.
 const UNSAFE =
     /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e0fff}]/gu;
 
@@ -11,7 +11,7 @@ function visible(text) {
     return text.replace(UNSAFE, (character) => `\\u{${character.codePointAt(0).toString(16)}}`);
 }
 
-// An element with attributes, whose children are elements or texts. `class`, `data-…` and `aria-…` alike.
+// Returns an element. Functions among its attributes become event listeners; its children are elements or texts.
 function make(tag, attributes = {}, ...children) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
@@ -31,7 +31,7 @@ function drawing(tag, attributes = {}, ...children) {
 
 const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 
-// Three digits that say something: 1.23, 12.3, 123.
+// Returns three significant digits: 1.23, 12.3, 123.
 function short(value) {
     return value < 9.995 ? value.toFixed(2) : value < 99.95 ? value.toFixed(1) : String(Math.round(value));
 }
@@ -55,7 +55,7 @@ function bytesText(count) {
 const TEXT_OF = { us: timeText, B: bytesText, n: grouped };
 const EXACT = { us: (value) => `${grouped(value)} µs`, B: (value) => `${grouped(value)} bytes`, n: grouped };
 
-// A number of the run: what is shown may be rounded, its `value` never is.
+// Returns an element for a number of the run. Its text may be rounded; its `value` is exact.
 function figure(name, value, unit = "n") {
     const attributes = { value: String(value), "data-name": name, "data-unit": unit };
     if (unit !== "n") attributes.title = EXACT[unit](value);
@@ -64,14 +64,14 @@ function figure(name, value, unit = "n") {
 
 const plural = (count, noun) => `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
 
-// A URL with its middle taken out: its host and its end say most.
+// Returns a URL without its middle, so that it keeps its host and its end.
 function shortened(text, length) {
     if (text.length <= length) return text;
     const front = Math.floor((length - 1) * 0.45);
     return `${text.slice(0, front)}…${text.slice(text.length - (length - 1 - front))}`;
 }
 
-// `call` once before the next picture is drawn, however often it is wanted until then.
+// Returns a function that runs `call` once before the next frame, however often it is called until then.
 function onNextFrame(call) {
     let isDue = false;
     return () => {

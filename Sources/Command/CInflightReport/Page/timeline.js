@@ -1,4 +1,4 @@
-// The run as a whole above the loads, under the same axis: what was under way, bytes a second, and each lane.
+// Charts of the run on the time axis of the list: loads in flight, bytes per second, and each lane.
 
 const timelineRows = [];
 let overview;
@@ -45,7 +45,7 @@ function drawTimeline() {
     byId("zoom-out").disabled = byId("zoom-all").disabled = view.to - view.from >= whole;
 }
 
-// How many loads were under way at the end of each part of the run, of those that are not listed too.
+// The loads in flight at the end of each part of the run, including those that are not listed.
 let lastCount = 0;
 const underWay = run.timeline.parts.map(([started, ended]) => {
     lastCount += started - ended;
@@ -82,7 +82,7 @@ function drawOverview(pen, width, height, scale) {
     pen.strokeRect(left + 0.75, 0.75, Math.max(3, right - left - 1.5), height - 1.5);
 }
 
-// The last sample at or before that time.
+// Returns the index of the last sample at or before a time, or -1.
 function sampleBefore(samples, time) {
     let [low, high] = [0, samples.length];
     while (low < high) {
@@ -93,7 +93,7 @@ function sampleBefore(samples, time) {
     return low - 1;
 }
 
-// Bytes until then, as if they came evenly between two samples.
+// Returns the bytes received until a time, interpolated between two samples.
 function bytesUntil(time) {
     const index = sampleBefore(run.bytes, time);
     const [at, bytes] = run.bytes[index] ?? [0, 0];
@@ -170,7 +170,7 @@ function drawAxis(pen, width, height) {
     }
 }
 
-// The window of the overview is dragged as a whole, or drawn anew beside it.
+// Dragging the window of the overview moves it; dragging beside it draws a new one.
 function moveWindowByPointer() {
     let drag = null;
     const time = (event) => (event.offsetX / overview.clientWidth) * whole;
@@ -195,10 +195,10 @@ function moveWindowByPointer() {
     overview.addEventListener("dblclick", () => showTime(0, whole));
 }
 
-// The click that ends a drag over a row is no choice of that row.
+// A click that ends a drag over a row does not choose that row.
 let hasDragged = false;
 
-// Over what lies under the axis: a drag chooses a part, Ctrl and the wheel zoom, Shift and the wheel move.
+// Controls the time over a chart or a bar: dragging zooms, Ctrl and the wheel zoom, Shift and the wheel move.
 function timeByPointer(element, isTime = () => true) {
     let drag = null;
     const band = make("div", { class: "band", hidden: "" });

@@ -1,4 +1,4 @@
-// What is looked at: which loads, in which order, and which part of the time. All that is drawn listens to it.
+// The state of the page: the listed loads, their order, and the visible time. All drawings listen to it.
 
 const SORTS = {
     id: { name: "Number", of: (load) => load.id },
@@ -18,14 +18,14 @@ const view = {
     sources: new Set(),
     sort: "id",
     descending: false,
-    // Loads as they are listed.
+    // The loads in the order of the list.
     rows: [],
-    // What is seen of the time, in microseconds.
+    // The visible time, in microseconds.
     from: 0,
     to: Math.max(1, run.duration),
-    // A load.
+    // The load in the details.
     chosen: null,
-    // The stage that is seen alone.
+    // The highlighted stage.
     stage: null,
     listeners: [],
     changed(what) {
@@ -34,10 +34,10 @@ const view = {
 };
 
 const whole = Math.max(1, run.duration);
-// No closer than this: a pixel is then about a tenth of a microsecond.
+// The shortest visible time, in microseconds.
 const NEAREST = 100;
 
-// What a search looks through; made when it is asked for first.
+// Returns the text that a search looks through, computed on first use.
 function haystack(load) {
     load.haystack ??= [
         load.url, load.outcome, load.from, load.format, load.status, load.file, visible(load.url),
@@ -56,7 +56,7 @@ const FIELDS = {
     stage: (load) => load.error?.stage ?? "",
 };
 
-// Words that all have to be found; `-word` must not be; `status:404` is that field, exactly.
+// Returns the conditions of a search: all words must match; `-word` must not; `status:404` matches a field exactly.
 function wordsOf(text) {
     return text.toLowerCase().split(/\s+/).filter(Boolean).map((word) => {
         const isNot = word.length > 1 && word.startsWith("-");
@@ -78,7 +78,7 @@ function listRows() {
         && view.words.every((matches) => matches(load)));
     view.rows.sort((left, right) => {
         const [one, other] = [value(left), value(right)];
-        // What is not known comes last, whatever the direction; equals stay as they were asked for.
+        // Absent values come last in both directions; equal loads stay in the order of the list.
         if (isMissing(one) || isMissing(other)) return isMissing(one) - isMissing(other);
         return one < other ? -sign : one > other ? sign : 0;
     });
@@ -116,7 +116,7 @@ function choose(load) {
     view.changed("chosen");
 }
 
-// Times that are fit for marks on an axis: at most as many as there is room for.
+// Returns at most `most` round times for an axis.
 function ticks(from, to, most) {
     const rough = (to - from) / Math.max(1, most);
     const power = 10 ** Math.floor(Math.log10(rough));
@@ -126,7 +126,7 @@ function ticks(from, to, most) {
     return { step, times };
 }
 
-// As exact as the step: 1.250 s where marks are 50 ms apart.
+// Returns a time with the precision of the step: 1.250 s if ticks are 50 ms apart.
 function tickText(time, step) {
     const digits = Math.floor(Math.log10(step));
     if (step >= 1e6 || time === 0) return time >= 120e6 ? timeText(time) : `${time / 1e6} s`;
