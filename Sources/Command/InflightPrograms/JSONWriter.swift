@@ -88,7 +88,7 @@ package struct JSONWriter {
 
     /// Adds a value that is JSON already. Control characters become spaces, because valid JSON has them only as white
     /// space between tokens, and a line feed would end the line.
-    package mutating func add(_ name: String, json: some Sequence<UInt8>) {
+    package mutating func add(_ name: String, json: [UInt8]) {
         begin(name)
         for byte in json { members.append(byte < 0x20 ? 0x20 : byte) }
     }

@@ -59,7 +59,7 @@ package struct ShardStats: Equatable, Sendable {
         writer.add("failed_to_download", failedToDownload)
         writer.add("failed_to_resize", failedToResize)
         writer.add("bytes", byteCount)
-        writer.add("duration", json: durationInSeconds.utf8)
+        writer.add("duration", json: Array(durationInSeconds.utf8))
         writer.add("status_dict") { writer in
             for (name, value) in statuses.sorted(by: { $0.key < $1.key }) { writer.add(name, value) }
         }
