@@ -52,6 +52,8 @@ let package = Package(
         // Concurrency and engine: no C library.
         .target(name: "CInflightConcurrency"),
         .target(name: "InflightConcurrency", dependencies: ["CInflightConcurrency"]),
+        // Files and folders by calls of the system, for the disk cache, the programs and the test kit.
+        .target(name: "InflightFiles"),
         // The patterns that asynchronous classes of other programs use. Nothing that loads an image depends on them.
         .target(name: "InflightPatterns", dependencies: ["CInflightConcurrency", "InflightConcurrency"]),
         .target(name: "CInflightImages", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
@@ -68,7 +70,9 @@ let package = Package(
             linkerSettings: ["jpeg", "png", "z", "webp", "lcms2"].map { .linkedLibrary($0) }),
         .target(name: "CInflightSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
         .target(name: "InflightSQLite", dependencies: ["CInflightSQLite"]),
-        .target(name: "InflightDisk", dependencies: ["InflightSQLite", "InflightCore", "InflightConcurrency"]),
+        .target(
+            name: "InflightDisk",
+            dependencies: ["InflightSQLite", "InflightCore", "InflightConcurrency", "InflightFiles"]),
         .target(
             name: "InflightCodecs", dependencies: ["CInflightCodecs", "InflightImages", "InflightConcurrency"],
             swiftSettings: optimized),
@@ -112,7 +116,7 @@ let package = Package(
             name: "InflightBatch",
             dependencies: [
                 "CInflightBatch", "InflightPrograms", "InflightCodings", "InflightSQLite", "InflightImages",
-                "InflightCore", "InflightConcurrency",
+                "InflightCore", "InflightConcurrency", "InflightFiles",
             ]),
         .testTarget(
             name: "InflightBatchTests",
@@ -126,17 +130,18 @@ let package = Package(
             name: "InflightCLI",
             dependencies: [
                 "CInflightReport", "InflightPrograms", "Inflight", "InflightBatch", "InflightCore",
-                "InflightConcurrency", "InflightCurl", "InflightDisk", "InflightSQLite", "InflightWorker",
+                "InflightConcurrency", "InflightFiles", "InflightCurl", "InflightDisk", "InflightSQLite",
+                "InflightWorker",
             ]),
         // What `inflight` and `inflight-lab` share: streams, texts, JSON, files, signals, the call of one by the other.
-        .target(name: "InflightPrograms", dependencies: ["InflightConcurrency"]),
+        .target(name: "InflightPrograms", dependencies: ["InflightConcurrency", "InflightFiles"]),
         // The program of `inflight lab`: of the installed ones, the only one that needs all of Foundation.
         .target(name: "CInflightLab"),
         .executableTarget(
             name: "InflightLab",
             dependencies: [
                 "CInflightLab", "InflightPrograms", "InflightPatterns", "Inflight", "InflightFoundation",
-                "InflightCore", "InflightConcurrency", "InflightCurl",
+                "InflightCore", "InflightConcurrency", "InflightFiles", "InflightCurl",
             ]),
         .executableTarget(
             name: "InflightDemo", dependencies: ["Inflight", "InflightConcurrency", "InflightTestSupport"],
@@ -147,7 +152,8 @@ let package = Package(
         .target(
             name: "InflightTestSupport",
             dependencies: [
-                "CInflightTLS", "CInflightConcurrency", "InflightCore", "InflightConcurrency", "InflightContract",
+                "CInflightTLS", "CInflightConcurrency", "InflightCore", "InflightConcurrency", "InflightFiles",
+                "InflightContract",
             ]),
         // The contract as a model. It sees only what a user of the package sees, and the compiler enforces that.
         .target(name: "InflightContract", dependencies: ["InflightCore"], packageAccess: false),
@@ -168,7 +174,9 @@ let package = Package(
         // Kills processes while they write to a disk cache, and checks the files that remain.
         .executableTarget(
             name: "InflightCrash",
-            dependencies: ["InflightDisk", "InflightCore", "InflightConcurrency", "InflightTestSupport"]),
+            dependencies: [
+                "InflightDisk", "InflightCore", "InflightConcurrency", "InflightFiles", "InflightTestSupport",
+            ]),
         .testTarget(
             name: "InflightDemoTests", dependencies: ["InflightDemo", "Inflight", "InflightConcurrency"]),
         .testTarget(
@@ -187,14 +195,15 @@ let package = Package(
         .testTarget(
             name: "InflightDiskTests",
             dependencies: [
-                "InflightDisk", "InflightSQLite", "CDiskFaults", "InflightCore", "InflightConcurrency",
+                "InflightDisk", "InflightSQLite", "CDiskFaults", "InflightCore", "InflightConcurrency", "InflightFiles",
                 "InflightTestSupport",
             ]),
         .testTarget(
             name: "InflightCLITests",
             dependencies: [
                 "InflightCLI", "InflightPrograms", "InflightLab", "InflightBatch", "Inflight", "InflightCore",
-                "InflightConcurrency", "InflightDisk", "InflightSQLite", "InflightWorker", "InflightPictures",
+                "InflightConcurrency", "InflightFiles", "InflightDisk", "InflightSQLite", "InflightWorker",
+                "InflightPictures",
                 "InflightTestSupport",
             ], exclude: ["Fixtures"]),
         .testTarget(
@@ -273,7 +282,7 @@ for target in package.targets where target.type != .system && !target.name.hasPr
 
 /// The folder below `Sources` of each target that is not part of the tests.
 let folders = [
-    "Kit": ["CInflightConcurrency", "InflightConcurrency"],
+    "Kit": ["CInflightConcurrency", "InflightConcurrency", "InflightFiles"],
     "Patterns": ["InflightPatterns", "CInflightLab", "InflightLab"],
     "Engine": ["CInflightImages", "InflightImages", "InflightCore", "InflightFoundation", "Inflight"],
     "BackEnds": [

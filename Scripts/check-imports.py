@@ -20,6 +20,7 @@ ASSEMBLY = {"Inflight", "InflightCurl", "InflightDisk", "InflightWorker", *ENGIN
 
 ALLOWED = {
     "InflightConcurrency": PLATFORM | {"CInflightConcurrency"},
+    "InflightFiles": PLATFORM,
     # For programs of others, and for the lab. Nothing that loads an image may import it.
     "InflightPatterns": PLATFORM - {"FoundationEssentials"} | {"CInflightConcurrency", "InflightConcurrency"},
     "InflightImages": PLATFORM | {"CInflightImages", "InflightConcurrency"},
@@ -27,7 +28,7 @@ ALLOWED = {
     "InflightFoundation": PLATFORM | ENGINE | {"Foundation", "FoundationNetworking"},
     "InflightCurl": PLATFORM | ENGINE | {"CInflightCurl"},
     "InflightSQLite": PLATFORM | {"CInflightSQLite"},
-    "InflightDisk": PLATFORM | ENGINE | {"InflightSQLite"},
+    "InflightDisk": PLATFORM | ENGINE | {"InflightFiles", "InflightSQLite"},
     "InflightCodecs": PLATFORM | IMAGES | {"CInflightCodecs"},
     "InflightCodings": PLATFORM | ENGINE | {"CInflightCodings"},
     "InflightVips": PLATFORM | IMAGES | {"CInflightVips", "InflightCodecs"},
@@ -38,21 +39,27 @@ ALLOWED = {
     "Inflight": PLATFORM
     | ENGINE
     | {"InflightCurl", "InflightDisk", "InflightCodecs", "InflightCodings", "InflightWorker"},
-    "InflightBatch": PLATFORM | ENGINE | {"CInflightBatch", "InflightPrograms", "InflightCodings", "InflightSQLite"},
+    "InflightBatch": PLATFORM
+    | ENGINE
+    | {"CInflightBatch", "InflightPrograms", "InflightCodings", "InflightFiles", "InflightSQLite"},
     # InflightSQLite also holds XXH64, by which an output folder's index recognises files.
-    "InflightCLI": PLATFORM | ASSEMBLY | {"InflightBatch", "InflightPrograms", "InflightSQLite", "CInflightReport"},
+    "InflightCLI": PLATFORM
+    | ASSEMBLY
+    | {"InflightBatch", "InflightFiles", "InflightPrograms", "InflightSQLite", "CInflightReport"},
     # What `inflight` and `inflight-lab` share, and how both and bulk downloads write JSON.
-    "InflightPrograms": PLATFORM | {"InflightConcurrency"},
+    "InflightPrograms": PLATFORM | {"InflightConcurrency", "InflightFiles"},
     "InflightLab": PLATFORM
     | ASSEMBLY
-    | {"CInflightLab", "Foundation", "InflightFoundation", "InflightPatterns", "InflightPrograms"},
+    | {"CInflightLab", "Foundation", "InflightFiles", "InflightFoundation", "InflightPatterns", "InflightPrograms"},
     "InflightDemo": PLATFORM | ASSEMBLY | {"InflightTestSupport"},
     # The contract model sees only the core's public names, as a user does. The manifest hides `package` ones.
     "InflightContract": PLATFORM | {"InflightCore"},
-    "InflightTestSupport": PLATFORM | ENGINE | {"CInflightTLS", "CInflightConcurrency", "InflightContract"},
+    "InflightTestSupport": PLATFORM
+    | ENGINE
+    | {"CInflightTLS", "CInflightConcurrency", "InflightContract", "InflightFiles"},
     "InflightSimulate": PLATFORM | {"InflightConcurrency", "InflightTestSupport"},
     "InflightStress": PLATFORM | ENGINE | {"Foundation", "InflightFoundation", "InflightCurl", "InflightTestSupport"},
-    "InflightCrash": PLATFORM | ENGINE | {"InflightDisk", "InflightTestSupport"},
+    "InflightCrash": PLATFORM | ENGINE | {"InflightDisk", "InflightFiles", "InflightTestSupport"},
 }
 
 IMPORT = re.compile(

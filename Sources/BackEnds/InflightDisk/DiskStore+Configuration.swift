@@ -1,5 +1,6 @@
 public import InflightConcurrency
 public import InflightCore
+internal import InflightFiles
 
 extension DiskStore {
     /// The configuration of a ``DiskStore``.

@@ -1,5 +1,6 @@
 internal import InflightConcurrency
 public import InflightCore
+internal import InflightFiles
 internal import InflightSQLite
 
 /// Maintenance for the owner of a folder. Each call opens the folder and throws if that fails. If

@@ -1,4 +1,5 @@
 public import InflightCore
+internal import InflightFiles
 internal import InflightSQLite
 
 extension DiskStore {
@@ -97,7 +98,7 @@ extension DiskStore {
                 guard let read else { return "Its file \(name) is truncated." }
                 return read.sum == row.sum ? nil : "Its file \(name) does not match its checksum."
             } catch {
-                return "Its file \(name) cannot be read: \(error.text)."
+                return "Its file \(name) cannot be read: \(error.systemText)."
             }
         }
         let body = try StoredBodies.read(row, identity: identity, in: connection.database)

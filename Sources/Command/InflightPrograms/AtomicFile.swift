@@ -1,12 +1,13 @@
 internal import Glibc
+package import InflightFiles
 
 /// A file written in one go, such as a drawing or a report. It appears complete or not at all. The initializer checks
 /// that it can be written, before there is anything to write.
 package final class AtomicFile: Sendable {
     private let name: String
-    private let parent: Int32
+    private let parent: FileDescriptor
     private let folder: DraftFolder
-    private let descriptor: Int32
+    private let file: FileDescriptor
 
     private static let draft = "draft"
 
@@ -15,42 +16,39 @@ package final class AtomicFile: Sendable {
         let path = try Self.target(of: path)
         let parts = Self.split(path)
         name = parts.name
-        var status = stat()
-        if unsafe stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
-            throw SystemError(code: status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL)
+        if let status = try? FileStatus(of: path, followsLink: true), !status.isFile {
+            throw SystemError(code: status.isFolder ? EISDIR : EINVAL)
         }
-        parent = unsafe open(parts.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        if parent < 0 { throw .last }
+        parent = try FileDescriptor.open(parts.directory, O_RDONLY | O_DIRECTORY)
         do {
-            folder = try DraftFolder(in: parent)
+            folder = try DraftFolder(in: parent.number)
         } catch {
-            close(parent)
+            try? parent.close()
             throw error
         }
-        descriptor = unsafe openat(
-            folder.descriptor, Self.draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
-        if descriptor < 0 {
-            let error = SystemError.last
+        do {
+            file = try folder.create(Self.draft, permissions: 0o644)
+        } catch {
             folder.remove()
-            close(parent)
+            try? parent.close()
             throw error
         }
     }
 
     deinit {
-        close(descriptor)
-        close(parent)
+        try? file.close()
+        try? parent.close()
     }
 
     /// Follows links that belong to the user or to root, so that their targets are replaced. Refuses links of other
     /// users, because they could point anywhere.
     private static func target(of path: String) throws(SystemError) -> String {
-        var (place, status) = (path, stat())
+        var place = path
         for _ in 0..<40 {
             // A dangling link is replaced like a file.
-            guard unsafe lstat(place, &status) == 0 else { return path }
-            guard status.st_mode & S_IFMT == S_IFLNK else { return place }
-            guard status.st_uid == geteuid() || status.st_uid == 0 else { throw SystemError(code: ELOOP) }
+            guard let status = try? FileStatus(of: place) else { return path }
+            guard status.isLink else { return place }
+            guard status.owner == geteuid() || status.owner == 0 else { throw SystemError(code: ELOOP) }
             var text = [UInt8](repeating: 0, count: Int(PATH_MAX))
             let count = unsafe text.withUnsafeMutableBytes { unsafe readlink(place, $0.baseAddress!, $0.count) }
             guard count > 0 else { throw .last }
@@ -68,9 +66,8 @@ package final class AtomicFile: Sendable {
 
     /// Whether both files have the same name in the same folder.
     package func hasPlace(of other: AtomicFile) -> Bool {
-        var (own, others) = (stat(), stat())
-        guard unsafe fstat(parent, &own) == 0, unsafe fstat(other.parent, &others) == 0 else { return false }
-        return name == other.name && own.st_dev == others.st_dev && own.st_ino == others.st_ino
+        guard let own = try? parent.status(), let others = try? other.parent.status() else { return false }
+        return name == other.name && own.identity == others.identity
     }
 
     package func finish(_ bytes: [UInt8]) throws(SystemError) {
@@ -80,17 +77,18 @@ package final class AtomicFile: Sendable {
 
     /// Appends bytes. If that fails, the file is abandoned.
     package func append(_ bytes: [UInt8]) throws(SystemError) {
-        do throws(StandardStream.WriteError) {
-            try StandardStream(descriptor: descriptor).write(bytes)
+        do {
+            try file.write(bytes)
         } catch {
             abandon()
-            throw error.system
+            throw error
         }
     }
 
     package func finish() throws(SystemError) {
-        guard unsafe renameat(folder.descriptor, Self.draft, parent, name) == 0 else {
-            let error = SystemError.last
+        do {
+            try folder.publish(Self.draft, as: name, in: parent.number)
+        } catch {
             abandon()
             throw error
         }
@@ -99,7 +97,7 @@ package final class AtomicFile: Sendable {
 
     /// Discards the file, and leaves nothing behind.
     package func abandon() {
-        _ = unsafe unlinkat(folder.descriptor, Self.draft, 0)
+        folder.discard(Self.draft)
         folder.remove()
     }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+package import InflightFiles
 
 /// A hidden folder beside the output files of a run, for files that are not complete yet. It is removed with the run. A
 /// later run removes the folder that a killed run has left.
@@ -22,7 +23,8 @@ package final class DraftFolder: Sendable {
     ///
     /// - Parameter parent: The directory to create it in. It must stay open for the lifetime of this object.
     package init(in parent: Int32) throws(SystemError) {
-        for name in Self.names(in: parent) where name.hasPrefix(Self.prefix) { Self.removeAbandoned(name, in: parent) }
+        let names = (try? Folder.names(in: ".", of: parent)) ?? []
+        for name in names where name.hasPrefix(Self.prefix) { Self.removeAbandoned(name, in: parent) }
         self.parent = parent
         // Before the folder is locked, another run may remove it as abandoned. Then try again.
         for _ in 0..<16 {
@@ -39,9 +41,8 @@ package final class DraftFolder: Sendable {
             let lock = unsafe openat(
                 folder, Self.lockName, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
             if lock >= 0 {
-                var status = stat()
                 let isOthers = flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
-                if !isOthers, unsafe fstat(lock, &status) == 0, status.st_nlink > 0 {
+                if !isOthers, let status = try? FileDescriptor(lock).status(), status.linkCount > 0 {
                     (descriptor, self.lock, self.name) = (folder, lock, name)
                     return
                 }
@@ -59,6 +60,19 @@ package final class DraftFolder: Sendable {
         close(descriptor)
     }
 
+    /// Creates a draft, which the caller writes and closes.
+    package func create(_ draft: String, permissions: UInt32) throws(SystemError) -> FileDescriptor {
+        try FileDescriptor.open(
+            draft, in: descriptor, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, permissions: permissions)
+    }
+
+    /// Gives a draft its final name in another folder, in place of a file of that name.
+    package func publish(_ draft: String, as name: String, in folder: Int32) throws(SystemError) {
+        guard unsafe renameat(descriptor, draft, folder, name) == 0 else { throw .last }
+    }
+
+    package func discard(_ draft: String) { _ = unsafe unlinkat(descriptor, draft, 0) }
+
     /// Removes the folder, which must not contain drafts any more.
     package func remove() {
         _ = unsafe unlinkat(descriptor, Self.lockName, 0)
@@ -69,35 +83,16 @@ package final class DraftFolder: Sendable {
         let folder = unsafe openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard folder >= 0 else { return }
         defer { close(folder) }
-        var status = stat()
-        guard unsafe fstat(folder, &status) == 0, status.st_uid == geteuid() else { return }
+        guard let status = try? FileDescriptor(folder).status(), status.owner == geteuid() else { return }
         let lock = unsafe openat(folder, lockName, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
         if lock >= 0 {
             defer { close(lock) }
             guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { return }
-            for file in names(in: folder) where file != lockName { _ = unsafe unlinkat(folder, file, 0) }
+            let names = (try? Folder.names(in: ".", of: folder)) ?? []
+            for file in names where file != lockName { _ = unsafe unlinkat(folder, file, 0) }
             _ = unsafe unlinkat(folder, lockName, 0)
         }
         // If the folder contains anything else, it stays.
         _ = unsafe unlinkat(parent, name, AT_REMOVEDIR)
-    }
-
-    private static func names(in folder: Int32) -> [String] {
-        // A separate descriptor, with a position of its own.
-        let copy = unsafe openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard copy >= 0 else { return [] }
-        guard let stream = unsafe fdopendir(copy) else {
-            close(copy)
-            return []
-        }
-        defer { unsafe closedir(stream) }
-        var names: [String] = []
-        while let entry = unsafe readdir(stream) {
-            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
-                unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names
     }
 }

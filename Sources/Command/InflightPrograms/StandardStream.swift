@@ -1,4 +1,5 @@
 internal import Glibc
+package import InflightFiles
 
 /// Standard output or standard error, written completely and without a buffer of its own.
 package struct StandardStream: Sendable {

@@ -1,3 +1,4 @@
+internal import InflightFiles
 internal import InflightPrograms
 
 /// One run of `inflight lab`: performs experiments one after the other, and shows their recordings.

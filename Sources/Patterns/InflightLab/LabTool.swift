@@ -1,6 +1,7 @@
 internal import Glibc
 internal import InflightConcurrency
 internal import InflightCurl
+internal import InflightFiles
 internal import InflightPrograms
 
 /// The program `inflight-lab`, from its arguments to its exit status. `inflight lab` starts it, and has checked the

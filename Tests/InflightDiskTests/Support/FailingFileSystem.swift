@@ -1,6 +1,8 @@
 import Glibc
 import InflightConcurrency
+import InflightCore
 import InflightDisk
+import InflightFiles
 
 /// The system's files, except that one operation fails or a test changes how they behave.
 final class FailingFileSystem: FileSystem {
@@ -18,8 +20,6 @@ final class FailingFileSystem: FileSystem {
         var hasFailed = false
         var hasFailedChange = false
         var threads: Set<UInt> = []
-        /// Descriptors that accept no more bytes.
-        var full: Set<Int32> = []
         /// Whether the disk accepts no more bytes.
         var isFull = false
     }
@@ -52,7 +52,7 @@ final class FailingFileSystem: FileSystem {
     /// - Returns: Whether the operation is lost.
     ///
     /// - Parameter isWriting: Whether the operation needs space or changes something.
-    private func count(isWriting: Bool = false) throws(FileError) -> Bool {
+    private func count(isWriting: Bool = false) throws(SystemError) -> Bool {
         if isWriting, state.withLock({ $0.isFull }) { throw .noSpace }
         // A full disk can still be read.
         if fault == .noSpace, !isWriting {
@@ -74,72 +74,66 @@ final class FailingFileSystem: FileSystem {
         }
     }
 
-    func makeFolder(_ path: String) throws(FileError) {
+    func makeFolder(_ path: String) throws(SystemError) {
         if try !count(isWriting: true) { try system.makeFolder(path) }
     }
 
-    func makePrivate(_ path: String, isFolder: Bool) throws(FileError) {
+    func makePrivate(_ path: String, isFolder: Bool) throws(SystemError) {
         if try !count(isWriting: true) { try system.makePrivate(path, isFolder: isFolder) }
     }
 
     var user: UInt32 { system.user }
 
-    func resolved(_ path: String) throws(FileError) -> String { try system.resolved(path) }
+    func resolved(_ path: String) throws(SystemError) -> String { try system.resolved(path) }
 
-    func removeFolder(_ path: String) throws(FileError) { try system.removeFolder(path) }
+    func removeFolder(_ path: String) throws(SystemError) { try system.removeFolder(path) }
 
-    func status(_ path: String) throws(FileError) -> FileStatus {
+    func status(_ path: String) throws(SystemError) -> FileStatus {
         if try count() { throw .isMissing }
         return try system.status(path)
     }
 
-    func status(_ file: OpenFile) throws(FileError) -> FileStatus {
+    func status(_ file: FileDescriptor) throws(SystemError) -> FileStatus {
         if try count() { throw .inputOutput }
         return try system.status(file)
     }
 
-    func names(in folder: String) throws(FileError) -> [String] {
+    func names(in folder: String) throws(SystemError) -> [String] {
         beforeListing()
         if try count() { throw .isMissing }
         return try system.names(in: folder)
     }
 
-    func open(_ path: String, for use: FileUse) throws(FileError) -> OpenFile {
+    func open(_ path: String, for use: FileUse) throws(SystemError) -> FileDescriptor {
         if try count(isWriting: use == .creating || use == .making) { throw .isMissing }
         return try system.open(path, for: use)
     }
 
     func read(
-        _ file: OpenFile, at offset: Int64, into room: UnsafeMutableRawBufferPointer
-    ) throws(FileError) -> Int {
+        _ file: FileDescriptor, at offset: Int64, into room: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> Int {
         if try count() { return 0 }
         return try unsafe system.read(file, at: offset, into: room)
     }
 
-    func write(_ file: OpenFile, _ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError) -> Int {
+    func write(_ file: FileDescriptor, _ bytes: Bytes, at offset: Int64) throws(SystemError) {
         beforeWrite()
-        if state.withLock({ $0.full.contains(file.descriptor) }) { return 0 }
-        guard try count(isWriting: true) else { return try unsafe system.write(file, bytes, at: offset) }
+        guard try count(isWriting: true) else { return try system.write(file, bytes, at: offset) }
         // The disk reports that it wrote all bytes, but did not.
-        if fault == .lost { return bytes.count }
-        state.withLock { _ = $0.full.insert(file.descriptor) }
-        return try unsafe system.write(file, UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count / 2)]), at: offset)
+        if fault == .lost { return }
+        try system.write(file, bytes.part(0..<(bytes.count / 2)), at: offset)
+        throw .noSpace
     }
 
-    func synchronize(_ file: OpenFile) throws(FileError) {
+    func synchronize(_ file: FileDescriptor) throws(SystemError) {
         if try !count(isWriting: true) { try system.synchronize(file) }
     }
 
-    func close(_ file: OpenFile) {
-        state.withLock { _ = $0.full.remove(file.descriptor) }
-        system.close(file)
-    }
-
-    func rename(_ path: String, to other: String) throws(FileError) {
+    func rename(_ path: String, to other: String) throws(SystemError) {
         if try !count(isWriting: !state.withLock { $0.isFull }) { try system.rename(path, to: other) }
     }
 
-    func remove(_ path: String) throws(FileError) {
+    func remove(_ path: String) throws(SystemError) {
         if try !count(isWriting: !state.withLock { $0.isFull }) { try system.remove(path) }
     }
 }

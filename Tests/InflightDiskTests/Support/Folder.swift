@@ -42,18 +42,12 @@ final class Folder: Sendable {
     }
 
     func read(_ name: String) -> [UInt8] {
-        guard let file = unsafe fopen(appending(name), "r") else { return [] }
-        defer { unsafe fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: Int(files[name] ?? 0))
-        let count = unsafe fread(&bytes, 1, bytes.count, file)
-        return Array(bytes[..<count])
+        TemporaryDirectory.read(appending(name)) ?? []
     }
 
     func write(_ name: String, _ bytes: [UInt8]) {
         unsafe mkdir(path, 0o700)
-        guard let file = unsafe fopen(appending(name), "w") else { preconditionFailure("cannot write \(name)") }
-        unsafe fwrite(bytes, 1, bytes.count, file)
-        unsafe fclose(file)
+        TemporaryDirectory.write(appending(name), bytes)
     }
 
     func remove() { TemporaryDirectory.remove(path) }

@@ -1,6 +1,8 @@
 import CDiskFaults
 import Glibc
+import InflightCore
 import InflightDisk
+import InflightFiles
 
 /// The system's files as another user sees them, for tests that run as root: modes apply to that user.
 ///
@@ -23,27 +25,28 @@ struct OtherUser: FileSystem {
         return system
     }
 
-    func makeFolder(_ path: String) throws(FileError) { try become().makeFolder(path) }
-    func makePrivate(_ path: String, isFolder: Bool) throws(FileError) {
+    func makeFolder(_ path: String) throws(SystemError) { try become().makeFolder(path) }
+    func makePrivate(_ path: String, isFolder: Bool) throws(SystemError) {
         try become().makePrivate(path, isFolder: isFolder)
     }
     var user: UInt32 { geteuid() == 0 ? Self.number : geteuid() }
-    func resolved(_ path: String) throws(FileError) -> String { try become().resolved(path) }
-    func removeFolder(_ path: String) throws(FileError) { try become().removeFolder(path) }
-    func status(_ path: String) throws(FileError) -> FileStatus { try become().status(path) }
-    func names(in folder: String) throws(FileError) -> [String] { try become().names(in: folder) }
-    func open(_ path: String, for use: FileUse) throws(FileError) -> OpenFile { try become().open(path, for: use) }
-    func status(_ file: OpenFile) throws(FileError) -> FileStatus { try become().status(file) }
+    func resolved(_ path: String) throws(SystemError) -> String { try become().resolved(path) }
+    func removeFolder(_ path: String) throws(SystemError) { try become().removeFolder(path) }
+    func status(_ path: String) throws(SystemError) -> FileStatus { try become().status(path) }
+    func names(in folder: String) throws(SystemError) -> [String] { try become().names(in: folder) }
+    func open(_ path: String, for use: FileUse) throws(SystemError) -> FileDescriptor {
+        try become().open(path, for: use)
+    }
+    func status(_ file: FileDescriptor) throws(SystemError) -> FileStatus { try become().status(file) }
     func read(
-        _ file: OpenFile, at offset: Int64, into room: UnsafeMutableRawBufferPointer
-    ) throws(FileError) -> Int {
+        _ file: FileDescriptor, at offset: Int64, into room: UnsafeMutableRawBufferPointer
+    ) throws(SystemError) -> Int {
         try unsafe become().read(file, at: offset, into: room)
     }
-    func write(_ file: OpenFile, _ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(FileError) -> Int {
-        try unsafe become().write(file, bytes, at: offset)
+    func write(_ file: FileDescriptor, _ bytes: Bytes, at offset: Int64) throws(SystemError) {
+        try become().write(file, bytes, at: offset)
     }
-    func synchronize(_ file: OpenFile) throws(FileError) { try become().synchronize(file) }
-    func close(_ file: OpenFile) { become().close(file) }
-    func rename(_ path: String, to other: String) throws(FileError) { try become().rename(path, to: other) }
-    func remove(_ path: String) throws(FileError) { try become().remove(path) }
+    func synchronize(_ file: FileDescriptor) throws(SystemError) { try become().synchronize(file) }
+    func rename(_ path: String, to other: String) throws(SystemError) { try become().rename(path, to: other) }
+    func remove(_ path: String) throws(SystemError) { try become().remove(path) }
 }

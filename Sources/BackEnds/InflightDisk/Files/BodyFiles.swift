@@ -1,4 +1,5 @@
 internal import InflightCore
+internal import InflightFiles
 internal import InflightSQLite
 
 /// Files that hold one body each.
@@ -8,12 +9,12 @@ struct BodyFiles: Sendable {
     let synchronizes: Bool
 
     /// Writes a new file. If this throws, the caller must remove the remains.
-    func write(_ file: Int64, _ pieces: [Bytes]) throws(FileError) {
+    func write(_ file: Int64, _ pieces: [Bytes]) throws(SystemError) {
         let open = try create(file)
-        defer { fileSystem.close(open) }
+        defer { try? open.close() }
         var offset: Int64 = 0
         for piece in pieces {
-            try fileSystem.writeAll(open, piece, at: offset)
+            try fileSystem.write(open, piece, at: offset)
             offset += Int64(piece.count)
         }
         if synchronizes {
@@ -23,14 +24,14 @@ struct BodyFiles: Sendable {
     }
 
     /// Appends to the existing file.
-    func extend(_ file: Int64, at offset: Int64, by bytes: Bytes) throws(FileError) {
+    func extend(_ file: Int64, at offset: Int64, by bytes: Bytes) throws(SystemError) {
         let open = try fileSystem.open(paths.body(file), for: .extending)
-        defer { fileSystem.close(open) }
-        try fileSystem.writeAll(open, bytes, at: offset)
+        defer { try? open.close() }
+        try fileSystem.write(open, bytes, at: offset)
         if synchronizes { try fileSystem.synchronize(open) }
     }
 
-    private func create(_ file: Int64) throws(FileError) -> OpenFile {
+    private func create(_ file: Int64) throws(SystemError) -> FileDescriptor {
         // A store that removes the last file of a folder also removes the folder, at any moment.
         for _ in 0..<8 {
             do {
@@ -48,16 +49,16 @@ struct BodyFiles: Sendable {
         return try fileSystem.open(paths.body(file), for: .creating)
     }
 
-    private func synchronizeFolder(_ path: String) throws(FileError) {
+    private func synchronizeFolder(_ path: String) throws(SystemError) {
         let folder = try fileSystem.open(path, for: .reading)
-        defer { fileSystem.close(folder) }
+        defer { try? folder.close() }
         try fileSystem.synchronize(folder)
     }
 
     /// Returns the first `length` bytes and their checksum, or nil if the file is shorter.
-    func read(_ file: Int64, length: Int64, seed: UInt64) throws(FileError) -> (bytes: Bytes, sum: UInt64)? {
+    func read(_ file: Int64, length: Int64, seed: UInt64) throws(SystemError) -> (bytes: Bytes, sum: UInt64)? {
         let open = try fileSystem.open(paths.body(file), for: .reading)
-        defer { fileSystem.close(open) }
+        defer { try? open.close() }
         // Checked before memory is allocated.
         let status = try fileSystem.status(open)
         guard !status.isFolder, status.size >= length, let count = Int(exactly: length) else { return nil }
@@ -72,9 +73,9 @@ struct BodyFiles: Sendable {
             let end = min(count, done + (256 << 10))
             let read = try unsafe fileSystem.read(
                 open, at: Int64(done), into: UnsafeMutableRawBufferPointer(rebasing: memory[done..<end]))
-            guard read > 0 else { return nil }
-            unsafe sum.add(UnsafeRawBufferPointer(rebasing: memory[done..<(done + read)]))
-            done += read
+            guard read == end - done else { return nil }
+            unsafe sum.add(UnsafeRawBufferPointer(rebasing: memory[done..<end]))
+            done = end
         }
         return (bytes, sum.value)
     }

@@ -1,12 +1,6 @@
+internal import Glibc
+internal import InflightFiles
 internal import InflightSQLite
-
-#if canImport(Darwin)
-    internal import Darwin
-#elseif canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
 
 /// Coordinates the processes that share a folder, by locks on one empty file.
 ///
@@ -17,39 +11,37 @@ internal import InflightSQLite
 final class FolderLock: @unchecked Sendable {
     /// The number that identifies this store in the index while it is alive.
     let owner: Int64
-    private let file: OpenFile
-    private let fileSystem: any FileSystem
+    private let file: FileDescriptor
 
-    init(_ path: String, fileSystem: any FileSystem) throws(FileError) {
+    init(_ path: String, fileSystem: any FileSystem) throws(SystemError) {
         file = try fileSystem.open(path, for: .making)
-        self.fileSystem = fileSystem
         var random = SystemRandomNumberGenerator()
         while true {
             let candidate = Int64.random(in: Self.owners, using: &random)
-            let status = RangeLock.acquire(.exclusive, file.descriptor, start: candidate, count: 1)
+            let status = RangeLock.acquire(.exclusive, file.number, start: candidate, count: 1)
             if status == 0 {
                 owner = candidate
                 return
             }
             guard status == EAGAIN else {
-                fileSystem.close(file)
-                throw FileError(status)
+                try? file.close()
+                throw SystemError(code: status)
             }
         }
     }
 
     deinit {
-        fileSystem.close(file)
+        try? file.close()
     }
 
     /// Returns whether the store with that number is alive, in any process.
     func isAlive(_ owner: Int64) -> Bool {
-        owner == self.owner || (owner > 0 && RangeLock.isHeld(file.descriptor, start: owner, count: 1))
+        owner == self.owner || (owner > 0 && RangeLock.isHeld(file.number, start: owner, count: 1))
     }
 
     /// Whether no other store in any process has the folder open.
     var isOnlyOne: Bool {
-        !RangeLock.isHeld(file.descriptor, start: Self.owners.lowerBound, count: Int64(Self.owners.count))
+        !RangeLock.isHeld(file.number, start: Self.owners.lowerBound, count: Int64(Self.owners.count))
     }
 
     private static let owners: Range<Int64> = (1 << 20)..<(1 << 60)
@@ -64,15 +56,15 @@ final class FolderLock: @unchecked Sendable {
         let kind = alone ? RangeLock.Kind.exclusive : .shared
         var waited: Int32 = 0
         while true {
-            let status = RangeLock.acquire(kind, file.descriptor, start: 0, count: 1)
+            let status = RangeLock.acquire(kind, file.number, start: 0, count: 1)
             if status == 0 { break }
-            guard status == EAGAIN, waited < milliseconds else { throw .file(FileError(status), "lock") }
+            guard status == EAGAIN, waited < milliseconds else { throw .file(SystemError(code: status), "lock") }
             // Other processes hold it and do not signal its release, so it is polled each millisecond, as SQLite does
             // for its own locks.
             usleep(1000)
             waited += 1
         }
-        defer { RangeLock.release(file.descriptor, start: 0, count: 1) }
+        defer { RangeLock.release(file.number, start: 0, count: 1) }
         return try body()
     }
 }

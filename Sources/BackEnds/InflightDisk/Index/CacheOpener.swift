@@ -1,3 +1,4 @@
+internal import InflightFiles
 internal import InflightSQLite
 
 /// Opens a folder as a cache: creates missing files, rejects foreign or newer caches, migrates older layouts and
@@ -53,7 +54,7 @@ struct CacheOpener {
     }
 
     private func lockFile() throws(StoreFailure) -> FolderLock {
-        try inFiles("lock") { () throws(FileError) in try FolderLock(paths.lock, fileSystem: fileSystem) }
+        try inFiles("lock") { () throws(SystemError) in try FolderLock(paths.lock, fileSystem: fileSystem) }
     }
 
     // MARK: The folder
@@ -62,7 +63,7 @@ struct CacheOpener {
         try checkOwner()
         if let tag = try tag() { return tag }
         if createsFolder {
-            try inFiles("the folder") { () throws(FileError) in try fileSystem.makeFolder(paths.folder) }
+            try inFiles("the folder") { () throws(SystemError) in try fileSystem.makeFolder(paths.folder) }
             try checkOwner()
         }
         if !CachePaths.namesWithoutTag.isSuperset(of: try names()) {
@@ -76,7 +77,7 @@ struct CacheOpener {
             if let tag = try tag() { return tag }
             var random = SystemRandomNumberGenerator()
             let tag = FolderTag(identity: random.next(), layout: layout.version)
-            try inFiles("the folder") { () throws(FileError) in
+            try inFiles("the folder") { () throws(SystemError) in
                 try fileSystem.makePrivate(paths.folder, isFolder: true)
             }
             try write(tag)
@@ -135,7 +136,7 @@ struct CacheOpener {
     }
 
     func write(_ tag: FolderTag) throws(StoreFailure) {
-        try inFiles("CACHEDIR.TAG") { () throws(FileError) in
+        try inFiles("CACHEDIR.TAG") { () throws(SystemError) in
             try WholeFile.write(Array(tag.text.utf8), to: paths.newTag, fileSystem)
             try fileSystem.rename(paths.newTag, to: paths.tag)
         }
@@ -155,7 +156,8 @@ struct CacheOpener {
                 return try looked(tag)
             }
         }
-        let index = try inFiles("index.sqlite") { () throws(FileError) in try fileSystem.status(paths.index).identity }
+        let index = try inFiles("index.sqlite") { () throws(SystemError) in try fileSystem.status(paths.index).identity
+        }
         database.copiesLogWhenClosed()
         database.countsLog()
         database.limitLog(to: logLimit)
@@ -177,7 +179,7 @@ struct CacheOpener {
     private func makePrivate() throws(StoreFailure) {
         for path in [paths.index, paths.log, paths.sharedMemory] {
             guard let status = try? fileSystem.status(path), !status.isPrivate else { continue }
-            try inFiles(path) { () throws(FileError) in try fileSystem.makePrivate(path, isFolder: false) }
+            try inFiles(path) { () throws(SystemError) in try fileSystem.makePrivate(path, isFolder: false) }
         }
     }
 
@@ -234,8 +236,8 @@ struct CacheOpener {
     /// Creates an empty index whose first entry has a number that no earlier index of this folder has used.
     func make(_ path: String, identity: UInt64) throws(StoreFailure) -> Database {
         // SQLite would create a file that others may read. It gives its log the permissions of that file.
-        try inFiles("index.sqlite") { () throws(FileError) in
-            fileSystem.close(try fileSystem.open(path, for: .creating))
+        try inFiles("index.sqlite") { () throws(SystemError) in
+            try fileSystem.open(path, for: .creating).close()
         }
         return try inDatabase { () throws(DatabaseError) in
             let database = try opened(path, .making)

@@ -1,4 +1,5 @@
 internal import InflightCore
+internal import InflightFiles
 internal import InflightSQLite
 
 /// Rebuilds a damaged index from all of its undamaged rows, or creates an empty one if there is none.
@@ -29,7 +30,7 @@ struct IndexRepair {
         let entries = try makeIndex()
         // Remove the old log first, so that it is never taken for the new index's.
         for path in [paths.log, paths.sharedMemory, paths.journal] { try? fileSystem.remove(path) }
-        try inFiles("index.sqlite") { () throws(FileError) in try fileSystem.rename(paths.newIndex, to: paths.index) }
+        try inFiles("index.sqlite") { () throws(SystemError) in try fileSystem.rename(paths.newIndex, to: paths.index) }
         for path in [paths.newIndex + "-wal", paths.newIndex + "-shm"] { try? fileSystem.remove(path) }
         return Int(entries)
     }
@@ -139,7 +140,7 @@ struct IndexRepair {
     }
 
     /// Replaces the damaged index's first page with a new index's.
-    private func replaceFirstPage() throws(FileError) {
+    private func replaceFirstPage() throws(SystemError) {
         let size = try fileSystem.status(paths.index).size
         guard size >= Layout.pageBytes, let pages = UInt32(exactly: size / Layout.pageBytes) else { return }
         var page = try WholeFile.read(paths.newIndex, limit: Int(Layout.pageBytes), fileSystem)
@@ -149,8 +150,8 @@ struct IndexRepair {
         page.replaceSubrange(32..<40, with: [UInt8](repeating: 0, count: 8))
         page.replaceSubrange(92..<96, with: page[24..<28])
         let file = try fileSystem.open(paths.index, for: .extending)
-        defer { fileSystem.close(file) }
-        try fileSystem.writeAll(file, Bytes(page), at: 0)
+        defer { try? file.close() }
+        try fileSystem.write(file, Bytes(page), at: 0)
     }
 
     /// - Returns: The number of rows that are whole, with their bodies.

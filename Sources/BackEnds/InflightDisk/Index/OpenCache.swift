@@ -1,3 +1,4 @@
+internal import InflightFiles
 internal import InflightSQLite
 
 /// A cache verified as ours, with the connection that writes to it.
@@ -65,7 +66,7 @@ final class OpenCache {
     }
 
     func usage() throws(StoreFailure) -> Usage {
-        let size = try inFiles("index.sqlite") { () throws(FileError) in try fileSystem.status(paths.index).size }
+        let size = try inFiles("index.sqlite") { () throws(SystemError) in try fileSystem.status(paths.index).size }
         return try inDatabase { () throws(DatabaseError) in
             Usage(
                 pages: try database.number("PRAGMA page_count") ?? 0,

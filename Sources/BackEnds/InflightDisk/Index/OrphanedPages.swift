@@ -1,4 +1,5 @@
 internal import InflightCore
+internal import InflightFiles
 internal import InflightSQLite
 
 /// Rows of an index that are no longer reachable from its root. Reads the pages one by one without SQLite, by its file
@@ -8,7 +9,7 @@ internal import InflightSQLite
 /// restored. The caller checks each row by its seal and its body's checksum. Each length and page number is validated.
 struct OrphanedPages {
     private let fileSystem: any FileSystem
-    private let file: OpenFile
+    private let file: FileDescriptor
     private let pages: Int
     /// The page and offset at which each body in the index starts.
     private var bodies: [Int64: (page: Int, position: Int)] = [:]
@@ -16,14 +17,14 @@ struct OrphanedPages {
     private static let pageBytes = Int(Layout.pageBytes)
 
     /// - Parameter path: An index whose log has been copied into it.
-    init(_ path: String, _ fileSystem: any FileSystem) throws(FileError) {
+    init(_ path: String, _ fileSystem: any FileSystem) throws(SystemError) {
         self.fileSystem = fileSystem
         file = try fileSystem.open(path, for: .reading)
         pages = Int(((try? fileSystem.status(file).size) ?? 0) / Layout.pageBytes)
     }
 
     func close() {
-        fileSystem.close(file)
+        try? file.close()
     }
 
     /// Finds all bodies, then calls `body` with each row.

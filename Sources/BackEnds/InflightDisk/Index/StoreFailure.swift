@@ -1,11 +1,12 @@
 internal import InflightCore
+internal import InflightFiles
 internal import InflightSQLite
 
 /// A failure of the store, before it is turned into an error for the owner.
 enum StoreFailure: Error {
     case database(DatabaseError)
     /// With the name of the file that could not be read or written.
-    case file(FileError, String)
+    case file(SystemError, String)
     /// The files belong to another program or a newer version, and are left alone.
     case refused(LoadError)
     /// The index has been removed or replaced.
@@ -35,7 +36,7 @@ enum StoreFailure: Error {
             LoadError(
                 .cannotWrite, stage: .store,
                 message: "The cache \(folder) is full: nothing more can be evicted. Raise its limit.")
-        case .file(let error, let name): Self.unusable("The cache \(folder)", "\(name): \(error.text)", error)
+        case .file(let error, let name): Self.unusable("The cache \(folder)", "\(name): \(error.systemText)", error)
         case .database(let error): Self.unusable("The index of the cache \(folder)", error.text, error)
         }
     }
@@ -91,7 +92,7 @@ func inDatabase<Result: ~Copyable>(_ body: () throws(DatabaseError) -> Result) t
 }
 
 /// Runs `body` and wraps the file system's errors in the store's own.
-func inFiles<Result>(_ name: String, _ body: () throws(FileError) -> Result) throws(StoreFailure) -> Result {
+func inFiles<Result>(_ name: String, _ body: () throws(SystemError) -> Result) throws(StoreFailure) -> Result {
     do {
         return try body()
     } catch {

@@ -1,5 +1,7 @@
+internal import Glibc
 internal import InflightConcurrency
 internal import InflightCore
+internal import InflightFiles
 internal import InflightSQLite
 
 /// One lookup, from the rows to the body.
@@ -127,4 +129,9 @@ struct FindOperation: Sendable {
             completion()
         }
     }
+}
+
+extension SystemError {
+    /// Whether the error does not concern the file itself: the operation may succeed later, or for another user.
+    fileprivate var isTransient: Bool { [EMFILE, ENFILE, ENOMEM, EACCES, EPERM, EAGAIN].contains(code) }
 }

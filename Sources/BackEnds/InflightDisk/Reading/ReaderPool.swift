@@ -1,4 +1,5 @@
 internal import InflightConcurrency
+internal import InflightFiles
 internal import InflightSQLite
 
 /// Connections for reading, one per active thread. Readers and writers do not block each other.

@@ -1,5 +1,6 @@
 internal import InflightConcurrency
 internal import InflightCore
+internal import InflightFiles
 internal import InflightSQLite
 
 /// Runs a batch: determines the files and the space that its operations need, frees that space, writes the files, and

@@ -1,4 +1,5 @@
 internal import InflightCore
+internal import InflightFiles
 
 /// An operation for the writer, and its completion handler.
 struct WriteOperation: Sendable {

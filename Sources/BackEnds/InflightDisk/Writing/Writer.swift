@@ -1,5 +1,6 @@
 internal import InflightConcurrency
 internal import InflightCore
+internal import InflightFiles
 internal import InflightSQLite
 
 /// Makes all changes to the cache, in batches of operations with one transaction each.
@@ -59,7 +60,7 @@ final class Writer: @unchecked Sendable {
             throw .refused(error)
         }
         paths = CachePaths(
-            folder: try inFiles("the folder") { () throws(FileError) in
+            folder: try inFiles("the folder") { () throws(SystemError) in
                 try configuration.fileSystem.resolved(configuration.folder)
             })
         return CacheOpener(

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import InflightFiles
 
 /// An open input, read in chunks only on demand.
 ///
@@ -28,9 +29,8 @@ final class InputFile {
         isOwner = source.path != nil
         descriptor = source.path.map { unsafe open($0, O_RDONLY | O_CLOEXEC | O_NOCTTY) } ?? standardInput
         guard descriptor >= 0 || !isOwner else { throw .cannotOpen(code: errno) }
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { throw .cannotOpen(code: errno) }
-        if status.st_mode & S_IFMT == S_IFDIR { throw .folder }
+        guard let status = try? FileDescriptor(descriptor).status() else { throw .cannotOpen(code: errno) }
+        if status.isFolder { throw .folder }
     }
 
     deinit {

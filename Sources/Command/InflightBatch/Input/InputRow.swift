@@ -1,3 +1,5 @@
+internal import InflightFiles
+
 /// A row of the input.
 package struct InputRow: Hashable, Sendable {
     /// A column that passes through to the output.
@@ -150,8 +152,8 @@ extension InputError: CustomStringConvertible {
         case .unknownFormat:
             "The name of the input does not tell its format. Use a name that ends in .txt, .jsonl, .csv or .tsv, also "
                 + "with .gz or .zst, or --input-format."
-        case .cannotOpen(let code): "Cannot open the input: \(systemMessage(code))."
-        case .cannotRead(let code): "Cannot read the input: \(systemMessage(code))."
+        case .cannotOpen(let code): "Cannot open the input: \(SystemError(code: code).systemText)."
+        case .cannotRead(let code): "Cannot read the input: \(SystemError(code: code).systemText)."
         case .corrupt(.gzip): "The gzip data is corrupt."
         case .corrupt(.zstd): "The zstd data is corrupt, or was compressed with a window of more than 8 MiB."
         case .truncated(let compression): "The \(compression.rawValue) data is truncated."

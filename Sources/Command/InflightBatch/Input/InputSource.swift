@@ -1,4 +1,5 @@
 internal import Glibc
+internal import InflightFiles
 
 /// One input of a run: a file or standard input.
 package struct InputSource: Hashable, Sendable {
@@ -42,9 +43,8 @@ package struct InputSource: Hashable, Sendable {
 
     /// The size of the file in bytes; `nil` for anything else, such as a pipe.
     var size: Int64? {
-        var status = stat()
-        guard let path, unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        return Int64(status.st_size)
+        guard let path, let status = try? FileStatus(of: path, followsLink: true), status.isFile else { return nil }
+        return status.size
     }
 
     /// Returns the inputs that the arguments of a command name, in their order.
@@ -85,19 +85,19 @@ package struct InputSource: Hashable, Sendable {
     }
 
     private static func exists(_ path: String) -> Bool {
-        var status = stat()
-        return unsafe lstat(path, &status) == 0
+        (try? FileStatus(of: path)) != nil
     }
 
     private static func checkReadable(_ path: String) throws(InputFailure) {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0 else { throw InputFailure(name: path, error: .cannotOpen(code: errno)) }
-        if status.st_mode & S_IFMT == S_IFDIR { throw InputFailure(name: path, error: .folder) }
-        // Opening a named pipe would wait for its writer.
-        guard status.st_mode & S_IFMT == S_IFREG else { return }
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw InputFailure(name: path, error: .cannotOpen(code: errno)) }
-        close(descriptor)
+        let status: FileStatus
+        do {
+            status = try FileStatus(of: path, followsLink: true)
+            // Opening a named pipe would wait for its writer.
+            if status.isFile { try FileDescriptor.open(path, O_RDONLY).close() }
+        } catch {
+            throw InputFailure(name: path, error: .cannotOpen(code: error.code))
+        }
+        if status.isFolder { throw InputFailure(name: path, error: .folder) }
     }
 
     private static func matches(_ pattern: String) throws(InputFailure) -> [String] {

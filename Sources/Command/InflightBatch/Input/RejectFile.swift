@@ -1,5 +1,6 @@
 internal import Glibc
 package import InflightCore
+internal import InflightFiles
 internal import InflightPrograms
 
 /// A file of the rows that cannot be used, in JSON Lines.
@@ -10,8 +11,8 @@ package final class RejectFile {
     private static let bufferSize = 64 * 1024
 
     private let path: String
-    /// -1 after ``close()``.
-    private var descriptor: Int32
+    /// Nil after ``close()``.
+    private var file: FileDescriptor?
     private var buffer: [UInt8] = []
 
     /// Opens the file, and creates it if it does not exist.
@@ -19,19 +20,20 @@ package final class RejectFile {
     /// - Throws: ``LoadError`` if it cannot be written.
     package init(path: String) throws(LoadError) {
         self.path = path
-        descriptor = unsafe open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0o666)
-        var status = stat()
-        guard descriptor >= 0, unsafe fstat(descriptor, &status) == 0 else { throw failure(errno) }
-        guard status.st_mode & S_IFMT == S_IFREG, status.st_size > 0 else { return }
-        // A full disk may have cut the last line of an earlier run.
-        var last: UInt8 = 0
-        guard unsafe pread(descriptor, &last, 1, status.st_size - 1) == 1 else { throw failure(errno) }
-        if last != UInt8(ascii: "\n") { buffer.append(UInt8(ascii: "\n")) }
+        do {
+            let file = try FileDescriptor.open(path, O_RDWR | O_CREAT | O_APPEND | O_NOCTTY)
+            self.file = file
+            let status = try file.status()
+            guard status.isFile, status.size > 0 else { return }
+            // A full disk may have cut the last line of an earlier run.
+            let last = try file.read(at: status.size - 1, limit: 1)
+            if last != [UInt8(ascii: "\n")] { buffer.append(UInt8(ascii: "\n")) }
+        } catch {
+            throw failure(error)
+        }
     }
 
-    deinit {
-        if descriptor >= 0 { Glibc.close(descriptor) }
-    }
+    deinit { try? file?.close() }
 
     /// Appends a reject. It is in the file after the next ``flush()``, or earlier.
     ///
@@ -48,13 +50,10 @@ package final class RejectFile {
     ///
     /// - Throws: ``LoadError`` if the file cannot be written. A later call continues at the first byte not written.
     package func flush() throws(LoadError) {
+        guard let file else { return }
         while !buffer.isEmpty {
-            let count = unsafe buffer.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
-            if count >= 0 {
-                buffer.removeFirst(count)
-            } else if errno != EINTR {
-                throw failure(errno)
-            }
+            let count = unsafe buffer.withUnsafeBytes { unsafe write(file.number, $0.baseAddress, $0.count) }
+            if count >= 0 { buffer.removeFirst(count) } else if errno != EINTR { throw failure(.last) }
         }
     }
 
@@ -63,11 +62,11 @@ package final class RejectFile {
     /// - Throws: ``LoadError`` if the file cannot be written.
     package func close() throws(LoadError) {
         try flush()
-        guard descriptor >= 0 else { return }
-        // Some file systems report only here that the disk is full.
-        let status = Glibc.close(descriptor)
-        descriptor = -1
-        if status != 0, errno != EINTR { throw failure(errno) }
+        do {
+            try file.take()?.close()
+        } catch {
+            throw failure(error)
+        }
     }
 
     /// Returns the line for a reject, with its line break.
@@ -79,10 +78,10 @@ package final class RejectFile {
         return json.line
     }
 
-    private func failure(_ code: Int32) -> LoadError {
-        let remedy = code == ENOSPC || code == EDQUOT ? " Free disk space, then run the command again." : ""
+    private func failure(_ error: SystemError) -> LoadError {
+        let remedy = error.isFull ? " Free disk space, then run the command again." : ""
         return LoadError(
             .cannotWrite, stage: .store,
-            message: "Cannot write the reject file \(Message.cleaned(path)): \(systemMessage(code)).\(remedy)")
+            message: "Cannot write the reject file \(Message.cleaned(path)): \(error.systemText).\(remedy)")
     }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import InflightFiles
 internal import InflightSQLite
 
 /// A failure of the journal. Its description says what failed, where, and what to do.
@@ -54,7 +55,7 @@ package enum JournalError: Error, Hashable, Sendable {
     }
 
     init(errno number: Int32, _ folder: String) {
-        let reason = systemMessage(number)
+        let reason = SystemError(code: number).systemText
         self =
             switch number {
             case ENOTDIR: .notAFolder(folder)

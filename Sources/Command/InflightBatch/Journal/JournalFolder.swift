@@ -1,4 +1,5 @@
 internal import Glibc
+internal import InflightFiles
 internal import InflightSQLite
 
 /// The output folder of a run, and the journal's files in it.
@@ -25,9 +26,8 @@ struct JournalFolder {
         }
         defer { unsafe free(real) }
         path = unsafe String(cString: real)
-        var status = stat()
-        guard unsafe stat(path, &status) == 0 else { throw JournalError(errno: errno, named) }
-        guard status.st_mode & S_IFMT == S_IFDIR else { throw .notAFolder(named) }
+        guard let status = try? FileStatus(of: path) else { throw JournalError(errno: errno, named) }
+        guard status.isFolder else { throw .notAFolder(named) }
     }
 
     /// Returns whether there is a journal of ours, without changing anything.

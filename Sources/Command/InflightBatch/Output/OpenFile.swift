@@ -1,11 +1,12 @@
 internal import Glibc
+internal import InflightFiles
 
 /// An open file, read and written at any offset.
 ///
 /// Safe from any thread: no call depends on another one's offset. Each call may block its thread.
 final class OpenFile: Sendable {
     let path: String
-    private let descriptor: Int32
+    private let file: FileDescriptor
 
     /// Opens a file. A link is not followed.
     ///
@@ -15,8 +16,9 @@ final class OpenFile: Sendable {
     ///   - operation: What to name in an error.
     init(_ path: String, _ flags: Int32, _ operation: OutputError.Operation) throws(OutputError) {
         self.path = path
-        descriptor = unsafe open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o644)
-        guard descriptor >= 0 else { throw OutputError(operation, path) }
+        do { file = try .open(path, flags | O_NOFOLLOW, permissions: 0o644) } catch {
+            throw OutputError(operation, path, error)
+        }
     }
 
     /// Creates a file for both, which is gone when it is closed.
@@ -25,52 +27,38 @@ final class OpenFile: Sendable {
         unsafe unlink(path)
     }
 
-    deinit { if descriptor >= 0 { close(descriptor) } }
+    deinit { try? file.close() }
 
     /// Returns the size in bytes, or `nil` if it is not a regular file.
     func size() throws(OutputError) -> Int64? {
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { throw OutputError(.read, path) }
-        return status.st_mode & S_IFMT == S_IFREG ? Int64(status.st_size) : nil
+        do {
+            let status = try file.status()
+            return status.isFile ? status.size : nil
+        } catch {
+            throw OutputError(.read, path, error)
+        }
     }
 
     /// Reads as many bytes as the buffer holds. Fewer in the file are an error with the number 0.
     func read(_ bytes: UnsafeMutableRawBufferPointer, at offset: Int64) throws(OutputError) {
-        var done = 0
-        while done < bytes.count {
-            let count = unsafe pread(
-                descriptor, bytes.baseAddress.map { unsafe $0 + done }, bytes.count - done, off_t(offset) + done)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw OutputError(.read, path, count < 0 ? errno : 0) }
-            done += count
-        }
+        let count: Int
+        do { count = try unsafe file.read(into: bytes, at: offset) } catch { throw OutputError(.read, path, error) }
+        if count < bytes.count { throw OutputError(.read, path, 0) }
     }
 
     /// Writes all bytes.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(OutputError) {
-        var done = 0
-        while done < bytes.count {
-            let count = unsafe pwrite(
-                descriptor, bytes.baseAddress.map { unsafe $0 + done }, bytes.count - done, off_t(offset) + done)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw OutputError(.write, path) }
-            done += count
-        }
+        do { try unsafe file.write(bytes, at: offset) } catch { throw OutputError(.write, path, error) }
     }
 
     /// Replaces the elements of an array by bytes of the file.
     func read(_ bytes: inout [UInt8], at offset: Int64) throws(OutputError) {
-        let result = unsafe bytes.withUnsafeMutableBytes { bytes in
-            Result { () throws(OutputError) in try unsafe read(bytes, at: offset) }
-        }
-        try result.get()
+        var span = bytes.mutableSpan
+        try unsafe span.withUnsafeMutableBytes { (bytes) throws(OutputError) in try unsafe read(bytes, at: offset) }
     }
 
     /// Writes all elements.
     func write(_ bytes: ArraySlice<UInt8>, at offset: Int64) throws(OutputError) {
-        let result = unsafe bytes.withUnsafeBytes { bytes in
-            Result { () throws(OutputError) in try unsafe write(bytes, at: offset) }
-        }
-        try result.get()
+        try unsafe bytes.span.withUnsafeBytes { (bytes) throws(OutputError) in try unsafe write(bytes, at: offset) }
     }
 }

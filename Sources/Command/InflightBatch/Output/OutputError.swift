@@ -1,4 +1,5 @@
 internal import Glibc
+internal import InflightFiles
 
 /// An output file that cannot be written, or read again.
 package struct OutputError: Error, Hashable, Sendable {
@@ -24,6 +25,8 @@ package struct OutputError: Error, Hashable, Sendable {
         damage = nil
     }
 
+    init(_ operation: Operation, _ path: String, _ error: SystemError) { self.init(operation, path, error.code) }
+
     /// Creates an error for a file that was read, and is not what was written.
     init(damaged path: String, _ damage: String) {
         operation = .read
@@ -33,7 +36,7 @@ package struct OutputError: Error, Hashable, Sendable {
     }
 
     /// Whether there is no space: the same run can continue when there is.
-    package var isFull: Bool { [ENOSPC, EDQUOT].contains(number) }
+    package var isFull: Bool { SystemError(code: number).isFull }
 }
 
 extension OutputError: CustomStringConvertible {
@@ -41,6 +44,6 @@ extension OutputError: CustomStringConvertible {
 
     /// The reason as a sentence.
     var reason: String {
-        number == 0 ? damage ?? "It changed since it was written." : systemMessage(number) + "."
+        number == 0 ? damage ?? "It changed since it was written." : SystemError(code: number).systemText + "."
     }
 }

@@ -1,5 +1,6 @@
 internal import CInflightBatch
 internal import Glibc
+internal import InflightFiles
 
 /// A file that appears whole: it is written under a temporary name, and renamed when it is complete.
 ///
@@ -13,20 +14,24 @@ final class OutputFile {
     /// The path after ``commit()``.
     let path: String
     private let temporaryPath: String
-    private var descriptor: Int32
+    /// Nil after ``commit(synchronizes:)``.
+    private var file: FileDescriptor?
     private var buffer: [UInt8] = []
 
     /// Creates the file under its temporary name, in place of a remainder of an earlier run.
     init(_ path: String) throws(OutputError) {
         self.path = path
         temporaryPath = path + Self.temporarySuffix
-        descriptor = unsafe open(temporaryPath, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o644)
-        guard descriptor >= 0 else { throw OutputError(.create, temporaryPath) }
+        do {
+            file = try .open(temporaryPath, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, permissions: 0o644)
+        } catch {
+            throw OutputError(.create, temporaryPath, error)
+        }
     }
 
     deinit {
-        guard descriptor >= 0 else { return }
-        close(descriptor)
+        guard let file else { return }
+        try? file.close()
         unsafe unlink(temporaryPath)
     }
 
@@ -66,12 +71,12 @@ final class OutputFile {
     /// - Parameter synchronizes: Whether the file is written to the disk before. If not, the caller does that.
     func commit(synchronizes: Bool = true) throws(OutputError) {
         try flush()
-        guard !synchronizes || fsync(descriptor) == 0 else { throw OutputError(.synchronize, temporaryPath) }
-        let failure = close(descriptor) == 0 || errno == EINTR ? 0 : errno
-        descriptor = -1
-        guard failure == 0 else {
+        do { if synchronizes { try file?.synchronize() } } catch {
+            throw OutputError(.synchronize, temporaryPath, error)
+        }
+        do { try file.take()?.close() } catch {
             unsafe unlink(temporaryPath)
-            throw OutputError(.write, temporaryPath, failure)
+            throw OutputError(.write, temporaryPath, error)
         }
         guard unsafe rename(temporaryPath, path) == 0 else {
             let error = OutputError(.rename, temporaryPath)
@@ -86,21 +91,7 @@ final class OutputFile {
     }
 
     private func write(_ bytes: [UInt8]) throws(OutputError) {
-        try unsafe bytes.span.withUnsafeBytes { (bytes) throws(OutputError) in
-            try unsafe Self.write(bytes, to: descriptor, temporaryPath)
-        }
-    }
-
-    /// Writes all bytes to an open file. `path` names it in errors.
-    static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ path: String) throws(OutputError) {
-        var offset = 0
-        while offset < bytes.count {
-            let count = unsafe Glibc.write(
-                descriptor, bytes.baseAddress.map { unsafe $0 + offset }, bytes.count - offset)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw OutputError(.write, path) }
-            offset += count
-        }
+        do { try file?.write(bytes) } catch { throw OutputError(.write, temporaryPath, error) }
     }
 }
 
@@ -115,8 +106,7 @@ enum OutputFolder {
         }
         let error = OutputError(.create, path)
         guard error.number == EEXIST else { throw error }
-        var found = stat()
-        guard unsafe stat(path, &found) == 0, found.st_mode & S_IFMT == S_IFDIR else {
+        guard (try? FileStatus(of: path, followsLink: true))?.isFolder == true else {
             throw OutputError(.create, path, ENOTDIR)
         }
     }
@@ -132,20 +122,24 @@ enum OutputFolder {
     }
 
     private static func synchronize(_ path: String, _ call: (Int32) -> Int32) throws(OutputError) {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
-        guard descriptor >= 0 else { throw OutputError(.synchronize, path) }
-        defer { close(descriptor) }
-        guard call(descriptor) == 0 else { throw OutputError(.synchronize, path) }
+        do throws(SystemError) {
+            let folder = try FileDescriptor.open(path, O_RDONLY | O_DIRECTORY)
+            defer { try? folder.close() }
+            if call(folder.number) != 0 { throw SystemError.last }
+        } catch {
+            throw OutputError(.synchronize, path, error)
+        }
     }
 
     /// Returns the size of a regular file in bytes, or `nil` if there is none of this name.
     static func size(ofFile path: String) throws(OutputError) -> Int64? {
-        var found = stat()
-        if unsafe lstat(path, &found) != 0 {
-            guard errno == ENOENT else { throw OutputError(.read, path) }
-            return nil
+        do {
+            let status = try FileStatus(of: path)
+            return status.isFile ? status.size : nil
+        } catch {
+            if error == .isMissing { return nil }
+            throw OutputError(.read, path, error)
         }
-        return found.st_mode & S_IFMT == S_IFREG ? Int64(found.st_size) : nil
     }
 
     /// Renames a folder to another name. A folder of that name is replaced atomically, and removed.
@@ -158,16 +152,7 @@ enum OutputFolder {
 
     /// Returns the names of a folder's files and folders, in any order.
     static func names(in path: String) throws(OutputError) -> [String] {
-        guard let stream = unsafe opendir(path) else { throw OutputError(.read, path) }
-        defer { unsafe closedir(stream) }
-        var names: [String] = []
-        while let entry = unsafe readdir(stream) {
-            let name = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
-                unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names
+        do { return try Folder.names(in: path) } catch { throw OutputError(.read, path, error) }
     }
 
     /// Removes a file. A missing one is no error.

@@ -3,6 +3,7 @@ internal import Dispatch
 internal import Glibc
 internal import InflightConcurrency
 package import InflightCore
+internal import InflightFiles
 internal import InflightPrograms
 
 /// What a run of `inflight batch --stream` is told.
@@ -167,13 +168,11 @@ package final class StreamRun: @unchecked Sendable {
 
     /// Returns 0, or the system's error number.
     private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32 {
-        unsafe bytes.withUnsafeBytes { bytes in
-            do throws(OutputError) {
-                try unsafe OutputFile.write(bytes, to: descriptor, "standard output")
-                return 0
-            } catch {
-                return error.number
-            }
+        do {
+            try FileDescriptor(descriptor).write(bytes)
+            return 0
+        } catch {
+            return error.code
         }
     }
 }

@@ -46,9 +46,8 @@ final class FileStore: Sendable {
     /// Opens the directory, and creates it and its ancestors if they do not exist.
     init(directory: String) throws(LoadError) {
         do throws(SystemError) {
-            try Self.makeDirectories(directory)
-            descriptor = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-            if descriptor < 0 { throw .last }
+            try Folder.make(directory, permissions: 0o777)
+            descriptor = try FileDescriptor.open(directory, O_RDONLY | O_DIRECTORY).number
             if unsafe faccessat(descriptor, ".", W_OK | X_OK, 0) != 0 { throw .last }
         } catch {
             throw Self.cannotWrite("Cannot write to the folder \(directory): \(error.text).", error)
@@ -65,21 +64,8 @@ final class FileStore: Sendable {
     func draft(_ bytes: Bytes) throws(LoadError) -> Draft {
         do throws(SystemError) {
             var (draft, file) = try begin()
-            do throws(SystemError) {
-                let result = unsafe bytes.withUnsafeBytes { buffer in
-                    Result { () throws(StandardStream.WriteError) in
-                        try unsafe StandardStream(descriptor: file).write(buffer)
-                    }.mapError(\.system)
-                }
-                var status = stat()
-                let described = unsafe fstat(file, &status)
-                // Some file systems report only here that the disk is full.
-                let closed = Glibc.close(file)
-                try result.get()
-                if closed != 0 && errno != EINTR { throw .last }
-                draft.identity = FileIdentity(
-                    size: Int64(bytes.count), modified: described == 0 ? FileIdentity.modified(status) : 0,
-                    checksum: FileIdentity.checksum(of: bytes))
+            do {
+                draft.identity = try Self.write(bytes, file)
                 return draft
             } catch {
                 discard(draft)
@@ -88,6 +74,20 @@ final class FileStore: Sendable {
         } catch {
             throw Self.cannotWrite("Cannot write a file in \(shownPath): \(error.text).", error)
         }
+    }
+
+    private static func write(_ bytes: Bytes, _ file: FileDescriptor) throws(SystemError) -> FileIdentity {
+        let modified: Int64
+        do {
+            try unsafe bytes.withUnsafeBytes { (bytes) throws(SystemError) in try unsafe file.write(bytes) }
+            modified = (try? file.status().modified) ?? 0
+        } catch {
+            try? file.close()
+            throw error
+        }
+        try file.close()
+        return FileIdentity(
+            size: Int64(bytes.count), modified: modified, checksum: FileIdentity.checksum(of: bytes))
     }
 
     /// Renames a draft to its final name. An existing file of that name is replaced. A symbolic link is replaced, too,
@@ -130,7 +130,7 @@ final class FileStore: Sendable {
     }
 
     func discard(_ draft: Draft) {
-        _ = unsafe unlinkat(draft.folder.descriptor, draft.name, 0)
+        draft.folder.discard(draft.name)
         state.withLock { _ = $0.drafts.remove(draft.number) }
     }
 
@@ -139,7 +139,7 @@ final class FileStore: Sendable {
         state.withLock { state in
             state.isClosed = true
             guard let folder = state.folder else { return }
-            for number in state.drafts { _ = unsafe unlinkat(folder.descriptor, String(number), 0) }
+            for number in state.drafts { folder.discard(String(number)) }
             (state.drafts, state.folder) = ([], nil)
             folder.remove()
         }
@@ -154,13 +154,10 @@ final class FileStore: Sendable {
     }
 
     /// Returns whether a regular file of that name exists.
-    func exists(_ name: String) -> Bool { status(of: name).map { $0.st_mode & S_IFMT == S_IFREG } ?? false }
+    func exists(_ name: String) -> Bool { status(of: name)?.isFile ?? false }
 
     /// Returns the status of whatever has that name, without following a link; `nil` if nothing has it.
-    func status(of name: String) -> stat? {
-        var status = stat()
-        return unsafe fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
-    }
+    func status(of name: String) -> FileStatus? { try? FileStatus(of: name, in: descriptor) }
 
     /// Returns the path of the file, as seen from the working directory.
     func path(of name: String) -> String {
@@ -183,29 +180,17 @@ final class FileStore: Sendable {
     }
 
     /// Chooses a name, and creates and registers its file under the lock, so that ``close()`` finds both.
-    private func begin() throws(SystemError) -> (Draft, Int32) {
+    private func begin() throws(SystemError) -> (Draft, FileDescriptor) {
         try state.withLock { (state) throws(SystemError) in
             if state.isClosed { throw SystemError(code: ECANCELED) }
             let folder = if let made = state.folder { made } else { try DraftFolder(in: descriptor) }
             state.folder = folder
             state.counter += 1
             let draft = Draft(folder: folder, number: state.counter)
-            let file = unsafe draft.name.withCString {
-                unsafe openat(folder.descriptor, $0, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
-            }
-            if file < 0 { throw .last }
+            let file = try folder.create(draft.name, permissions: 0o666)
             state.drafts.insert(draft.number)
             return (draft, file)
         }
-    }
-
-    private static func makeDirectories(_ path: String) throws(SystemError) {
-        if unsafe mkdir(path, 0o777) == 0 || errno == EEXIST { return }
-        guard errno == ENOENT, let slash = path.dropLast(path.hasSuffix("/") ? 1 : 0).lastIndex(of: "/"),
-            slash != path.startIndex
-        else { throw .last }
-        try makeDirectories(String(path[..<slash]))
-        guard unsafe mkdir(path, 0o777) == 0 || errno == EEXIST else { throw .last }
     }
 
     /// Returns `directory` without redundant components, and relative if it is below the working directory.

@@ -24,7 +24,7 @@ final class FolderIndex {
     private let directory: Int32
     /// The path, as shown in messages.
     private let shownPath: String
-    private var file: Int32 = -1
+    private var file: FileDescriptor?
     private var isWritable = false
     /// Whether the file cannot be used at all.
     private var isRefused = false
@@ -56,7 +56,7 @@ final class FolderIndex {
                 + " ignored. Their files are kept, and their URLs count as new.")
     }
 
-    deinit { if file >= 0 { close(file) } }
+    deinit { try? file?.close() }
 
     /// Returns what went wrong since the last call, for the user.
     func takeProblems() -> [String] {
@@ -82,12 +82,12 @@ final class FolderIndex {
     ///
     /// Call it while the index is locked.
     func append(_ records: [IndexRecord]) {
-        guard file >= 0, isWritable else { return }
+        guard let file, isWritable else { return }
         var bytes: [UInt8] = []
         if end == 0 {
             bytes = Self.header
             // Removes an incomplete header, if any.
-            _ = ftruncate(file, 0)
+            _ = ftruncate(file.number, 0)
         } else if endsInLine {
             bytes = [UInt8(ascii: "\n")]
             splitter = LineSplitter(limit: IndexRecord.longestLine)
@@ -96,10 +96,10 @@ final class FolderIndex {
         guard end + Int64(bytes.count) <= Self.maximumBytes else {
             return stopRecording("It would exceed \(Quantity.grouped(Int(Self.maximumBytes))) bytes")
         }
-        do throws(StandardStream.WriteError) {
-            try StandardStream(descriptor: file).write(bytes)
+        do {
+            try file.write(bytes)
         } catch {
-            return stopRecording(error.system.text)
+            return stopRecording(error.text)
         }
         end += Int64(bytes.count)
         endsInLine = false
@@ -107,9 +107,8 @@ final class FolderIndex {
 
     /// Reads what other runs have appended since, also if one has created the index since.
     func refresh() {
-        if file < 0 { return open(creates: false) }
-        var status = stat()
-        if unsafe fstat(file, &status) == 0 { refresh(status) }
+        guard let file else { return open(creates: false) }
+        if let status = try? file.status() { refresh(status) }
     }
 
     // MARK: Locking
@@ -118,46 +117,44 @@ final class FolderIndex {
     /// not exist.
     func lock() {
         for _ in 0..<16 {
-            if file < 0 { open(creates: true) }
-            guard file >= 0, isWritable else { return }
-            while flock(file, LOCK_EX) != 0, errno == EINTR {}
-            var status = stat()
-            guard unsafe fstat(file, &status) == 0 else { return }
-            if status.st_nlink > 0 { return refresh(status) }
+            if file == nil { open(creates: true) }
+            guard let file, isWritable else { return }
+            while flock(file.number, LOCK_EX) != 0, errno == EINTR {}
+            guard let status = try? file.status() else { return }
+            if status.linkCount > 0 { return refresh(status) }
             // Another run has rewritten the index, or the user has removed it.
             forget()
         }
     }
 
-    func unlock() { if file >= 0, isWritable { flock(file, LOCK_UN) } }
+    func unlock() { if let file, isWritable { flock(file.number, LOCK_UN) } }
 
     // MARK: Reading
 
     private func open(creates: Bool) {
         guard !isRefused else { return }
-        let flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+        let flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
         isWritable = true
-        file = unsafe openat(
-            directory, Self.fileName, O_RDWR | O_APPEND | flags | (creates ? O_CREAT : 0), 0o666)
-        if file < 0 {
-            let error = SystemError.last
-            if error.code == ENOENT { return }
+        do {
+            file = try FileDescriptor.open(
+                Self.fileName, in: directory, O_RDWR | O_APPEND | flags | (creates ? O_CREAT : 0))
+        } catch {
+            if error == .isMissing { return }
             guard [EACCES, EPERM, EROFS].contains(error.code) else { return refuse(error.text) }
-            file = unsafe openat(directory, Self.fileName, O_RDONLY | flags)
-            guard file >= 0 else { return refuse(error.text) }
+            file = try? FileDescriptor.open(Self.fileName, in: directory, O_RDONLY | flags)
+            if file == nil { return refuse(error.text) }
             stopRecording(error.text)
         }
-        var status = stat()
-        guard unsafe fstat(file, &status) == 0 else { return refuse(SystemError.last.text) }
-        guard status.st_mode & S_IFMT == S_IFREG else { return refuse("It is not a regular file") }
+        guard let status = try? file?.status() else { return refuse(SystemError.last.text) }
+        guard status.isFile else { return refuse("It is not a regular file") }
         refresh(status)
     }
 
     /// Reads what was appended.
-    private func refresh(_ status: stat) {
-        if status.st_size < end { forgetRecords() }
-        guard status.st_size > end else { return }
-        guard status.st_size <= Self.maximumBytes else {
+    private func refresh(_ status: FileStatus) {
+        if status.size < end { forgetRecords() }
+        guard status.size > end else { return }
+        guard status.size <= Self.maximumBytes else {
             return refuse("It exceeds \(Quantity.grouped(Int(Self.maximumBytes))) bytes")
         }
         if end == 0 {
@@ -166,8 +163,8 @@ final class FolderIndex {
             // An incomplete header is replaced with the first record.
             guard beginning.count == Self.header.count else { return }
         }
-        while true {
-            let chunk = read(1 << 16, at: end)
+        while end < status.size {
+            let chunk = read(Int(min(1 << 16, status.size - end)), at: end)
             guard let last = chunk.last else { break }
             end += Int64(chunk.count)
             endsInLine = last != UInt8(ascii: "\n")
@@ -179,9 +176,7 @@ final class FolderIndex {
     }
 
     private func read(_ count: Int, at position: Int64) -> [UInt8] {
-        unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, count in
-            count = unsafe max(0, pread(file, buffer.baseAddress, buffer.count, Int(position)))
-        }
+        (try? file?.read(at: position, limit: count)) ?? []
     }
 
     private func note(_ line: [UInt8]) {
@@ -213,22 +208,19 @@ final class FolderIndex {
     private func rewrite() {
         lock()
         defer { unlock() }
-        guard file >= 0, isWritable, let folder = try? DraftFolder(in: directory) else { return }
+        guard file != nil, isWritable, let folder = try? DraftFolder(in: directory) else { return }
         let draft = "index"
         defer {
-            _ = unsafe unlinkat(folder.descriptor, draft, 0)
+            folder.discard(draft)
             folder.remove()
         }
-        let copy = unsafe openat(
-            folder.descriptor, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
-        guard copy >= 0 else { return }
-        defer { close(copy) }
-        let stream = StandardStream(descriptor: copy)
-        guard (try? stream.write(Self.header)) != nil else { return }
+        guard let copy = try? folder.create(draft, permissions: 0o666) else { return }
+        defer { try? copy.close() }
+        guard (try? copy.write(Self.header)) != nil else { return }
         var lines = LineSplitter(limit: IndexRecord.longestLine)
         var position: Int64 = 0
         while position < end {
-            let chunk = read(1 << 16, at: position)
+            let chunk = read(Int(min(1 << 16, end - position)), at: position)
             guard !chunk.isEmpty else { return }
             position += Int64(chunk.count)
             unsafe chunk.withUnsafeBytes { unsafe lines.append($0) }
@@ -236,10 +228,10 @@ final class FolderIndex {
             while let line = lines.next(isAtEnd: false) {
                 if case .text(let text) = line, isCurrent(text) { kept += text + [UInt8(ascii: "\n")] }
             }
-            guard (try? stream.write(kept)) != nil else { return }
+            guard (try? copy.write(kept)) != nil else { return }
         }
-        guard fsync(copy) == 0,
-            unsafe renameat(folder.descriptor, draft, directory, Self.fileName) == 0
+        guard (try? copy.synchronize()) != nil,
+            (try? folder.publish(draft, as: Self.fileName, in: directory)) != nil
         else { return }
         let damaged = damagedLines
         forget()
@@ -249,16 +241,15 @@ final class FolderIndex {
 
     private func isCurrent(_ line: [UInt8]) -> Bool {
         guard let record = IndexRecord(line: line) else { return false }
-        var status = stat()
-        let isThere = unsafe fstatat(directory, record.name, &status, AT_SYMLINK_NOFOLLOW) == 0
+        let isThere = (try? FileStatus(of: record.name, in: directory)) != nil
         return isThere && claims(on: record.name).contains(record)
     }
 
     // MARK: Failures
 
     private func forget() {
-        if file >= 0 { close(file) }
-        file = -1
+        try? file?.close()
+        file = nil
         forgetRecords()
     }
 

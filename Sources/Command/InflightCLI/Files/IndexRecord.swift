@@ -1,4 +1,3 @@
-import Glibc
 import InflightCore
 import InflightSQLite
 
@@ -13,11 +12,6 @@ struct FileIdentity: Equatable, Sendable {
 
     static func checksum(of bytes: Bytes) -> UInt64 {
         unsafe bytes.withUnsafeBytes { unsafe XXH64.of($0, seed: 0) }
-    }
-
-    /// Returns the time of the last modification, in nanoseconds since 1970.
-    static func modified(_ status: stat) -> Int64 {
-        Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
     }
 }
 

@@ -37,14 +37,11 @@ final class ListSource {
     /// Opens a list and checks that it can be read. `-` is standard input.
     static func open(_ path: String) throws(SystemError) -> Int32 {
         // A named pipe is opened at once, whether or not it has a writer yet.
-        let descriptor = path == "-" ? 0 : unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-        guard descriptor >= 0 else { throw .last }
+        let descriptor = path == "-" ? 0 : try FileDescriptor.open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY).number
         let flags = fcntl(descriptor, F_GETFL)
         guard flags >= 0 else { throw .last }
         if flags & O_ACCMODE == O_WRONLY { throw SystemError(code: EBADF) }
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { throw .last }
-        if status.st_mode & S_IFMT == S_IFDIR { throw SystemError(code: EISDIR) }
+        if try FileDescriptor(descriptor).status().isFolder { throw SystemError(code: EISDIR) }
         return descriptor
     }
 

@@ -75,13 +75,11 @@ final class OutputFolder {
     private func contents(of name: String, _ key: String) -> Contents {
         guard let status = store.status(of: name) else { return .absent }
         let claims = index.claims(on: name)
-        guard status.st_mode & S_IFMT == S_IFREG, let last = claims.first, last.key == key else { return .foreign }
+        guard status.isFile, let last = claims.first, last.key == key else { return .foreign }
         func own(_ record: IndexRecord) -> Contents { .own(Recorded(record: record, isLast: record == last)) }
-        let size = Int64(status.st_size)
+        let size = status.size
         let sameSize = claims.filter { $0.identity.size == size }
-        if let same = sameSize.first(where: { $0.identity.modified == FileIdentity.modified(status) }) {
-            return own(same)
-        }
+        if let same = sameSize.first(where: { $0.identity.modified == status.modified }) { return own(same) }
         // A copy of the folder has other times.
         if !sameSize.isEmpty, let bytes = store.existing(name, limit: size) {
             let checksum = FileIdentity.checksum(of: bytes)

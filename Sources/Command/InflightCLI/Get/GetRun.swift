@@ -89,10 +89,9 @@ final class GetRun: @unchecked Sendable {
     /// extension.
     private static func place(of path: String, isOfOneURL: Bool) -> (directory: String, name: String?) {
         let (directory, name) = AtomicFile.split(path)
-        var status = stat()
-        let exists = unsafe stat(path, &status) == 0
+        let status = try? FileStatus(of: path, followsLink: true)
         let hasExtension = name.dropFirst().contains(".") && !name.hasSuffix(".")
-        let isFile = exists ? status.st_mode & S_IFMT != S_IFDIR : hasExtension
+        let isFile = status.map { !$0.isFolder } ?? hasExtension
         return isOfOneURL && isFile && !name.isEmpty ? (directory, name) : (path, nil)
     }
 

@@ -1,5 +1,6 @@
 import Glibc
 internal import InflightConcurrency
+internal import InflightFiles
 
 /// A test's own directory, removed with all its contents.
 package final class TemporaryDirectory: Sendable {
@@ -20,15 +21,7 @@ package final class TemporaryDirectory: Sendable {
     package var names: [String] { Self.names(path) }
 
     package func write(_ name: String, _ bytes: [UInt8]) {
-        let file = unsafe open(appending(name), O_WRONLY | O_CREAT | O_TRUNC, 0o644)
-        precondition(file >= 0, "cannot write \(appending(name))")
-        var done = 0
-        while done < bytes.count {
-            let count = unsafe bytes[done...].withUnsafeBytes { unsafe Glibc.write(file, $0.baseAddress, $0.count) }
-            precondition(count > 0)
-            done += count
-        }
-        close(file)
+        Self.write(appending(name), bytes)
     }
 
     package func write(_ name: String, _ text: String) { write(name, Array(text.utf8)) }
@@ -47,30 +40,30 @@ package final class TemporaryDirectory: Sendable {
         _ = clock.schedule(at: clock.now() + .milliseconds(1)) { [weak self] in self?.whenExists(name, body) }
     }
 
+    package static func write(_ path: String, _ bytes: [UInt8], permissions: UInt32 = 0o644) {
+        do {
+            let file = try FileDescriptor.open(path, O_WRONLY | O_CREAT | O_TRUNC, permissions: permissions)
+            try file.write(bytes)
+            try file.close()
+        } catch {
+            preconditionFailure("cannot write \(path): \(error.text)")
+        }
+    }
+
     package static func read(_ path: String) -> [UInt8]? {
-        let file = unsafe open(path, O_RDONLY)
-        guard file >= 0 else { return nil }
-        defer { close(file) }
+        guard let file = try? FileDescriptor.open(path, O_RDONLY) else { return nil }
+        defer { try? file.close() }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65536)
         while true {
-            let count = unsafe chunk.withUnsafeMutableBytes { unsafe Glibc.read(file, $0.baseAddress, $0.count) }
+            let count = unsafe chunk.withUnsafeMutableBytes { unsafe Glibc.read(file.number, $0.baseAddress, $0.count) }
             guard count > 0 else { return count == 0 ? bytes : nil }
             bytes += chunk[..<count]
         }
     }
 
     package static func names(_ path: String) -> [String] {
-        guard let directory = unsafe opendir(path) else { return [] }
-        defer { unsafe closedir(directory) }
-        var names: [String] = []
-        while let entry = unsafe readdir(directory) {
-            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
-            }
-            if name != "." && name != ".." { names.append(name) }
-        }
-        return names.sorted()
+        (try? Folder.names(in: path).sorted()) ?? []
     }
 
     /// Removes a file, or a folder with all its contents. Of a link, it removes the link itself.
