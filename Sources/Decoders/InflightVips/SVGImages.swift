@@ -69,9 +69,9 @@ enum SVGImages {
             let byte = bytes[position]
             position += 1
             if byte == UInt8(ascii: "%"), position + 2 <= range.upperBound,
-                let value = UInt8(String(decoding: bytes.array(position..<position + 2), as: UTF8.self), radix: 16)
+                let value = Hexadecimal.bytes(bytes.array(position..<position + 2))
             {
-                text.append(value)
+                text += value
                 position += 2
             } else if byte == UInt8(ascii: "&"), isBase64 {
                 // A line break as a character reference.

@@ -1,3 +1,5 @@
+internal import InflightCore
+
 /// The paths of the files in a cache folder.
 struct CachePaths: Sendable, Hashable {
     let folder: String
@@ -26,8 +28,7 @@ struct CachePaths: Sendable, Hashable {
 
     /// Returns the file name: 16 hexadecimal digits.
     static func name(_ file: Int64) -> String {
-        let digits = String(UInt64(bitPattern: file), radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
+        Hexadecimal.text(UInt64(bitPattern: file))
     }
 
     /// Returns the number that a file name represents, or nil for other names.

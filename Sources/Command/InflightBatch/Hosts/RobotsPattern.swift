@@ -1,3 +1,5 @@
+internal import InflightCore
+
 /// The form in which paths and patterns of robots.txt are compared (RFC 9309 sections 2.2.2 and 2.2.3).
 ///
 /// - A percent-encoded unreserved octet is decoded. All other encoded octets stay encoded, with upper-case digits.
@@ -24,8 +26,8 @@ enum RobotsPattern {
             let byte = source[index]
             index += 1
             octets += 1
-            if byte == UInt8(ascii: "%"), source.endIndex - index >= 2, let high = hexDigit(source[index]),
-                let low = hexDigit(source[index + 1])
+            if byte == UInt8(ascii: "%"), source.endIndex - index >= 2, let high = Hexadecimal.value(source[index]),
+                let low = Hexadecimal.value(source[index + 1])
             {
                 let octet = high << 4 | low
                 index += 2
@@ -35,7 +37,7 @@ enum RobotsPattern {
                 }
                 octets += 2
                 let isSpecial = octet == UInt8(ascii: "*") || octet == UInt8(ascii: "$")
-                if isSpecial { output.append(octet) } else { appendEncoded(octet, to: &output) }
+                if isSpecial { output.append(octet) } else { Hexadecimal.appendPercentEncoded(octet, to: &output) }
             } else if isPattern, byte == UInt8(ascii: "*") {
                 // Repeated wildcards are one, but each counts as an octet.
                 if output.last != wildcard { output.append(wildcard) }
@@ -45,7 +47,7 @@ enum RobotsPattern {
                 output.append(byte)
             } else {
                 octets += 2
-                appendEncoded(byte, to: &output)
+                Hexadecimal.appendPercentEncoded(byte, to: &output)
             }
         }
         return octets
@@ -115,15 +117,6 @@ enum RobotsPattern {
         return index == text.count
     }
 
-    private static func hexDigit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        default: nil
-        }
-    }
-
     private static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -143,12 +136,5 @@ enum RobotsPattern {
             return false
         default: return true
         }
-    }
-
-    private static func appendEncoded(_ byte: UInt8, to output: inout [UInt8]) {
-        func digit(_ value: UInt8) -> UInt8 { value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10 }
-        output.append(UInt8(ascii: "%"))
-        output.append(digit(byte >> 4))
-        output.append(digit(byte & 15))
     }
 }

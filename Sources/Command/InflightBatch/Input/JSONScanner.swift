@@ -1,3 +1,5 @@
+internal import InflightCore
+
 /// A violation of the JSON grammar, or of this reader's limits.
 package enum JSONProblem: String, Hashable, Sendable {
     /// A byte that the grammar does not allow here.
@@ -95,7 +97,7 @@ struct JSONScanner {
             case UInt8(ascii: "r"): units.append(0x0D)
             case UInt8(ascii: "t"): units.append(0x09)
             case UInt8(ascii: "u"):
-                units.append(rest.prefix(4).reduce(0) { $0 << 4 | (hexDigit($1) ?? 0) })
+                units.append(rest.prefix(4).reduce(0) { $0 << 4 | UInt16(Hexadecimal.value($1) ?? 0) })
                 rest = rest.dropFirst(4)
             case let byte?: units.append(UInt16(byte))
             case nil: break
@@ -210,20 +212,11 @@ struct JSONScanner {
         index += 1
         var unit: UInt16 = 0
         for _ in 0..<4 {
-            guard let byte = peek, let digit = Self.hexDigit(byte) else { throw failure(.invalidEscape) }
-            unit = unit << 4 | digit
+            guard let byte = peek, let digit = Hexadecimal.value(byte) else { throw failure(.invalidEscape) }
+            unit = unit << 4 | UInt16(digit)
             index += 1
         }
         return unit
-    }
-
-    private static func hexDigit(_ byte: UInt8) -> UInt16? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt16(byte - UInt8(ascii: "0"))
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt16(byte - UInt8(ascii: "a") + 10)
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt16(byte - UInt8(ascii: "A") + 10)
-        default: nil
-        }
     }
 
     private mutating func skipNumber() throws(Failure) {

@@ -1,6 +1,7 @@
-internal import InflightCore
+internal import CInflightBatch
+package import InflightCore
 
-/// A SHA-256 digest that the caller computed.
+/// A SHA-256 digest.
 package struct ContentDigest: Hashable, Sendable {
     /// The 32 bytes of the digest.
     package let bytes: [UInt8]
@@ -11,16 +12,16 @@ package struct ContentDigest: Hashable, Sendable {
         self.bytes = Array(bytes)
     }
 
-    /// The digest in lower-case hexadecimal: 64 digits.
-    package var hex: String {
-        var digits: [UInt8] = []
-        digits.reserveCapacity(64)
-        for byte in bytes {
-            digits.append(hexadecimalDigit(byte >> 4))
-            digits.append(hexadecimalDigit(byte & 15))
-        }
-        return String(decoding: digits, as: UTF8.self)
+    /// Computes the digest of bytes, by OpenSSL.
+    package init(of bytes: Bytes) {
+        var digest = [UInt8](repeating: 0, count: 32)
+        let status = unsafe bytes.withUnsafeBytes { unsafe inflight_sha256($0.baseAddress, $0.count, &digest) }
+        guard status == 0 else { preconditionFailure("OpenSSL has no memory") }
+        self.bytes = digest
     }
+
+    /// The digest in lower-case hexadecimal: 64 digits.
+    package var hex: String { Hexadecimal.text(bytes) }
 }
 
 /// Keys of samples that come from the input or from digests.
@@ -61,12 +62,8 @@ package enum SampleKey {
     /// Returns the key of a row: that of its id, or without one that of the digest of its URL and of the options that
     /// affect the image.
     static func key(id: String?, url: String, options: String) -> String {
-        func digest(_ bytes: [UInt8]) -> ContentDigest {
-            guard let digest = ContentDigest(of: Bytes(bytes)) else { preconditionFailure("OpenSSL has no memory") }
-            return digest
-        }
-        guard let id else { return key(digest: digest(Array((options + "\n" + url).utf8))) }
-        return key(id: Array(id.utf8), digest: digest)
+        guard let id else { return key(digest: ContentDigest(of: Bytes(options + "\n" + url))) }
+        return key(id: Array(id.utf8)) { ContentDigest(of: Bytes($0)) }
     }
 
     /// Returns the key of a row whose key an earlier row of the dataset has: in one archive, both would be read as one

@@ -1,3 +1,5 @@
+internal import InflightCore
+
 extension SidecarSchema {
     /// Creates the schema of a line of a sidecar; `nil` if it is not one.
     init?(line: ArraySlice<UInt8>) {
@@ -41,11 +43,7 @@ extension SidecarRow {
 extension ContentDigest {
     /// Creates a digest from 64 hexadecimal digits; `nil` from any other text.
     init?(hex: String) {
-        let digits = Array(hex.utf8)
-        guard digits.count == 64 else { return nil }
-        self.init(
-            stride(from: 0, to: 64, by: 2).compactMap { index in
-                UInt8(String(decoding: digits[index..<(index + 2)], as: UTF8.self), radix: 16)
-            })
+        guard let bytes = Hexadecimal.bytes(hex.utf8) else { return nil }
+        self.init(bytes)
     }
 }

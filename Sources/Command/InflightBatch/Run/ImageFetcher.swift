@@ -1,4 +1,3 @@
-internal import CInflightBatch
 internal import Dispatch
 internal import InflightConcurrency
 internal import InflightCore
@@ -193,18 +192,6 @@ final class ImageFetcher: @unchecked Sendable {
         guard let status = error.status else { return .failed }
         guard status == 429 || status == 503 else { return .served(latency: latency) }
         return .throttled(retryAfter: (error.underlying as? RequestedPause)?.duration)
-    }
-}
-
-extension ContentDigest {
-    /// The SHA-256 of bytes.
-    init?(of bytes: Bytes) {
-        var digest = [UInt8](repeating: 0, count: 32)
-        let status = unsafe bytes.withUnsafeBytes { bytes in
-            unsafe inflight_sha256(bytes.baseAddress, bytes.count, &digest)
-        }
-        guard status == 0 else { return nil }
-        self.init(digest)
     }
 }
 

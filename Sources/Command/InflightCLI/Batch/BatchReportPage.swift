@@ -47,9 +47,7 @@ struct BatchReportPage {
 
     /// The file, in UTF-8.
     var html: [UInt8] {
-        var policy = SHA256()
-        policy.append(Array(Self.style.utf8))
-        let source = "'sha256-\(Base64.encoded(policy.digest))'"
+        let source = "'sha256-\(Base64.encoded(ContentDigest(of: Bytes(Self.style)).bytes))'"
         var page = """
             <!doctype html>
             <html lang="en">

@@ -1,3 +1,4 @@
+import InflightBatch
 import InflightCore
 import InflightSQLite
 
@@ -92,7 +93,7 @@ struct IndexRecord: Equatable {
     var line: [UInt8] {
         var rest = Array(key.utf8)
         for field in [
-            String(identity.size), String(identity.modified), Self.text(identity.checksum), variant,
+            String(identity.size), String(identity.modified), Hexadecimal.text(identity.checksum), variant,
             fileExtension ?? "-",
         ] {
             rest.append(UInt8(ascii: " "))
@@ -102,7 +103,7 @@ struct IndexRecord: Equatable {
         rest += validator?.recorded ?? [UInt8(ascii: "-")]
         rest.append(UInt8(ascii: " "))
         rest += escapedName
-        return Array(Self.text(Self.checksum(rest[...])).utf8) + [UInt8(ascii: " ")] + rest
+        return Array(Hexadecimal.text(Self.checksum(rest[...])).utf8) + [UInt8(ascii: " ")] + rest
     }
 
     /// Parses a line, or returns nil if it is damaged.
@@ -110,7 +111,7 @@ struct IndexRecord: Equatable {
         let fields = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
         func text(_ index: Int) -> String { String(decoding: fields[index], as: UTF8.self) }
         guard fields.count == 9, fields[0].count == 16,
-            fields[0].elementsEqual(Self.text(Self.checksum(line[17...])).utf8),
+            fields[0].elementsEqual(Hexadecimal.text(Self.checksum(line[17...])).utf8),
             fields[1].count == Self.keyLength, let size = Int64(text(2)), size >= 0, let modified = Int64(text(3)),
             let checksum = UInt64(text(4), radix: 16),
             let name = Self.unescaped(fields[8]), Self.isPlain(name)
@@ -137,11 +138,7 @@ struct IndexRecord: Equatable {
 
     /// Returns the key of a text such as a URL.
     static func key(of text: String) -> String {
-        var hash = SHA256()
-        hash.append(Array(text.utf8))
-        let digest = hash.digest
-        func word(_ start: Int) -> UInt64 { digest[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) } }
-        return Self.text(word(0)) + Self.text(word(8))
+        String(ContentDigest(of: Bytes(text)).hex.prefix(keyLength))
     }
 
     private static let keyLength = 32
@@ -172,10 +169,5 @@ struct IndexRecord: Equatable {
 
     private static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
         unsafe bytes.withUnsafeBytes { unsafe XXH64.of($0, seed: 0) }
-    }
-
-    private static func text(_ number: UInt64) -> String {
-        let digits = String(number, radix: 16)
-        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
     }
 }

@@ -1,5 +1,6 @@
 import CInflightReport
 import Inflight
+import InflightBatch
 import InflightCore
 
 /// A recorded run as one self-contained HTML file, with style, script and data inside. Of a long run it lists
@@ -73,8 +74,6 @@ struct RunReportPage {
 
     /// Returns the source expression by which the policy allows a part (CSP level 2).
     private static func source(_ bytes: [UInt8]) -> String {
-        var hash = SHA256()
-        hash.append(bytes)
-        return "'sha256-\(Base64.encoded(hash.digest))'"
+        "'sha256-\(Base64.encoded(ContentDigest(of: Bytes(bytes)).bytes))'"
     }
 }

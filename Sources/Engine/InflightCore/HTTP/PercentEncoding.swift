@@ -24,9 +24,7 @@ package enum PercentEncoding {
             if isKept(byte) {
                 bytes.append(byte)
             } else {
-                bytes.append(UInt8(ascii: "%"))
-                bytes.append(hexDigit(byte >> 4))
-                bytes.append(hexDigit(byte & 15))
+                Hexadecimal.appendPercentEncoded(byte, to: &bytes)
             }
         }
         return String(decoding: bytes, as: UTF8.self)
@@ -60,9 +58,5 @@ package enum PercentEncoding {
     static func isAlphanumeric(_ byte: UInt8) -> Bool {
         let letter = byte | 0x20
         return (byte >= 0x30 && byte <= 0x39) || (letter >= 0x61 && letter <= 0x7A)
-    }
-
-    private static func hexDigit(_ value: UInt8) -> UInt8 {
-        value < 10 ? 0x30 + value : 0x41 + value - 10
     }
 }

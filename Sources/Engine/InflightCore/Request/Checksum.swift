@@ -7,16 +7,9 @@ public struct Checksum: Hashable, Sendable, CustomStringConvertible {
     /// - Parameter text: `sha256:` and 64 hexadecimal digits, in either case. The prefix is in lower case.
     public init?(_ text: String) {
         let prefix = "sha256:"
-        guard text.hasPrefix(prefix) else { return nil }
-        let digits = Array(text.utf8.dropFirst(prefix.utf8.count))
-        guard digits.count == 64 else { return nil }
-        var bytes: [UInt8] = []
-        for index in stride(from: 0, to: 64, by: 2) {
-            guard let high = Hexadecimal.value(digits[index]), let low = Hexadecimal.value(digits[index + 1]) else {
-                return nil
-            }
-            bytes.append(high << 4 | low)
-        }
+        guard text.hasPrefix(prefix), let bytes = Hexadecimal.bytes(text.utf8.dropFirst(prefix.utf8.count)),
+            bytes.count == 32
+        else { return nil }
         self.bytes = bytes
     }
 

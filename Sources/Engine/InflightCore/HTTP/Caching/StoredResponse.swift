@@ -361,11 +361,9 @@ enum KeyedDigest {
 
     /// Returns whether `stored` is the digest of a secret.
     static func matches(_ stored: ArraySlice<UInt8>, _ secret: [UInt8]) -> Bool {
-        guard stored.starts(with: scheme) else { return false }
-        let digits = stored.dropFirst(scheme.count).prefix(2 * keyLength).map { Hexadecimal.value($0) }
-        guard digits.count == 2 * keyLength, digits.allSatisfy({ $0 != nil }) else { return false }
-        var key = [UInt8](repeating: 0, count: keyLength)
-        for (index, digit) in digits.enumerated() { key[index / 2] = key[index / 2] << 4 | (digit ?? 0) }
+        guard stored.starts(with: scheme),
+            let key = Hexadecimal.bytes(stored.dropFirst(scheme.count).prefix(2 * keyLength)), key.count == keyLength
+        else { return false }
         return stored.elementsEqual(text(of: secret, key: key))
     }
 
