@@ -201,13 +201,8 @@ extension DiskStore.Clearing {
 extension EntryRow {
     /// Returns at most `count` rows in ascending order of their ids.
     static func page(after id: Int64, count: Int, in database: Database) throws(DatabaseError) -> [EntryRow] {
-        var rows: [EntryRow] = []
-        try database.query(
+        try database.rows(
             "SELECT \(columns) FROM entry WHERE id > ? ORDER BY id LIMIT ?", .number(id), .number(Int64(count))
-        ) { (row: borrowing Row) throws(DatabaseError) in
-            rows.append(EntryRow(row))
-            return true
-        }
-        return rows
+        ) { EntryRow($0) }
     }
 }

@@ -148,6 +148,20 @@ package struct DatabaseError: Error, Hashable {
         try statement(text).run(values, row: row)
     }
 
+    /// Runs a cached statement and returns what `read` makes of each row.
+    package func rows<Result>(
+        _ text: String, _ values: Value..., read: (borrowing Row) -> Result
+    ) throws(DatabaseError) -> [Result] {
+        try statement(text).rows(values, read: read)
+    }
+
+    /// Runs a cached statement and returns what `read` makes of the first row, or nil if there is none.
+    package func row<Result>(
+        _ text: String, _ values: Value..., read: (borrowing Row) -> Result
+    ) throws(DatabaseError) -> Result? {
+        try statement(text).rows(values, limit: 1, read: read).first
+    }
+
     /// Runs a cached statement that returns no rows.
     package func change(_ text: String, _ values: Value...) throws(DatabaseError) {
         try statement(text).run(values) { (_: borrowing Row) throws(DatabaseError) in true }
@@ -155,22 +169,12 @@ package struct DatabaseError: Error, Hashable {
 
     /// Returns the first column of the first row as an integer, or nil if there is no row.
     package func number(_ text: String, _ values: Value...) throws(DatabaseError) -> Int64? {
-        var number: Int64?
-        try statement(text).run(values) { (row: borrowing Row) throws(DatabaseError) in
-            number = row.number(0)
-            return false
-        }
-        return number
+        try statement(text).rows(values, limit: 1) { $0.number(0) }.first
     }
 
     /// Returns the first column of all rows.
     package func numbers(_ text: String, _ values: Value...) throws(DatabaseError) -> [Int64] {
-        var numbers: [Int64] = []
-        try statement(text).run(values) { (row: borrowing Row) throws(DatabaseError) in
-            numbers.append(row.number(0))
-            return true
-        }
-        return numbers
+        try statement(text).rows(values) { $0.number(0) }
     }
 
     /// Runs `body` with all of its reads from one snapshot.
@@ -299,6 +303,17 @@ package enum Value {
             default: throw database.lastError
             }
         }
+    }
+
+    fileprivate func rows<Result>(
+        _ values: [Value], limit: Int = .max, read: (borrowing Row) -> Result
+    ) throws(DatabaseError) -> [Result] {
+        var rows: [Result] = []
+        try run(values) { (row: borrowing Row) throws(DatabaseError) in
+            rows.append(read(row))
+            return rows.count < limit
+        }
+        return rows
     }
 
     private func bind(_ value: Value, at position: Int32) {

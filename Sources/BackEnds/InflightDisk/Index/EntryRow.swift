@@ -104,16 +104,18 @@ struct EntryRow: Hashable {
     private static let selectByHash = "SELECT \(columns) FROM entry WHERE hash = ? ORDER BY id DESC LIMIT ?"
 
     static func find(_ id: Int64, in database: Database) throws(DatabaseError) -> EntryRow? {
-        var found: EntryRow?
-        try database.query(selectByID, .number(id)) { (row: borrowing Row) throws(DatabaseError) in
-            found = EntryRow(row)
-            return false
-        }
-        return found
+        try database.row(selectByID, .number(id)) { EntryRow($0) }
     }
 
     /// The maximum number of rows read for one key, so that servers with endless variants do not slow down each lookup.
     static let variantLimit: Int64 = 64
+
+    /// Returns the entries under a key's hash, newest first, at most ``variantLimit``.
+    static func all(_ key: StoreKey, identity: UInt64, in database: Database) throws(DatabaseError) -> [EntryRow] {
+        try database.rows(selectByHash, .number(hash(of: key, identity: identity)), .number(variantLimit)) {
+            EntryRow($0)
+        }
+    }
 
     /// Calls `body` with the entries under a key's hash, newest first, at most ``variantLimit``. Other statements that
     /// `body` runs read the same snapshot.

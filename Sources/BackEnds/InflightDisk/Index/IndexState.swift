@@ -20,14 +20,12 @@ struct IndexState: Hashable {
     var bodyBytes: Int64
 
     static func read(_ database: Database) throws(DatabaseError) -> IndexState {
-        var state: IndexState?
-        try database.query(
+        let state = try database.row(
             "SELECT identity, next, age, entries, partial, files, fileBytes, bodyBytes FROM cache WHERE id = 1"
-        ) { (row: borrowing Row) throws(DatabaseError) in
-            state = IndexState(
+        ) { row in
+            IndexState(
                 identity: row.word(0), next: row.number(1), age: row.number(2), entries: row.number(3),
                 partial: row.number(4), files: row.number(5), fileBytes: row.number(6), bodyBytes: row.number(7))
-            return false
         }
         guard let state, state.isPossible else { throw .damaged }
         return state

@@ -37,17 +37,15 @@ final class OpenCache {
     ) throws(StoreFailure) -> Result {
         try lock.hold(waitingAtMost: Self.busyTimeout) { () throws(StoreFailure) in
             guard (try? fileSystem.status(paths.index))?.identity == index else { throw .replaced }
-            try inDatabase { () throws(DatabaseError) in try database.change("BEGIN IMMEDIATE") }
+            try inDatabase(database.change("BEGIN IMMEDIATE"))
             do throws(StoreFailure) {
-                var state = try inDatabase { () throws(DatabaseError) in try IndexState.read(database) }
+                var state = try inDatabase(IndexState.read(database))
                 guard state.identity == identity else { throw StoreFailure.database(.damaged) }
                 let result = try body(&state)
-                try inDatabase { () throws(DatabaseError) in
-                    try state.write(database)
-                    probe?(true)
-                    try database.change("COMMIT")
-                    probe?(false)
-                }
+                try inDatabase(state.write(database))
+                probe?(true)
+                try inDatabase(database.change("COMMIT"))
+                probe?(false)
                 return result
             } catch {
                 if database.isInTransaction { try? database.run("ROLLBACK") }
@@ -66,24 +64,22 @@ final class OpenCache {
     }
 
     func usage() throws(StoreFailure) -> Usage {
-        let size = try inFiles("index.sqlite") { () throws(SystemError) in try fileSystem.status(paths.index).size }
-        return try inDatabase { () throws(DatabaseError) in
+        let size = try inFiles("index.sqlite", fileSystem.status(paths.index).size)
+        return try inDatabase(
             Usage(
-                pages: try database.number("PRAGMA page_count") ?? 0,
-                freePages: try database.number("PRAGMA freelist_count") ?? 0,
-                filePages: size / Layout.pageBytes)
-        }
+                pages: database.number("PRAGMA page_count") ?? 0,
+                freePages: database.number("PRAGMA freelist_count") ?? 0,
+                filePages: size / Layout.pageBytes))
     }
 
     // MARK: Files being written, and files to be removed
 
     /// Counts a file before it is written, so that a leftover can be found.
     func plan(_ file: PlannedFile, _ state: inout IndexState) throws(StoreFailure) {
-        try inDatabase { () throws(DatabaseError) in
-            try database.change(
+        try inDatabase(
+            database.change(
                 "INSERT INTO pending (file, owner, room) VALUES (?, ?, ?)", .number(file.file), .number(lock.owner),
-                .number(file.room))
-        }
+                .number(file.room)))
         state.fileBytes += file.room
     }
 
@@ -92,11 +88,8 @@ final class OpenCache {
     /// - Returns: Whether it was still planned.
     @discardableResult
     func forget(_ file: Int64, _ state: inout IndexState) throws(StoreFailure) -> Bool {
-        let room = try inDatabase { () throws(DatabaseError) -> Int64? in
-            let room = try database.number("SELECT room FROM pending WHERE file = ?", .number(file))
-            try database.change("DELETE FROM pending WHERE file = ?", .number(file))
-            return room
-        }
+        let room = try inDatabase(database.number("SELECT room FROM pending WHERE file = ?", .number(file)))
+        try inDatabase(database.change("DELETE FROM pending WHERE file = ?", .number(file)))
         state.fileBytes = max(0, state.fileBytes - (room ?? 0))
         return room != nil
     }
@@ -105,10 +98,8 @@ final class OpenCache {
     ///
     /// - Returns: The file, if it has one.
     func removeEntry(_ row: EntryRow, _ state: inout IndexState) throws(StoreFailure) -> Int64? {
-        try inDatabase { () throws(DatabaseError) in
-            try database.change("DELETE FROM entry WHERE id = ?", .number(row.id))
-            if !row.isInFile { try database.change("DELETE FROM body WHERE id = ?", .number(row.id)) }
-        }
+        try inDatabase(database.change("DELETE FROM entry WHERE id = ?", .number(row.id)))
+        if !row.isInFile { try inDatabase(database.change("DELETE FROM body WHERE id = ?", .number(row.id))) }
         state.count(row, row.checked(identity: identity), by: -1)
         guard row.isInFile else { return nil }
         // A damaged row must not release more space than is counted.
@@ -138,7 +129,7 @@ final class OpenCache {
     /// Makes SQLite itself refuse to exceed that number of pages, whatever was estimated.
     func limitPages(_ pages: Int64) throws(StoreFailure) {
         if pages == pageLimit { return }
-        try inDatabase { () throws(DatabaseError) in try database.run("PRAGMA max_page_count = \(pages)") }
+        try inDatabase(database.run("PRAGMA max_page_count = \(pages)"))
         pageLimit = pages
     }
 }

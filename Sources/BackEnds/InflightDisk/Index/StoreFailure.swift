@@ -91,6 +91,20 @@ func inDatabase<Result: ~Copyable>(_ body: () throws(DatabaseError) -> Result) t
     }
 }
 
+/// Returns a value, and wraps SQLite's errors in the store's own.
+func inDatabase<Result: ~Copyable>(
+    _ value: @autoclosure () throws(DatabaseError) -> Result
+) throws(StoreFailure) -> Result {
+    do { return try value() } catch { throw .database(error) }
+}
+
+/// Returns a value, and wraps the file system's errors in the store's own.
+func inFiles<Result>(
+    _ name: String, _ value: @autoclosure () throws(SystemError) -> Result
+) throws(StoreFailure) -> Result {
+    do { return try value() } catch { throw .file(error, name) }
+}
+
 /// Runs `body` and wraps the file system's errors in the store's own.
 func inFiles<Result>(_ name: String, _ body: () throws(SystemError) -> Result) throws(StoreFailure) -> Result {
     do {

@@ -16,13 +16,7 @@ package final class TemporaryTable {
     }
 
     package func value(of key: [UInt8]) throws -> [UInt8]? {
-        var value: [UInt8]?
-        try database.query("SELECT value FROM entry WHERE key = ?", .bytes(key)) {
-            (row: borrowing Row) throws(DatabaseError) in
-            value = row.bytes(0)
-            return false
-        }
-        return value
+        try database.row("SELECT value FROM entry WHERE key = ?", .bytes(key)) { $0.bytes(0) }
     }
 
     /// Adds entries, replacing those with the same keys. Adds either all of them, or none if there is not enough space.

@@ -7,18 +7,15 @@ enum StoredBodies {
     static func read(
         _ row: EntryRow, identity: UInt64, in database: Database
     ) throws(DatabaseError) -> Bytes? {
-        var body: Bytes?
-        try database.query("SELECT bytes FROM body WHERE id = ?", .number(row.id)) {
-            (found: borrowing Row) throws(DatabaseError) in
-            body = unsafe found.withBytes(0) { memory in
+        let body = try database.row("SELECT bytes FROM body WHERE id = ?", .number(row.id)) { found in
+            unsafe found.withBytes(0) { memory -> Bytes? in
                 guard Int64(memory.count) == row.length, unsafe XXH64.of(memory, seed: identity) == row.sum else {
                     return nil
                 }
                 return unsafe Bytes(copying: memory)
             }
-            return false
         }
-        return body
+        return body ?? nil
     }
 
     /// Like `read`, for a row of this snapshot. Throws if the body is missing, since the path to it is damaged.

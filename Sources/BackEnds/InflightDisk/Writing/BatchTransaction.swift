@@ -121,7 +121,7 @@ final class BatchTransaction {
     private func planned(
         _ id: StoredEntry.ID, _ bytes: Bytes, _ offset: Int64
     ) throws(StoreFailure) -> Plan? {
-        let row = try inDatabase { () throws(DatabaseError) in try EntryRow.find(id.rawValue, in: cache.database) }
+        let row = try inDatabase(EntryRow.find(id.rawValue, in: cache.database))
         guard let row, let record = row.checked(identity: cache.identity),
             offset == record.response.bodyRange.upperBound,
             Int64(bytes.count) <= configuration.bodyLimit - row.length,
@@ -137,9 +137,8 @@ final class BatchTransaction {
             }
             return .extend(from: row, sum: sum)
         }
-        let body = try inDatabase { () throws(DatabaseError) in
-            try StoredBodies.read(row, identity: cache.identity, in: cache.database)
-        }
+        let body = try inDatabase(
+            StoredBodies.read(row, identity: cache.identity, in: cache.database))
         guard let body else { return nil }
         if length <= Int64(configuration.inlineLimit) {
             need.pages += Evictor.Need.pages(for: Int(length))
@@ -246,7 +245,7 @@ final class BatchTransaction {
         case .removeAll(let key):
             return try removeAll(key, &state, &files)
         case .quarantine(let id, let seal, _, _):
-            let row = try inDatabase { () throws(DatabaseError) in try EntryRow.find(id.rawValue, in: cache.database) }
+            let row = try inDatabase(EntryRow.find(id.rawValue, in: cache.database))
             guard let row, row.seal == seal else { return .failed }
             if let file = try cache.removeEntry(row, &state) { files.append(file) }
             return .done
@@ -257,14 +256,13 @@ final class BatchTransaction {
 
     private func compact() throws(StoreFailure) -> WriteOperation.Outcome {
         guard try cache.usage().freePages > 0 else { return .failed }
-        try inDatabase { () throws(DatabaseError) in
-            try cache.database.run("PRAGMA incremental_vacuum(\(configuration.maximumCutPages))")
-        }
+        try inDatabase(
+            cache.database.run("PRAGMA incremental_vacuum(\(configuration.maximumCutPages))"))
         return .done
     }
 
     private func remove(_ id: Int64, _ state: inout IndexState, _ files: inout [Int64]) throws(StoreFailure) {
-        let row = try inDatabase { () throws(DatabaseError) in try EntryRow.find(id, in: cache.database) }
+        let row = try inDatabase(EntryRow.find(id, in: cache.database))
         guard let row else { return }
         writer.sums.forget(id)
         if let file = try cache.removeEntry(row, &state) { files.append(file) }
@@ -274,13 +272,9 @@ final class BatchTransaction {
         _ key: StoreKey, _ state: inout IndexState, _ files: inout [Int64]
     ) throws(StoreFailure) -> WriteOperation.Outcome {
         while true {
-            var ours: [EntryRow] = []
-            try inDatabase { () throws(DatabaseError) in
-                try EntryRow.forEach(key, identity: cache.identity, in: cache.database) { row in
-                    // Keep entries of another key with the same hash. Remove unreadable rows, since their key is
-                    // unknown.
-                    if row.checked(identity: cache.identity).map({ $0.key == key }) ?? true { ours.append(row) }
-                }
+            // Keep entries of another key with the same hash. Remove unreadable rows, since their key is unknown.
+            let ours = try inDatabase(EntryRow.all(key, identity: cache.identity, in: cache.database)).filter {
+                $0.checked(identity: cache.identity).map { $0.key == key } ?? true
             }
             if ours.isEmpty { return .done }
             for row in ours { if let file = try cache.removeEntry(row, &state) { files.append(file) } }
@@ -288,14 +282,10 @@ final class BatchTransaction {
     }
 
     private func entries(under key: StoreKey) throws(StoreFailure) -> [StoredEntry] {
-        var found: [StoredEntry] = []
-        try inDatabase { () throws(DatabaseError) in
-            try EntryRow.forEach(key, identity: cache.identity, in: cache.database) { row in
-                guard let record = row.checked(identity: cache.identity), record.key == key else { return }
-                found.append(StoredEntry(id: StoredEntry.ID(rawValue: row.id), response: record.response))
-            }
+        try inDatabase(EntryRow.all(key, identity: cache.identity, in: cache.database)).compactMap { row in
+            guard let record = row.checked(identity: cache.identity), record.key == key else { return nil }
+            return StoredEntry(id: StoredEntry.ID(rawValue: row.id), response: record.response)
         }
-        return found
     }
 
     private func keep(
@@ -322,26 +312,25 @@ final class BatchTransaction {
             id: id, rank: EvictionRank.of(isComplete: response.isComplete, age: state.age, uses: 1), room: room,
             file: file,
             length: Int64(body.count), sum: sum, record: record, identity: cache.identity)
-        try inDatabase { () throws(DatabaseError) in try row.insert(cache.database) }
+        try inDatabase(row.insert(cache.database))
         state.next += 1
         state.count(row, record, by: 1)
         return .kept(StoredEntry.ID(rawValue: id))
     }
 
     private func insert(_ body: Bytes, _ id: Int64) throws(StoreFailure) {
-        try inDatabase { () throws(DatabaseError) in
-            try unsafe body.withUnsafeBytes { (memory) throws(DatabaseError) in
+        try inDatabase(
+            unsafe body.withUnsafeBytes { (memory) throws(DatabaseError) in
                 let bytes = unsafe Value.Memory(memory)
                 try cache.database.change(
                     "INSERT OR REPLACE INTO body (id, bytes) VALUES (?, ?)", .number(id), .memory(bytes))
-            }
-        }
+            })
     }
 
     private func extend(
         _ id: StoredEntry.ID, _ bytes: Bytes, _ index: Int, _ state: inout IndexState, _ files: inout [Int64]
     ) throws(StoreFailure) -> WriteOperation.Outcome {
-        let found = try inDatabase { () throws(DatabaseError) in try EntryRow.find(id.rawValue, in: cache.database) }
+        let found = try inDatabase(EntryRow.find(id.rawValue, in: cache.database))
         guard let plan = plans[index] else { return .failed }
         guard var row = found, var record = row.checked(identity: cache.identity), isSame(row, plan) else {
             // The entry has changed since the plan was made. The file written for it is removed.
@@ -363,9 +352,8 @@ final class BatchTransaction {
                 files.append(file.file)
                 return .failed
             }
-            try inDatabase { () throws(DatabaseError) in
-                try cache.database.change("DELETE FROM body WHERE id = ?", .number(row.id))
-            }
+            try inDatabase(
+                cache.database.change("DELETE FROM body WHERE id = ?", .number(row.id)))
             (row.file, row.room, row.sum) = (file.file, file.room, sum.value)
             state.fileBytes += file.room
             state.files += 1
@@ -392,7 +380,7 @@ final class BatchTransaction {
     private func update(
         _ id: StoredEntry.ID, _ response: StoredResponse, _ state: inout IndexState
     ) throws(StoreFailure) -> WriteOperation.Outcome {
-        let found = try inDatabase { () throws(DatabaseError) in try EntryRow.find(id.rawValue, in: cache.database) }
+        let found = try inDatabase(EntryRow.find(id.rawValue, in: cache.database))
         guard var row = found, let before = row.checked(identity: cache.identity),
             response.bodyRange.count == before.response.bodyRange.count,
             EntryRecord.size(key: before.key, response) != nil
@@ -423,18 +411,17 @@ final class BatchTransaction {
         row = EntryRow(
             id: row.id, rank: rank, uses: row.uses, room: room, file: row.file, length: row.length, sum: row.sum,
             record: record, identity: cache.identity)
-        try inDatabase { () throws(DatabaseError) in try row.update(cache.database) }
+        try inDatabase(row.update(cache.database))
     }
 
     private func applyTouches(_ state: IndexState) throws(StoreFailure) {
-        try inDatabase { () throws(DatabaseError) in
-            for (id, count) in touches {
-                try cache.database.change(
+        for (id, count) in touches {
+            try inDatabase(
+                cache.database.change(
                     """
                     UPDATE entry SET uses = min(uses + ?1, ?2), rank = ?3 + min(uses + ?1, ?2)
                     WHERE id = ?4 AND rank >= 0 AND (uses < ?2 OR rank < ?3 + ?2)
-                    """, .number(count), .number(EvictionRank.maximumUses), .number(state.age), .number(id))
-            }
+                    """, .number(count), .number(EvictionRank.maximumUses), .number(state.age), .number(id)))
         }
     }
 

@@ -97,9 +97,8 @@ struct Evictor {
         let spare = usage.freePages - need.pages
         let isCutting = spare > 0 && missing(need, usage, fileBytes: state.fileBytes - doomedBytes) > 0
         if isCutting {
-            try inDatabase { () throws(DatabaseError) in
-                try cache.database.run("PRAGMA incremental_vacuum(\(min(spare, writer.configuration.maximumCutPages)))")
-            }
+            try inDatabase(
+                cache.database.run("PRAGMA incremental_vacuum(\(min(spare, writer.configuration.maximumCutPages)))"))
         }
         round.waitsForCut = evicted.isEmpty && !isCutting
         round.isStuck = round.waitsForCut && usage.filePages <= usage.pages
@@ -123,12 +122,9 @@ struct Evictor {
     }
 
     private func grow(_ id: Int64, to room: Int64, _ state: inout IndexState) throws(StoreFailure) {
-        try inDatabase { () throws(DatabaseError) in
-            guard let before = try cache.database.number("SELECT room FROM entry WHERE id = ?", .number(id)),
-                before < room
-            else { return }
-            try cache.database.change("UPDATE entry SET room = ? WHERE id = ?", .number(room), .number(id))
-            state.fileBytes += room - before
-        }
+        let before = try inDatabase(cache.database.number("SELECT room FROM entry WHERE id = ?", .number(id)))
+        guard let before, before < room else { return }
+        try inDatabase(cache.database.change("UPDATE entry SET room = ? WHERE id = ?", .number(room), .number(id)))
+        state.fileBytes += room - before
     }
 }

@@ -60,9 +60,7 @@ final class Writer: @unchecked Sendable {
             throw .refused(error)
         }
         paths = CachePaths(
-            folder: try inFiles("the folder") { () throws(SystemError) in
-                try configuration.fileSystem.resolved(configuration.folder)
-            })
+            folder: try inFiles("the folder", configuration.fileSystem.resolved(configuration.folder)))
         return CacheOpener(
             paths: paths, named: configuration.folder, fileSystem: configuration.fileSystem,
             indexFileSystem: configuration.indexFileSystem, layout: configuration.layout,
@@ -292,23 +290,17 @@ final class Writer: @unchecked Sendable {
     /// while no other store is open, since that store might be extending such a body.
     private func releaseUnusedSpace(_ cache: OpenCache) {
         _ = try? transaction(cache) { (state) throws(StoreFailure) in
-            var rows: [EntryRow] = []
-            try inDatabase { () throws(DatabaseError) in
-                try cache.database.query(
+            let rows = try inDatabase(
+                cache.database.rows(
                     "SELECT \(EntryRow.columns) FROM entry WHERE rank < 0 AND file <> 0 AND room > length LIMIT 1024"
-                ) { (row: borrowing Row) throws(DatabaseError) in
-                    rows.append(EntryRow(row))
-                    return true
-                }
-            }
+                ) { EntryRow($0) })
             for row in rows {
                 guard let size = try? configuration.fileSystem.status(paths.body(row.file)).size, size < row.room
                 else { continue }
                 let room = max(size, row.length)
-                try inDatabase { () throws(DatabaseError) in
-                    try cache.database.change(
-                        "UPDATE entry SET room = ? WHERE id = ?", .number(room), .number(row.id))
-                }
+                try inDatabase(
+                    cache.database.change(
+                        "UPDATE entry SET room = ? WHERE id = ?", .number(room), .number(row.id)))
                 state.fileBytes = max(0, state.fileBytes + room - row.room)
             }
         }
