@@ -24,23 +24,13 @@ struct DecoderLoop {
             if let descriptor { input = Self.map(descriptor) }
             switch request {
             case .decode(let id, let format, let count, let options):
-                answer(id) { () throws(LoadError) in
-                    try decode(try part(of: input, count), format, options, watch.begin(id), id)
-                }
+                answer(id, try decode(part(of: input, count), format, options, watch.begin(id), id))
             case .decodePart(let id, let format, let count, let options, let detail):
-                answer(id) { () throws(LoadError) in
-                    try decodePart(try part(of: input, count), format, options, detail, watch.begin(id), id)
-                }
+                answer(id, try decodePart(part(of: input, count), format, options, detail, watch.begin(id), id))
             case .validate(let id, let format, let count):
-                answer(id) { () throws(LoadError) in
-                    try codec(format).validate(try part(of: input, count), format: format)
-                    return (.valid(id: id), nil)
-                }
+                answer(id, try validate(part(of: input, count), format, id))
             case .encode(let id, let layout, let options):
-                answer(id) { () throws(LoadError) in
-                    guard let count = layout.byteCount else { throw Self.noInput }
-                    return try encode(layout.pixels(try part(of: input, count)), options, id)
-                }
+                answer(id, try encode(layout.pixels(part(of: input, layout.byteCount)), options, id))
             case .begin, .cancel: _exit(3)
             }
             if let size = input?.byteCount, size > SharedMemory.maximumRetainedBytes { input = nil }
@@ -53,8 +43,8 @@ struct DecoderLoop {
         return size > 0 ? SharedMemory(descriptor, byteCount: Int(size)) : nil
     }
 
-    private func part(of input: SharedMemory?, _ count: Int) throws(LoadError) -> Bytes {
-        guard let input, count >= 0, count <= input.byteCount else { throw Self.noInput }
+    private func part(of input: SharedMemory?, _ count: Int?) throws(LoadError) -> Bytes {
+        guard let input, let count, count >= 0, count <= input.byteCount else { throw Self.noInput }
         return input.bytes(count)
     }
 
@@ -66,7 +56,7 @@ struct DecoderLoop {
 
     private typealias Answer = (reply: DecoderReply, shared: Descriptor?)
 
-    private func answer(_ id: Int, _ work: () throws(LoadError) -> Answer) {
+    private func answer(_ id: Int, _ work: @autoclosure () throws(LoadError) -> Answer) {
         let answer: Answer
         do throws(LoadError) {
             answer = try work()
@@ -89,6 +79,11 @@ struct DecoderLoop {
         let layout = PixelLayout(pixels)
         guard let count = layout.byteCount else { throw CodecError.outOfMemory }
         return (.pixels(id: id, layout), try allocator.pass(pixels.bytes.part(0..<count)))
+    }
+
+    private func validate(_ bytes: Bytes, _ format: ImageFormat, _ id: Int) throws(LoadError) -> Answer {
+        try codec(format).validate(bytes, format: format)
+        return (.valid(id: id), nil)
     }
 
     private func codec(_ format: ImageFormat) throws(LoadError) -> any ImageCodec {

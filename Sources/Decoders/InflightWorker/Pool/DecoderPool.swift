@@ -64,12 +64,11 @@ public final class DecoderPool: Sendable {
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, cancellation: CancellationFlag
     ) throws(LoadError) -> PixelBuffer {
         try cancellation.check()
-        return try withDecoder(cancellation) { (decoder) throws(LoadError) in
-            guard decoder.decodes.contains(format) else { throw Self.notServed(format, stage: .decode) }
-            return try decoder.decode(
-                bytes, format: format, options: options, maximumTime: configuration.maximumDecodeTime,
-                cancellation: cancellation)
-        }
+        let decoder = try take(decoding: format, cancellation)
+        defer { put(decoder) }
+        return try decoder.decode(
+            bytes, format: format, options: options, maximumTime: configuration.maximumDecodeTime,
+            cancellation: cancellation)
     }
 
     /// Decodes the displayable part of a truncated or damaged image in a sandboxed process.
@@ -89,12 +88,11 @@ public final class DecoderPool: Sendable {
         cancellation: CancellationFlag
     ) throws(LoadError) -> PartialImage? {
         try cancellation.check()
-        return try withDecoder(cancellation) { (decoder) throws(LoadError) in
-            guard decoder.decodes.contains(format) else { throw Self.notServed(format, stage: .decode) }
-            return try decoder.decodePart(
-                bytes, format: format, options: options, beyond: detail, maximumTime: configuration.maximumDecodeTime,
-                cancellation: cancellation)
-        }
+        let decoder = try take(decoding: format, cancellation)
+        defer { put(decoder) }
+        return try decoder.decodePart(
+            bytes, format: format, options: options, beyond: detail, maximumTime: configuration.maximumDecodeTime,
+            cancellation: cancellation)
     }
 
     /// Checks in a sandboxed process whether a file is valid, for formats that need their decoder for this.
@@ -104,10 +102,9 @@ public final class DecoderPool: Sendable {
     /// - Throws: ``LoadError/Code/damaged`` if it is truncated or corrupt, and the errors of
     ///   ``decode(_:format:options:cancellation:)``.
     public func validate(_ bytes: Bytes, format: ImageFormat) throws(LoadError) {
-        try withDecoder { (decoder) throws(LoadError) in
-            guard decoder.decodes.contains(format) else { throw Self.notServed(format, stage: .decode) }
-            try decoder.validate(bytes, format: format, maximumTime: configuration.maximumDecodeTime)
-        }
+        let decoder = try take(decoding: format)
+        defer { put(decoder) }
+        try decoder.validate(bytes, format: format, maximumTime: configuration.maximumDecodeTime)
     }
 
     /// Encodes pixels in a sandboxed process, for encoders that a program should not link.
@@ -118,12 +115,10 @@ public final class DecoderPool: Sendable {
     ///   the process; the codec's errors, and those of the process as in ``decode(_:format:options:cancellation:)``.
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
         guard options.metadata?.isEmpty ?? true else { throw CodecError.metadataUnsupported(options.format) }
-        return try withDecoder { (decoder) throws(LoadError) in
-            guard decoder.encodes.contains(options.format) else {
-                throw Self.notServed(options.format, stage: .encode)
-            }
-            return try decoder.encode(pixels, options: options, maximumTime: configuration.maximumDecodeTime)
-        }
+        let decoder = try take()
+        defer { put(decoder) }
+        guard decoder.encodes.contains(options.format) else { throw Self.notServed(options.format, stage: .encode) }
+        return try decoder.encode(pixels, options: options, maximumTime: configuration.maximumDecodeTime)
     }
 
     /// Returns the formats and protections of this pool's decoders.
@@ -132,11 +127,11 @@ public final class DecoderPool: Sendable {
     ///
     /// - Throws: ``LoadError/Code/decoderUnavailable`` if none can be started.
     public func capabilities() throws(LoadError) -> DecoderCapabilities {
-        try withDecoder { (decoder) throws(LoadError) in
-            DecoderCapabilities(
-                decodes: decoder.decodes, encodes: decoder.encodes, protections: decoder.protections,
-                missing: decoder.missing)
-        }
+        let decoder = try take()
+        defer { put(decoder) }
+        return DecoderCapabilities(
+            decodes: decoder.decodes, encodes: decoder.encodes, protections: decoder.protections,
+            missing: decoder.missing)
     }
 
     private static func notServed(_ format: ImageFormat, stage: LoadError.Stage) -> LoadError {
@@ -147,15 +142,16 @@ public final class DecoderPool: Sendable {
                 + "another format.")
     }
 
-    private func withDecoder<Result>(
-        _ cancellation: CancellationFlag = CancellationFlag(), _ body: (DecoderProcess) throws(LoadError) -> Result
-    ) throws(LoadError) -> Result {
+    private func take(
+        decoding format: ImageFormat, _ cancellation: CancellationFlag = CancellationFlag()
+    ) throws(LoadError) -> DecoderProcess {
         let decoder = try take(cancellation)
-        defer { put(decoder) }
-        return try body(decoder)
+        if decoder.decodes.contains(format) { return decoder }
+        put(decoder)
+        throw Self.notServed(format, stage: .decode)
     }
 
-    private func take(_ cancellation: CancellationFlag) throws(LoadError) -> DecoderProcess {
+    private func take(_ cancellation: CancellationFlag = CancellationFlag()) throws(LoadError) -> DecoderProcess {
         // An idle decoder may have been killed meanwhile.
         while let decoder = idle.withLock({ $0.popLast() }) {
             if decoder.isFresh { return decoder }
