@@ -101,3 +101,124 @@ final class FrameScheduler: Sendable {
         startNext()
     }
 }
+
+/// Decides which frame to make next, which waiters get it, and which to retain, without locks, threads or pixels.
+///
+/// Makes one frame at a time: first those with waiters, in the order of the requests, then those to prefetch.
+struct FrameMachine<Frame, Waiter: AnyObject> {
+    private struct Held {
+        let index: Int
+        let frame: Frame
+        let cost: Int
+    }
+
+    enum Reply {
+        /// The frame is retained, so the waiter was not added.
+        case frame(Frame)
+        case waits
+    }
+
+    private let maximumFrames: Int
+    private let maximumCost: Int
+    /// The retained frames, least recently used first.
+    private var held: [Held] = []
+    private var waiters: [Int: [Waiter]] = [:]
+    /// The frames that have waiters and are not being made, in order.
+    private var wanted: [Int] = []
+    /// The frames to prefetch that were not begun, each with its position in the prediction.
+    private var ahead: [(place: Int, index: Int)] = []
+    /// The frame being made, and whether it was stopped, in which case new waiters enqueue the frame again.
+    private var making: (index: Int, isStopped: Bool)?
+    /// The cost of the last frame made, as an estimate for the next.
+    private var knownCost = 0
+
+    init(maximumFrames: Int, maximumCost: Int) {
+        self.maximumFrames = max(0, maximumFrames)
+        self.maximumCost = maximumCost
+    }
+
+    var heldIndices: [Int] { held.map(\.index) }
+    var heldCost: Int { held.reduce(0) { $0 + $1.cost } }
+
+    mutating func requested(_ index: Int, by waiter: Waiter) -> Reply {
+        if let place = held.firstIndex(where: { $0.index == index }) {
+            let found = held.remove(at: place)
+            held.append(found)
+            return .frame(found.frame)
+        }
+        waiters[index, default: []].append(waiter)
+        let isComing = making.map { $0.index == index && !$0.isStopped } ?? false
+        if !isComing, !wanted.contains(index) { wanted.append(index) }
+        return .waits
+    }
+
+    /// - Returns: whether to stop making the current frame, because its last waiter left.
+    mutating func left(_ index: Int, _ waiter: Waiter) -> Bool {
+        guard let place = waiters[index]?.firstIndex(where: { $0 === waiter }) else { return false }
+        waiters[index]?.remove(at: place)
+        guard waiters[index]?.isEmpty == true else { return false }
+        waiters[index] = nil
+        wanted.removeAll { $0 == index }
+        guard let current = making, current.index == index, !current.isStopped else { return false }
+        making?.isStopped = true
+        return true
+    }
+
+    /// A sequence has predicted its next requests, in order. They replace the earlier prediction.
+    mutating func predicted(_ indices: [Int]) {
+        ahead = indices.enumerated().map { ($0, $1) }
+    }
+
+    /// The last owner has released the animation.
+    ///
+    /// - Returns: whether to stop making the current frame.
+    mutating func closed() -> Bool {
+        ahead = []
+        guard let current = making, !current.isStopped else { return false }
+        making?.isStopped = true
+        return true
+    }
+
+    /// Returns the frame to make now, or `nil` if one is being made or none is needed.
+    mutating func next() -> Int? {
+        guard making == nil else { return nil }
+        if !wanted.isEmpty {
+            let index = wanted.removeFirst()
+            making = (index, false)
+            return index
+        }
+        // One slot is reserved for the displayed frame.
+        let room = min(maximumFrames, knownCost > 0 ? maximumCost / knownCost : maximumFrames) - 1
+        guard let position = ahead.firstIndex(where: { $0.place < room && !heldIndices.contains($0.index) }) else {
+            return nil
+        }
+        let index = ahead[position].index
+        // Prefetch a frame only once: making it again after its eviction is not worthwhile.
+        ahead.removeFirst(position + 1)
+        making = (index, false)
+        return index
+    }
+
+    /// A frame was made. Returns its waiters and the evicted frames.
+    mutating func made(_ frame: Frame, cost: Int) -> (waiters: [Waiter], released: [Frame]) {
+        guard let index = making?.index else { preconditionFailure("an unrequested frame was decoded") }
+        making = nil
+        knownCost = cost
+        held.removeAll { $0.index == index }
+        held.append(Held(index: index, frame: frame, cost: cost))
+        var released: [Frame] = []
+        while held.count > maximumFrames || (heldCost > maximumCost && !held.isEmpty) {
+            released.append(held.removeFirst().frame)
+        }
+        // Waiters that arrived after the frame was stopped are served too.
+        wanted.removeAll { $0 == index }
+        return (waiters.removeValue(forKey: index) ?? [], released)
+    }
+
+    /// Making a frame failed. Returns its waiters; none if it was stopped, because later ones need another attempt.
+    mutating func failed() -> [Waiter] {
+        guard let (index, isStopped) = making else { preconditionFailure("an unrequested frame failed") }
+        making = nil
+        return isStopped ? [] : waiters.removeValue(forKey: index) ?? []
+    }
+}
