@@ -104,20 +104,10 @@ struct NameTests {
 
     /// Counts the threads of libcurl, c-ares and transports: all of this process except those of test servers.
     private static func transportThreads() -> Int {
-        guard let folder = unsafe opendir("/proc/self/task") else { return 0 }
-        defer { unsafe closedir(folder) }
-        var count = 0
-        while let entry = unsafe readdir(folder) {
-            let id = unsafe withUnsafeBytes(of: &entry.pointee.d_name) {
-                unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            guard let file = unsafe fopen("/proc/self/task/\(id)/comm", "r") else { continue }
-            defer { unsafe fclose(file) }
-            var line = [CChar](repeating: 0, count: 64)
-            guard unsafe fgets(&line, 64, file) != nil else { continue }
-            let name = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            if !name.hasPrefix("raw-server"), !name.hasPrefix("name-server"), !name.hasPrefix("loopback") { count += 1 }
+        TemporaryDirectory.names("/proc/self/task").count { id in
+            guard let bytes = TemporaryDirectory.read("/proc/self/task/\(id)/comm") else { return false }
+            let name = String(decoding: bytes, as: UTF8.self)
+            return !["raw-server", "name-server", "loopback"].contains { name.hasPrefix($0) }
         }
-        return count
     }
 }
