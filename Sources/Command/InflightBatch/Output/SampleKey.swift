@@ -80,7 +80,3 @@ package enum SampleKey {
         return true
     }
 }
-
-func hexadecimalDigit(_ value: UInt8) -> UInt8 {
-    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + (value & 15) - 10
-}
