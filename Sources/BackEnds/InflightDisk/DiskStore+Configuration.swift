@@ -15,7 +15,8 @@ extension DiskStore {
         /// The maximum total size in bytes of all files in the folder, at every moment: the index with its write-ahead
         /// log and shared memory, bodies, and files being written or waiting for removal. A store that would exceed it,
         /// because a reader keeps the log from being copied, is skipped. Opening the folder fails if the limit is below
-        /// ``minimumLimit``. Only the repair of a damaged index may exceed it, while both indexes exist.
+        /// ``minimumLimit``. An index is copied, which may exceed it for a
+        /// moment, if its log turns out to be another index's.
         public var limit: Int64
 
         /// The smallest valid ``limit``, in bytes: 8 MiB.
@@ -122,7 +123,8 @@ extension DiskStore {
         case unavailable(LoadError)
         /// The folder can be used again.
         case recovered
-        /// The index was damaged and has been rebuilt from its undamaged rows, `kept` of them.
-        case repaired(kept: Int)
+        /// The index was damaged. It was removed with all entries and bodies, and the cache starts empty. `lost` is the
+        /// number of entries; nil if it cannot be read. Reported by one of the stores that share the folder.
+        case indexDiscarded(lost: Int?)
     }
 }

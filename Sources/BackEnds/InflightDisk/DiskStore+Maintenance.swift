@@ -154,12 +154,12 @@ extension DiskStore {
 
     /// Runs `body` on a reading thread, after opening the folder as it is now.
     func reading<Value: Sendable>(
-        repairs: Bool = true, _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value
+        replaces: Bool = true, _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value
     ) async throws(LoadError) -> Value {
         if case .failed = await writing(.open) { throw notWritten() }
         let bridge = ValueBridge<Value?>()
         core.begin {
-            core.read(repairs: repairs, body) { [core] value in
+            core.read(replaces: replaces, body) { [core] value in
                 bridge.open(with: value)
                 core.end()
             }

@@ -27,7 +27,7 @@ extension DiskStore {
     }
 
     /// Reads every row and every body without changing anything. Damaged entries are removed at their next lookup. A
-    /// repair of the index is reported once.
+    /// discarded index is reported once.
     ///
     /// - Throws: ``LoadError`` if the folder cannot be opened or read at first. Later read errors are reported as
     ///   damage.
@@ -35,9 +35,9 @@ extension DiskStore {
     public func verify() async throws(LoadError) -> Verification {
         var found = Verification()
         _ = try await reading { (_) throws(DatabaseError) in }
-        if let kept = core.takeRepair() {
-            found.damage.append(
-                .init(reason: "The index was corrupt and was rebuilt. Entries recovered: \(kept)."))
+        if let discarded = core.takeDiscarded() {
+            let lost = discarded.entries.map { "Entries lost: \($0)." } ?? "All entries are lost."
+            found.damage.append(.init(reason: "The index was corrupt and was discarded. \(lost)"))
         }
         var last = Int64.min
         while true {
@@ -45,7 +45,7 @@ extension DiskStore {
             let configuration = core.configuration
             let page: (last: Int64?, found: Verification)
             do {
-                page = try await reading(repairs: false) { (connection) throws(DatabaseError) in
+                page = try await reading(replaces: false) { (connection) throws(DatabaseError) in
                     try Self.verify(after: start, connection, configuration.bodies(in: connection.index.paths))
                 }
             } catch {
@@ -108,7 +108,7 @@ extension DiskStore {
     /// Returns the number of files that belong to no entry.
     private func leftovers() async throws(LoadError) -> Int {
         let configuration = core.configuration
-        return try await reading { (connection) throws(DatabaseError) in
+        return try await reading(replaces: false) { (connection) throws(DatabaseError) in
             let bodies = configuration.bodies(in: connection.index.paths)
             var count = 0
             for folder in (try? bodies.fileSystem.names(in: bodies.paths.bodies)) ?? [] {

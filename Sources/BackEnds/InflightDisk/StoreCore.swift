@@ -91,35 +91,35 @@ final class StoreCore: Sendable {
 
     /// The reason why the last attempt to use the folder failed, if it did.
     var unavailability: LoadError? { writer.unavailability }
-    func takeRepair() -> Int? { writer.takeRepair() }
+    func takeDiscarded() -> DiscardedIndex? { writer.takeDiscarded() }
 
     // MARK: Reading
 
     /// Runs `body` on a reading thread once the folder is open, or calls `completion` with nil if it cannot be opened.
     ///
-    /// - Parameter repairs: Whether to rebuild an index that turns out to be damaged, and read once more.
+    /// - Parameter replaces: Whether to replace an index that turns out to be damaged, and read once more.
     func read<Value: Sendable>(
-        repairs: Bool = true, _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
+        replaces: Bool = true, _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
         completion: @escaping @Sendable (Value?) -> Void
     ) {
-        run(\.reading) { self.readNow(opens: 3, repairs: repairs, body, completion: completion) }
+        run(\.reading) { self.readNow(opens: 3, replaces: replaces, body, completion: completion) }
     }
 
-    /// - Parameter opens: The number of times to open an index that is not open and read again. A rebuilt index may
+    /// - Parameter opens: The number of times to open an index that is not open and read again. Another may
     ///   replace it between opening and reading.
     private func readNow<Value: Sendable>(
-        opens: Int, repairs: Bool,
+        opens: Int, replaces: Bool,
         _ body: @escaping @Sendable (ReaderPool.Connection) throws(DatabaseError) -> Value,
         completion: @escaping @Sendable (Value?) -> Void
     ) {
-        @Sendable func again(opens: Int, repairs: Bool) {
-            run(\.reading) { self.readNow(opens: opens, repairs: repairs, body, completion: completion) }
+        @Sendable func again(opens: Int, replaces: Bool) {
+            run(\.reading) { self.readNow(opens: opens, replaces: replaces, body, completion: completion) }
         }
         switch readers.read(body) {
         case .value(let value): completion(value)
-        case .notOpen where opens > 0: write(.open) { _ in again(opens: opens - 1, repairs: repairs) }
-        case .failed(let error, let index) where error.isDamage && repairs:
-            write(.repairIndex(index.index)) { _ in again(opens: opens, repairs: false) }
+        case .notOpen where opens > 0: write(.open) { _ in again(opens: opens - 1, replaces: replaces) }
+        case .failed(let error, let index) where error.isDamage && replaces:
+            write(.replaceIfDamaged(index.index)) { _ in again(opens: opens, replaces: false) }
         case .notOpen, .failed: completion(nil)
         }
     }

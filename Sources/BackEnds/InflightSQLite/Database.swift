@@ -55,6 +55,8 @@ package struct DatabaseError: Error, Hashable {
         case writing
         /// Like ``writing``, but creates the database if it does not exist.
         case making
+        /// Reads an existing database without its log. Nothing may change it meanwhile.
+        case alone
     }
 
     /// Opens a database. No component of its path may be a symbolic link.
@@ -69,9 +71,14 @@ package struct DatabaseError: Error, Hashable {
     ) throws(DatabaseError) {
         var opened: OpaquePointer?
         // Readers open for writing too. SQLite lets only such a connection maintain the log's shared memory.
-        let flags =
-            SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
-            | (mode == .making ? SQLITE_OPEN_CREATE : 0)
+        let access =
+            switch mode {
+            case .reading, .writing: SQLITE_OPEN_READWRITE
+            case .making: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+            case .alone: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+            }
+        let flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
+        let path = mode == .alone ? Self.immutable(path) : path
         let status =
             if let fileSystem {
                 unsafe sqlite3_open_v2(path, &opened, flags, fileSystem)
@@ -98,14 +105,22 @@ package struct DatabaseError: Error, Hashable {
         if mode == .reading { try run("PRAGMA query_only = 1") }
     }
 
+    /// Returns the URI of a database that does not change, whose log SQLite does not read
+    /// (https://www.sqlite.org/uri.html).
+    private static func immutable(_ path: String) -> String {
+        let escapes: [UInt8: String] = [UInt8(ascii: "%"): "%25", UInt8(ascii: "?"): "%3F", UInt8(ascii: "#"): "%23"]
+        let escaped = path.utf8.flatMap { byte in escapes[byte].map { Array($0.utf8) } ?? [byte] }
+        return "file:" + String(decoding: escaped, as: UTF8.self) + "?immutable=1"
+    }
+
     deinit {
         statements.removeAll()
         unsafe sqlite3_close_v2(handle)
     }
 
-    /// Lets the last connection to close copy the log into the database and remove it.
-    package func copiesLogWhenClosed() {
-        unsafe inflight_sqlite_set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+    /// Sets whether this connection copies the log into the database and removes it if it is the last one to close.
+    package func copiesLogWhenClosed(_ copies: Bool = true) {
+        unsafe inflight_sqlite_set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, copies ? 0 : 1)
     }
 
     /// Keeps ``logPages`` up to date. Call it after the last `wal_autocheckpoint`, which replaces the hook.

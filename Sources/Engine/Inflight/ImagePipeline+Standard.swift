@@ -69,7 +69,10 @@ extension DiskStore.Event {
         switch self {
         case .unavailable(let error): .init(.error, "the disk cache cannot be used", [("error", error.message)])
         case .recovered: .init(.notice, "the disk cache can be used again")
-        case .repaired(let kept): .init(.notice, "the disk cache was repaired", [("entries", "\(kept)")])
+        case .indexDiscarded(let lost):
+            .init(
+                .notice, "the damaged index of the disk cache was discarded",
+                lost.map { [("entries", "\($0)")] } ?? [])
         case .entryQuarantined(let url, let reason):
             .init(.notice, "a damaged cache entry was removed", [("url", url ?? ""), ("because", reason)])
         }

@@ -33,6 +33,8 @@ enum DamageKind: String, CaseIterable {
         var others = 0
         /// Whether every body may be lost.
         var all = false
+        /// Whether the index may be discarded, with every body.
+        var discards = false
         /// Whether a body that changed after the log began may have its old state.
         var isOld = false
 
@@ -40,6 +42,7 @@ enum DamageKind: String, CaseIterable {
             bodies.formUnion(other.bodies)
             others += other.others
             all = all || other.all
+            discards = discards || other.discards
             isOld = isOld || other.isOld
         }
     }
@@ -49,12 +52,12 @@ enum DamageKind: String, CaseIterable {
 enum IndexPage {
     static let size = 4096
 
-    /// Returns the loss that damage to a page may cause.
+    /// Returns the loss that damage to a page may cause. The number of bodies holds as long as SQLite notices nothing.
     static func allowance(_ page: ArraySlice<UInt8>, number: Int) -> DamageKind.Allowance {
-        var allowance = DamageKind.Allowance()
+        var allowance = DamageKind.Allowance(discards: true)
         let first = page.startIndex
         if number == 0 || page[first] == 5 {
-            // The header and the schema are the same in all indexes, and inner pages are not needed to find rows.
+            // SQLite notices each row that it does not find by its number.
         } else if page[first] == 2 {
             // SQLite follows this page unless it is malformed, and then misses existing rows.
             allowance.all = true

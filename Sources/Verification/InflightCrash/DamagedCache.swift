@@ -1,4 +1,5 @@
 import Glibc
+import InflightConcurrency
 import InflightCore
 import InflightDisk
 import InflightTestSupport
@@ -47,8 +48,10 @@ struct DamagedCache {
 
     // MARK: Filling
 
-    private func store(_ folder: String, date: Double = date) -> DiskStore {
-        DiskStore(.init(folder: folder, limit: Self.limit, clock: VirtualClock(date: date)))
+    private func store(
+        _ folder: String, date: Double = date, onEvent: (@Sendable (DiskStore.Event) -> Void)? = nil
+    ) -> DiskStore {
+        DiskStore(.init(folder: folder, limit: Self.limit, clock: VirtualClock(date: date), onEvent: onEvent))
     }
 
     /// Fills a cache, and copies it while it is open.
@@ -123,11 +126,11 @@ struct DamagedCache {
         case .tagBit: return flip(folder, "/CACHEDIR.TAG")
         case .bodyBit, .partBit: return flipBody(folder)
         case .indexPage, .indexPages: return damagePages(folder + "/index.sqlite")
-        case .indexCut: return cut(folder + "/index.sqlite", .init(all: true, isOld: true))
+        case .indexCut: return cut(folder + "/index.sqlite", .init(all: true, discards: true, isOld: true))
         case .logCut: return cut(folder + "/index.sqlite-wal", changed)
         case .indexRandom:
             Scratch.write(folder + "/index.sqlite", randomBytes(100_000))
-            return .init(all: true, isOld: true)
+            return .init(all: true, discards: true, isOld: true)
         case .otherIndex, .otherLog: return await takeFromOther(folder)
         case .bodyCut, .bodyGone, .bodies: return damageBodies(folder)
         case .everything:
@@ -220,7 +223,7 @@ struct DamagedCache {
         if kind == .otherIndex { await other.shutdown() }
         Scratch.write(folder + name, Scratch.read(scratch + "/other" + name))
         if kind == .otherLog { await other.shutdown() }
-        return kind == .otherLog ? changed : .init(all: true, isOld: true)
+        return kind == .otherLog ? changed : .init(all: true, discards: true, isOld: true)
     }
 
     private mutating func damageBodies(_ folder: String) -> DamageKind.Allowance {
@@ -250,8 +253,12 @@ struct DamagedCache {
     private mutating func look(_ folder: String, _ allowance: DamageKind.Allowance) async {
         let date = kind == .clock ? Self.date - 365 * 86400 : Self.date
         var there: Set<Int> = []
+        let discards = Guarded(0)
         for round in 0..<2 {
-            let store = store(folder, date: date)
+            let discardsBefore = discards.withLock { $0 }
+            let store = store(folder, date: date) { event in
+                if case .indexDiscarded = event { discards.withLock { $0 += 1 } }
+            }
             var seen: Set<Int> = []
             for number in items.indices {
                 let item = items[number]
@@ -264,7 +271,9 @@ struct DamagedCache {
             }
             if round == 0 {
                 there = seen
-                check(seen, allowance)
+                check(seen, allowance, isDiscarded: discards.withLock { $0 } > 0)
+            } else if discardsBefore > 0 {
+                if !seen.isEmpty { failures.append("\(seen.sorted()) are found in a discarded index") }
             } else if !there.isSubset(of: seen) {
                 failures.append("\(there.subtracting(seen).sorted()) were found in the first round only")
             }
@@ -275,13 +284,18 @@ struct DamagedCache {
             if kind != .everything, id == nil || !isBack { failures.append("a new entry cannot be stored") }
             await store.shutdown()
         }
+        let count = discards.withLock { $0 }
+        if count > (allowance.discards ? 1 : 0) { failures.append("the index was discarded \(count) times") }
+        let (bytes, files) = (Scratch.bytes(folder), Scratch.files(folder, below: "/bodies").count)
+        if bytes > Self.limit { failures.append("\(bytes) bytes exceed the limit") }
+        if count > 0, files > 0 { failures.append("\(files) files belong to no entry") }
     }
 
-    private mutating func check(_ seen: Set<Int>, _ allowance: DamageKind.Allowance) {
+    private mutating func check(_ seen: Set<Int>, _ allowance: DamageKind.Allowance, isDiscarded: Bool) {
         found = items.indices.count { seen.contains($0) && !items[$0].isRemoved }
         let lost = Set(items.indices.filter { !items[$0].isRemoved }).subtracting(seen)
         let others = lost.subtracting(allowance.bodies)
-        if !allowance.all, others.count > allowance.others {
+        if !allowance.all, !isDiscarded, others.count > allowance.others {
             failures.append(
                 "\(others.count) undamaged bodies are lost (\(others.sorted())), \(allowance.others) are allowed")
         }

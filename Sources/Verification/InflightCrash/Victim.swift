@@ -28,7 +28,7 @@ final class Victim: Sendable {
             switch event {
             case .entryQuarantined(let url, _): Self.tell(pipe, "Q \(url ?? "?")")
             case .unavailable(let error): Self.tell(pipe, "U \(error.message)")
-            case .repaired(let kept): Self.tell(pipe, "R \(kept)")
+            case .indexDiscarded(let lost): Self.tell(pipe, "D \(lost.map(String.init) ?? "?")")
             case .recovered: break
             }
         }

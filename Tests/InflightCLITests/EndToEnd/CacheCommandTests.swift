@@ -137,7 +137,7 @@ final class CacheCommandTests: EndToEndSuite {
         #expect(try lines(cache("verify", "--json")).first?.leftovers == 1)
     }
 
-    @Test("A damaged index is rebuilt and reported, by verify as damage and by stat as a warning")
+    @Test("A damaged index is discarded and reported, by verify as damage and by stat as a warning")
     func damagedIndex() throws {
         for action in ["verify", "stat"] {
             fetch()
@@ -145,12 +145,44 @@ final class CacheCommandTests: EndToEndSuite {
             for log in ["-wal", "-shm"] { _ = unsafe unlink(place.appending("cache/index.sqlite\(log)")) }
             let result = cache(action)
             #expect(result.status == (action == "verify" ? 1 : 0), "\(result.text)")
-            #expect(result.errors.contains("rebuilt"))
+            #expect(result.errors.contains("The cache index was damaged. It was discarded with all entries."))
             #expect(cache("verify").status == 0)
         }
     }
 
-    @Test("Damaged index pages are reported by verify, ignored by stat and repaired by the next get")
+    @Test(
+        "Eight processes that use a cache with a damaged index at once fetch what they need, and only one discards it",
+        arguments: [0..<4096, 12_288..<1 << 20])
+    func eightProcesses(damaged: Range<Int>) throws {
+        fetch()
+        func damage() throws {
+            var bytes = try #require(place.read("cache/index.sqlite"))
+            let range = damaged.clamped(to: 0..<bytes.count)
+            bytes.replaceSubrange(range, with: [UInt8](repeating: 0x5A, count: range.count))
+            place.write("cache/index.sqlite", bytes)
+        }
+        try damage()
+        let urls = [server.url("/small"), server.url("/large")]
+        let gets = (0..<8).map { number in
+            RunningCommand(["get"] + urls + ["-o", "\(number)", "--any", "--cache", "cache"], in: place)
+        }
+        for (number, get) in gets.enumerated() {
+            let result = get.wait()
+            #expect(result.status == 0, "\(result.errors)")
+            let files = TemporaryDirectory.names(place.appending("\(number)")).map { place.read("\(number)/\($0)") }
+            #expect(files.contains(Bytes("small").array) && files.contains(Self.large.array))
+        }
+        let verified = cache("verify")
+        #expect(verified.status == 0 && verified.text.contains("2 entries read"), "\(verified.text)")
+
+        try damage()
+        let verifications = (0..<8).map { _ in RunningCommand(["cache", "verify", "--cache", "cache"], in: place) }
+        let results = verifications.map { $0.wait() }
+        #expect(results.count { $0.errors.contains("It was discarded") } == 1, "\(results.map(\.errors))")
+        #expect(results.count { $0.status == 0 } == 7)
+    }
+
+    @Test("Damaged index pages are reported by verify and ignored by stat; the next get discards the index")
     func verifyAfterStat() throws {
         fetch()
         let root = try #require(
@@ -165,11 +197,11 @@ final class CacheCommandTests: EndToEndSuite {
             let verified = cache("verify")
             #expect(verified.status == 1 && verified.text.contains("some of its pages are corrupt"), "\(verified.text)")
         }
-        // The next lookup finds each entry where it was, and repairs the index.
+        // The first lookup discards the index, and the bodies are fetched and stored again.
         let again = place.run(
             "get", server.url("/small"), server.url("/large"), "-o", "again", "--any", "--cache", "cache")
         #expect(again.status == 0, "\(again.errors)")
-        #expect(server.requests.count == 2, "\(again.errors)")
+        #expect(server.requests.count == 4, "\(again.errors)")
         let verified = cache("verify")
         #expect(
             verified.status == 0 && verified.text == "2 entries read, 100,005 bytes intact, none damaged.\n",

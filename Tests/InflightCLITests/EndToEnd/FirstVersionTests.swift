@@ -1,3 +1,4 @@
+import InflightCore
 import InflightTestSupport
 import Testing
 
@@ -93,6 +94,22 @@ final class FirstVersionTests: EndToEndSuite {
         #expect(place.run(["cache", "verify", "--cache", "cache"]).status == 0)
         let list = place.run(["cache", "list", "--cache", "cache"])
         #expect(list.text.contains(Self.origin + "/large.png") && list.text.contains(server.url("/new.jpg")))
+    }
+
+    @Test("The disk cache of 0.1.0 with a damaged index serves none of its responses and takes new ones")
+    func damagedCache() throws {
+        let index = try #require(place.read("cache/index.sqlite"))
+        place.write("cache/index.sqlite", Bytes.random(index.count, seed: 1).array)
+        for suffix in ["-wal", "-shm"] { TemporaryDirectory.remove(place.appending("cache/index.sqlite\(suffix)")) }
+        server.serve("/new.jpg", .ok(jpeg, type: "image/jpeg").field("Cache-Control", "max-age=60"))
+        for _ in 0..<2 {
+            #expect(place.run(["get", server.url("/new.jpg"), "-o", "new.jpg", "--cache", "cache"]).status == 0)
+        }
+        #expect(server.requestCount == 1)
+        let verified = place.run(["cache", "verify", "--cache", "cache"])
+        #expect(verified.status == 0 && verified.text.hasPrefix("1 entry read, "), "\(verified.text)")
+        // The file of /large.png.
+        #expect(TemporaryDirectory.names(place.appending("cache/bodies")).isEmpty)
     }
 
     /// The version in the header of an SQLite database (https://www.sqlite.org/fileformat2.html, section 1.3.14).

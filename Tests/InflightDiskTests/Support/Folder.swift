@@ -107,7 +107,10 @@ final class EventLog: Sendable {
     }
     var unavailable: [LoadError] { events.compactMap { if case .unavailable(let error) = $0 { error } else { nil } } }
     var recoveries: Int { events.count { if case .recovered = $0 { true } else { false } } }
-    var repairs: [Int] { events.compactMap { if case .repaired(let kept) = $0 { kept } else { nil } } }
+    /// The numbers of entries that discarded indexes had.
+    var discarded: [Int?] {
+        events.compactMap { if case .indexDiscarded(let lost) = $0 { .some(lost) } else { nil } }
+    }
 }
 
 extension DiskStore {

@@ -2,7 +2,7 @@ internal import InflightFiles
 internal import InflightSQLite
 
 /// Opens a folder as a cache: creates missing files, rejects foreign or newer caches, migrates older layouts and
-/// repairs damage. Only the repair takes longer for a cache with more entries.
+/// replaces a damaged index. Only the latter takes longer for a cache with more entries.
 struct CacheOpener {
     /// Without symbolic links, which SQLite rejects anywhere in a path.
     let paths: CachePaths
@@ -19,8 +19,8 @@ struct CacheOpener {
 
     struct Opened {
         var cache: OpenCache
-        /// The number of entries recovered from a damaged index; nil if it was undamaged.
-        var salvaged: Int?
+        /// The damaged index that was replaced by an empty one; nil if there was none.
+        var discarded: DiscardedIndex?
     }
 
     func open() throws(StoreFailure) -> Opened {
@@ -28,29 +28,49 @@ struct CacheOpener {
         if tag.layout > layout.version { throw .newer(named, layout: tag.layout, known: layout.version) }
         let lock = try lockFile()
         do {
-            return Opened(cache: try open(tag, lock), salvaged: nil)
+            return Opened(cache: try open(tag, lock))
         } catch {
             guard error.isDamage else { throw error }
         }
-        return try lock.hold(alone: true, waitingAtMost: OpenCache.busyTimeout) { () throws(StoreFailure) in
-            // Another process may have repaired it meanwhile.
-            if let cache = try? open(tag, lock) { return Opened(cache: cache, salvaged: nil) }
-            let kept = try IndexRepair(opener: self, tag: tag).run()
-            return Opened(cache: try open(tag, lock), salvaged: kept)
+        return try replaceIfDamaged(tag, lock)
+    }
+
+    /// Opens the folder after its index was found to be damaged in use.
+    func openDamaged() throws(StoreFailure) -> Opened {
+        try replaceIfDamaged(try tagOrNew(), try lockFile())
+    }
+
+    private func replaceIfDamaged(_ tag: FolderTag, _ lock: FolderLock) throws(StoreFailure) -> Opened {
+        try lock.hold(alone: true, waitingAtMost: OpenCache.busyTimeout) { () throws(StoreFailure) in
+            var discarded: DiscardedIndex?
+            // The index may have been misread, or another process may have replaced it meanwhile.
+            if try isDamaged(tag) { discarded = try IndexReplacement(opener: self, tag: tag).run() }
+            return Opened(cache: try open(tag, lock), discarded: discarded)
         }
     }
 
-    /// Repairs an index that was found to be damaged in use. `index` identifies the damaged file.
-    func repairIndex(_ index: FileStatus.Identity) throws(StoreFailure) -> Opened {
-        let tag = try tagOrNew()
-        let lock = try lockFile()
-        return try lock.hold(alone: true, waitingAtMost: OpenCache.busyTimeout) { () throws(StoreFailure) in
-            var kept: Int?
-            if (try? fileSystem.status(paths.index))?.identity == index {
-                kept = try IndexRepair(opener: self, tag: tag).run()
-            }
-            return Opened(cache: try open(tag, lock), salvaged: kept)
+    private func isDamaged(_ tag: FolderTag) throws(StoreFailure) -> Bool {
+        guard try isThere(paths.index) else { return false }
+        do throws(StoreFailure) {
+            let database = try looked(tag)
+            return try inDatabase { () throws(DatabaseError) in try !isIntact(database, tag) }
+        } catch {
+            guard error.isDamage else { throw error }
+            return true
         }
+    }
+
+    /// Returns whether an index is this cache's, and SQLite finds it consistent. Reads all of it.
+    func isIntact(_ database: Database, _ tag: FolderTag) throws(DatabaseError) -> Bool {
+        guard try database.number("PRAGMA application_id") == Layout.applicationID,
+            try IndexState.read(database).identity == tag.identity
+        else { return false }
+        var finding: String?
+        try database.query("PRAGMA integrity_check(1)") { (row: borrowing Row) throws(DatabaseError) in
+            finding = row.text(0)
+            return false
+        }
+        return finding == "ok"
     }
 
     private func lockFile() throws(StoreFailure) -> FolderLock {
@@ -152,7 +172,7 @@ struct CacheOpener {
         } else {
             database = try lock.hold(alone: true, waitingAtMost: OpenCache.busyTimeout) { () throws(StoreFailure) in
                 // Create it under another name first. A half-made index would look damaged after a kill.
-                if !(try isThere(paths.index)) { _ = try IndexRepair(opener: self, tag: tag).run() }
+                if !(try isThere(paths.index)) { _ = try IndexReplacement(opener: self, tag: tag).run() }
                 return try looked(tag)
             }
         }
@@ -165,9 +185,9 @@ struct CacheOpener {
             paths: paths, fileSystem: fileSystem, lock: lock, database: database, identity: tag.identity, index: index)
     }
 
-    private func isThere(_ path: String) throws(StoreFailure) -> Bool {
+    func isThere(_ path: String) throws(StoreFailure) -> Bool {
         do {
-            // An empty index holds nothing that could be damaged.
+            // An empty file holds nothing that could be damaged.
             return try fileSystem.status(path).size > 0
         } catch {
             if error == .isMissing { return false }
@@ -233,27 +253,17 @@ struct CacheOpener {
         }
     }
 
-    /// Creates an empty index whose first entry has a number that no earlier index of this folder has used.
-    func make(_ path: String, identity: UInt64) throws(StoreFailure) -> Database {
-        // SQLite would create a file that others may read. It gives its log the permissions of that file.
-        try inFiles("index.sqlite") { () throws(SystemError) in
-            try fileSystem.open(path, for: .creating).close()
-        }
-        return try inDatabase { () throws(DatabaseError) in
-            let database = try opened(path, .making)
-            try database.run(Layout.beforeTables + Layout.pragmas + durability.pragma)
-            try database.run("BEGIN IMMEDIATE")
-            try database.run(layout.statements.joined(separator: ";\n"))
-            try database.run(
-                "PRAGMA application_id = \(Layout.applicationID); PRAGMA user_version = \(layout.version)")
-            try database.change(
-                "INSERT INTO cache VALUES (1, ?, ?, 0, 0, 0, 0, 0, 0)", .word(identity),
-                .number(Self.firstNumber()))
-            try database.run("COMMIT")
-            try database.checkpoint(.truncate)
-            database.copiesLogWhenClosed()
-            return database
-        }
+    /// Turns an empty file into an index without entries, whose first entry will have a number that no earlier index of
+    /// this folder has used.
+    func fill(_ database: Database, identity: UInt64) throws(DatabaseError) {
+        // The file has no name of an index yet: if this fails or is killed, it is created anew.
+        try database.run(Layout.beforeTables + "PRAGMA journal_mode = MEMORY;" + durability.pragma)
+        try database.run("BEGIN IMMEDIATE")
+        try database.run(layout.statements.joined(separator: ";\n"))
+        try database.run("PRAGMA application_id = \(Layout.applicationID); PRAGMA user_version = \(layout.version)")
+        try database.change(
+            "INSERT INTO cache VALUES (1, ?, ?, 0, 0, 0, 0, 0, 0)", .word(identity), .number(Self.firstNumber()))
+        try database.run("COMMIT")
     }
 
     /// Returns a random first number, far from that of any other index and with space for more entries than will ever

@@ -63,7 +63,7 @@ struct FindOperation: Sendable {
             let entry = StoredEntry(id: StoredEntry.ID(rawValue: row.id), response: record.response)
             found.candidates.append(Candidate(row: row, entry: entry))
             if found.candidates.count == 1, !row.isInFile {
-                found.body = try StoredBodies.readInSnapshot(row, identity: identity, in: connection.database)
+                found.body = try StoredBodies.read(row, identity: identity, in: connection.database)
             }
         }
         return found
@@ -100,8 +100,8 @@ struct FindOperation: Sendable {
             switch read {
             case .value(let body): finish(found, position, body)
             case .failed(let error, let index) where error.isDamage:
-                // The repair keeps the undamaged rows and bodies of the index, and so not this body.
-                core.write(.repairIndex(index.index)) { _ in finish(found, position, nil) }
+                // In an intact index, the entry has lost its body.
+                core.write(.replaceIfDamaged(index.index)) { _ in finish(found, position, nil) }
             case .notOpen, .failed: completion([], nil)
             }
         }

@@ -250,7 +250,7 @@ final class BatchTransaction {
             if let file = try cache.removeEntry(row, &state) { files.append(file) }
             return .done
         case .compact: return try compact()
-        case .open, .repairIndex, .sweep: return .done
+        case .open, .replaceIfDamaged, .sweep: return .done
         }
     }
 
@@ -297,7 +297,7 @@ final class BatchTransaction {
         let sum: UInt64
         var (file, room): (Int64, Int64) = (0, 0)
         if case .file(let planned, let sumOfFile)? = plans[index] {
-            // The plan is gone if the index was rebuilt meanwhile. Then nothing else counts the file.
+            // The plan is gone if the index was replaced meanwhile. Then nothing else counts the file.
             guard try cache.forget(planned.file, &state) else {
                 files.append(planned.file)
                 return .failed

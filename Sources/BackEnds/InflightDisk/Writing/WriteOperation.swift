@@ -19,8 +19,8 @@ struct WriteOperation: Sendable {
         case compact
         /// Removes some leftovers of killed processes. Fails if there are none. Runs in a batch of its own.
         case sweep
-        /// Repairs that index, which was found to be damaged.
-        case repairIndex(FileStatus.Identity)
+        /// Replaces that index, in which damage was found, if it is damaged.
+        case replaceIfDamaged(FileStatus.Identity)
     }
 
     enum Outcome: Sendable {
@@ -33,10 +33,11 @@ struct WriteOperation: Sendable {
     var work: Work
     var completion: @Sendable (Outcome) -> Void
 
-    /// Whether the operation needs a batch of its own. A repair reopens everything; a sweep runs its own transactions.
+    /// Whether the operation needs a batch of its own. A replacement reopens everything; a sweep runs its own
+    /// transactions.
     var needsOwnBatch: Bool {
         switch work {
-        case .repairIndex, .sweep: true
+        case .replaceIfDamaged, .sweep: true
         default: false
         }
     }

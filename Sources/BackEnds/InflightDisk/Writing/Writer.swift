@@ -12,8 +12,8 @@ final class Writer: @unchecked Sendable {
     /// The index that readers may open. Set when the folder is opened, and nil while it is unusable.
     private let opened: Guarded<OpenIndex?>
     private let lastFailure = Guarded<LoadError?>(nil)
-    /// The number of entries kept by a repair that no verification has reported yet.
-    private let repair = Guarded<Int?>(nil)
+    /// The last damaged index, if no verification has reported it yet.
+    private let discarded = Guarded<DiscardedIndex?>(nil)
 
     private(set) var cache: OpenCache?
     private var nextAttempt = MonotonicTime.zero
@@ -43,11 +43,11 @@ final class Writer: @unchecked Sendable {
     /// The reason why the last attempt to use the folder failed, if it did. Any thread.
     var unavailability: LoadError? { lastFailure.withLock { $0 } }
 
-    /// Returns the number of entries that the last repair kept, once. Any thread.
-    func takeRepair() -> Int? {
-        repair.withLock { repair in
-            defer { repair = nil }
-            return repair
+    /// Returns the last damaged index that was discarded, once. Any thread.
+    func takeDiscarded() -> DiscardedIndex? {
+        discarded.withLock { discarded in
+            defer { discarded = nil }
+            return discarded
         }
     }
 
@@ -77,11 +77,13 @@ final class Writer: @unchecked Sendable {
         adopt { () throws(StoreFailure) in try opener().open() }
     }
 
-    private func repairIndex(_ damaged: FileStatus.Identity) {
-        // An index reported again after its repair is no longer the open one.
-        guard cache?.index == damaged else { return openIfNeeded() }
+    private func replaceIfDamaged(_ index: FileStatus.Identity) {
+        // An index reported again after its replacement is no longer the open one.
+        guard let cache, cache.index == index else { return openIfNeeded() }
+        // It may be the log that is damaged.
+        cache.database.copiesLogWhenClosed(false)
         close()
-        adopt { () throws(StoreFailure) in try opener().repairIndex(damaged) }
+        adopt { () throws(StoreFailure) in try opener().openDamaged() }
     }
 
     private func adopt(_ open: () throws(StoreFailure) -> CacheOpener.Opened) {
@@ -92,9 +94,9 @@ final class Writer: @unchecked Sendable {
             let index = OpenIndex(
                 identity: opened.cache.identity, index: opened.cache.index, paths: opened.cache.paths)
             self.opened.withLock { $0 = index }
-            if let kept = opened.salvaged {
-                repair.withLock { $0 = kept }
-                configuration.onEvent?(.repaired(kept: kept))
+            if let index = opened.discarded {
+                discarded.withLock { $0 = index }
+                configuration.onEvent?(.indexDiscarded(lost: index.entries))
             }
         } catch {
             fail(error)
@@ -141,7 +143,7 @@ final class Writer: @unchecked Sendable {
 
     /// Runs a batch, then calls each operation's completion.
     func run(_ batch: WriteQueue.Batch) {
-        if case .repairIndex(let index)? = batch.operations.first?.work { repairIndex(index) }
+        if case .replaceIfDamaged(let index)? = batch.operations.first?.work { replaceIfDamaged(index) }
         openIfNeeded(looks: !batch.changesIndex)
         let outcomes = outcomes(of: batch)
         for (operation, outcome) in zip(batch.operations, outcomes) { operation.completion(outcome) }
@@ -156,7 +158,7 @@ final class Writer: @unchecked Sendable {
         } catch {
             if case .replaced = error { return again(batch) }
             if error.isDamage {
-                repairIndex(cache.index)
+                replaceIfDamaged(cache.index)
                 return again(batch)
             }
             if error.isLogFull, truncateLog(cache), let done = try? attempt(batch, in: cache) { return done }
@@ -341,7 +343,7 @@ extension WriteQueue.Batch {
 extension WriteOperation {
     fileprivate var changesIndex: Bool {
         switch work {
-        case .open, .repairIndex: false
+        case .open, .replaceIfDamaged: false
         default: true
         }
     }

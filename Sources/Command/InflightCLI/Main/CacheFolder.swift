@@ -23,13 +23,13 @@ enum CacheFolder {
 
     /// Returns a store for the maintenance of an existing cache. It never creates one.
     ///
-    /// - Parameter warn: Called when the index had to be repaired.
+    /// - Parameter warn: Called if the index was damaged.
     static func existing(_ folder: String, warn: @escaping @Sendable (String) -> Void) -> DiskStore {
         var configuration = DiskStore.Configuration(folder: folder, limit: noLimit) { event in
             switch event {
-            case .repaired(let kept):
-                let entries = Quantity.count(kept, "entry", "entries")
-                warn("The cache index was damaged. It was rebuilt with \(entries) intact.")
+            case .indexDiscarded(let lost):
+                let entries = lost.map { Quantity.count($0, "entry", "entries") } ?? "all entries"
+                warn("The cache index was damaged. It was discarded with \(entries).")
             case .unavailable, .entryQuarantined, .recovered: break
             }
         }
@@ -48,7 +48,7 @@ enum CacheFolder {
             DiskStore.Configuration(folder: folder, limit: options.bytes) { event in
                 switch event {
                 case .unavailable(let error): warn("Continuing without a cache: \(error.message)")
-                case .entryQuarantined, .recovered, .repaired: break
+                case .entryQuarantined, .recovered, .indexDiscarded: break
                 }
             })
     }
