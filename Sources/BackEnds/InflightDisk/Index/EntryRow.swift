@@ -35,15 +35,6 @@ struct EntryRow: Hashable {
         record = row.bytes(10)
     }
 
-    /// - Parameter numbers: The columns between `id` and `record`, in the order of ``columns``.
-    init(_ id: Int64, numbers: [Int64], record: [UInt8]) {
-        precondition(numbers.count == 9, "a row must have nine numbers")
-        (self.id, hash, rank, uses) = (id, numbers[0], numbers[1], numbers[2])
-        (stored, room, file, length) = (numbers[3], numbers[4], numbers[5], numbers[6])
-        (sum, seal) = (UInt64(bitPattern: numbers[7]), UInt64(bitPattern: numbers[8]))
-        self.record = record
-    }
-
     init(
         id: Int64, rank: Int64, uses: Int64 = 1, room: Int64, file: Int64, length: Int64, sum: UInt64,
         record: EntryRecord, identity: UInt64
