@@ -171,8 +171,6 @@ THREAD_TESTS = --filter '^Inflight(Concurrency|Core|Curl|Disk|Foundation|Pattern
 ADDRESS_TESTS = --skip '^Inflight(Concurrency|Demo|Lab|Patterns|Stress|TestSupport)Tests\.' \
 	--skip '\.(GridLayout|HalfBlocks|TimelineText)Tests/'
 
-# Foundation's URLSession leaks libcurl's parsed URL of each request (four allocations per request, also in a minimal
-# program), so its tests run without leak detection.
 sanitize: deps ## run tests under the thread and the address sanitizer
 	@$(PLAN)
 	@$(STEP) "Building with the thread sanitizer" $(SWIFT) build --build-tests $(call SANITIZE_FLAGS,thread)
@@ -183,9 +181,7 @@ sanitize: deps ## run tests under the thread and the address sanitizer
 	@$(STEP) "Building with the address sanitizer" $(SWIFT) build --build-tests $(call SANITIZE_FLAGS,address)
 	@LSAN_OPTIONS="suppressions=$(CURDIR)/Scripts/leaks.txt $${LSAN_OPTIONS:-}" \
 		SUMMARY='Test run with' $(STEP) "Tests under the address sanitizer" \
-		$(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,address) $(ADDRESS_TESTS) --skip URLSession
-	@ASAN_OPTIONS=detect_leaks=0 SUMMARY='Test run with' $(STEP) "URLSession tests under the address sanitizer" \
-		$(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,address) --filter URLSession
+		$(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,address) $(ADDRESS_TESTS)
 
 lab-tsan: deps ## check that the thread sanitizer finds the race of inflight lab
 	@echo "==> inflight lab race under the thread sanitizer"

@@ -224,8 +224,8 @@ let package = Package(
         .testTarget(
             name: "InflightTests",
             dependencies: [
-                "Inflight", "InflightCore", "InflightConcurrency", "InflightFoundation", "InflightCodecs",
-                "InflightWorker", "InflightPictures", "InflightTestSupport",
+                "Inflight", "InflightCore", "InflightConcurrency", "InflightCodecs", "InflightWorker",
+                "InflightPictures", "InflightTestSupport",
             ]),
         // Small images made by other programs, and their expected appearance.
         .target(name: "InflightPictures", dependencies: ["InflightCore"], path: "Tests/InflightPictures"),
