@@ -1,13 +1,6 @@
+import Glibc
 import InflightImages
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Compares resizing in linear light with a plain implementation in double precision.
 @Suite("Linear-light resizing", .timeLimit(.minutes(10)))

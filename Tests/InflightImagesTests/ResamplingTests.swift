@@ -1,13 +1,6 @@
+import Glibc
 import InflightImages
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Compares the resizer with a plain implementation of its filter in double precision.
 @Suite(.timeLimit(.minutes(10)))

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
+import Glibc
 
 package enum Decibels {
     /// Returns the peak signal-to-noise ratio of bytes, or 100 if nothing differs.

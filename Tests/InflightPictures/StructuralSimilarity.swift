@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
+import Glibc
 
 /// The structural similarity of two images, 1 if nothing differs (Wang, Bovik, Sheikh and Simoncelli, "Image quality
 /// assessment: from error visibility to structural similarity", IEEE Transactions on Image Processing 13(4), 2004).

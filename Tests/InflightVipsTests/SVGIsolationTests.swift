@@ -1,17 +1,10 @@
+import Glibc
 import InflightConcurrency
 import InflightCore
 import InflightPictures
 import InflightTestSupport
 import InflightVips
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Checks that an SVG document cannot load external resources. Where possible, each test also shows that the same
 /// feature works with internal resources: otherwise an empty result would prove nothing.

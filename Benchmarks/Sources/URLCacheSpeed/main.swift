@@ -7,10 +7,7 @@
 
 import BenchmarkSupport
 import Foundation
-
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
+import FoundationNetworking
 
 let options = Options(usage: "URLCacheSpeed write|read FOLDER COUNT BYTES")
 let what = options.value(0)

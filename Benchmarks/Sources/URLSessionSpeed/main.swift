@@ -6,10 +6,7 @@
 
 import BenchmarkSupport
 import Foundation
-
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
+import FoundationNetworking
 
 let options = Options(usage: "URLSessionSpeed BASE COUNT [--at-once N]")
 let base = options.value(0)

@@ -2,13 +2,8 @@
 // that may touch views. There is no default, because `.main` is short to write and a default is easy to forget.
 
 import Dispatch
+import Glibc
 import InflightPatterns
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
 
 struct Greeter: Sendable {
     /// `completion` is called on `queue`, never inside this call.

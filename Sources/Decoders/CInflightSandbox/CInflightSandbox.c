@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "CInflightSandbox.h"
 
-#if defined(__linux__)
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -20,11 +19,9 @@
 #include <unistd.h>
 
 void inflight_use_one_arena(void) {
-#if defined(__GLIBC__)
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, 4 << 20);
     mallopt(M_TRIM_THRESHOLD, 8 << 20);
-#endif
 }
 
 int inflight_unshare_namespaces(void) {
@@ -188,14 +185,3 @@ int inflight_filter_system_calls(void) {
     seccomp_release(filter);
     return status;
 }
-#else
-#include <errno.h>
-
-void inflight_use_one_arena(void) {}
-int inflight_unshare_namespaces(void) { return -ENOSYS; }
-int inflight_enter_empty_root(void) { return -ENOSYS; }
-int inflight_restrict_files(void) { return -ENOSYS; }
-int inflight_drop_privileges(void) { return -ENOSYS; }
-int inflight_limit_resources(size_t memory, size_t file, unsigned descriptors, unsigned long seconds) { return -ENOSYS; }
-int inflight_filter_system_calls(void) { return -ENOSYS; }
-#endif

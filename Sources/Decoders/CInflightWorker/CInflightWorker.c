@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "CInflightWorker.h"
 
-#if defined(__linux__)
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -228,20 +227,3 @@ void inflight_close_from(int first) {
     long most = sysconf(_SC_OPEN_MAX);
     for (int descriptor = first; descriptor < (most < 0 ? 65536 : most); descriptor++) close(descriptor);
 }
-#else
-// Decoder processes require Linux. Elsewhere, starting one fails, and callers report that.
-#include <errno.h>
-
-int inflight_socket_pair(int *mine, int *theirs) { return -ENOSYS; }
-int inflight_start_decoder(const char *path, int requests, int control) { return -ENOSYS; }
-int inflight_end_process(int process) { return 0; }
-int inflight_send(int socket, const void *bytes, size_t count, int descriptor) { return -ENOSYS; }
-ssize_t inflight_receive(int socket, void *bytes, size_t count, int *descriptor) { return -ENOSYS; }
-int inflight_wait_readable(int socket, int milliseconds) { return 0; }
-int inflight_shared_memory(size_t count) { return -ENOSYS; }
-int inflight_seal(int memory) { return -ENOSYS; }
-ssize_t inflight_fixed_size(int memory, int is_immutable) { return -1; }
-void *inflight_map(int memory, size_t count, enum inflight_mapping mapping) { return 0; }
-void inflight_unmap(void *memory, size_t count) {}
-void inflight_close_from(int first) {}
-#endif

@@ -1,17 +1,6 @@
+public import FoundationEssentials
+internal import Glibc
 public import InflightCore
-
-#if canImport(FoundationEssentials)
-    public import FoundationEssentials
-#else
-    public import Foundation
-#endif
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#elseif canImport(Darwin)
-    internal import Darwin
-#endif
 
 extension LoadedImage {
     private static let codecs = CodecRegistry.standard()

@@ -6,10 +6,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
-#if defined(__linux__)
 #include <sys/syscall.h>
-#endif
+#include <time.h>
 #include <unistd.h>
 
 // Weak: defined only in programs that link the thread sanitizer's runtime.
@@ -41,21 +39,11 @@ uintptr_t inflight_thread_id(void) {
 }
 
 int inflight_is_main_thread(void) {
-#if defined(__APPLE__)
-    return pthread_main_np();
-#elif defined(__linux__)
     return syscall(SYS_gettid) == getpid();
-#else
-    return 0;
-#endif
 }
 
 void inflight_name_thread(const char *name) {
-#if defined(__APPLE__)
-    pthread_setname_np(name);
-#else
     pthread_setname_np(pthread_self(), name);
-#endif
 }
 
 struct start {
@@ -88,9 +76,7 @@ int inflight_start_thread(void (*body)(void *), void *context) {
 int inflight_condition_make(void *condition) {
     pthread_condattr_t attributes;
     int status = pthread_condattr_init(&attributes);
-#if !defined(__APPLE__)
     if (status == 0) status = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-#endif
     return status != 0 ? status : pthread_cond_init(condition, &attributes);
 }
 
@@ -98,35 +84,24 @@ void inflight_condition_wait(void *condition, void *mutex, int64_t nanoseconds) 
     const int64_t second = 1000000000, longest = 86400 * second;
     if (nanoseconds > longest) nanoseconds = longest;
     struct timespec time = {nanoseconds / second, nanoseconds % second};
-#if defined(__APPLE__)
-    pthread_cond_timedwait_relative_np(condition, mutex, &time);
-#else
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     time.tv_sec += now.tv_sec + (time.tv_nsec + now.tv_nsec) / second;
     time.tv_nsec = (time.tv_nsec + now.tv_nsec) % second;
     pthread_cond_timedwait(condition, mutex, &time);
-#endif
 }
 
 int inflight_processor_count(void) {
-#if defined(__linux__)
     // A container or taskset may allow fewer processors than the machine has.
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-#endif
     return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 void *inflight_pages_resize(void *pages, size_t old_size, size_t size) {
-#if defined(__linux__)
     void *larger = pages ? mremap(pages, old_size, size, MREMAP_MAYMOVE)
                          : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return larger == MAP_FAILED ? NULL : larger;
-#else
-    (void)pages, (void)old_size, (void)size;
-    return NULL;
-#endif
 }
 
 void inflight_pages_free(void *pages, size_t size) {

@@ -1,27 +1,18 @@
 #define _GNU_SOURCE
 #include "CInflightLab.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdint.h>
-#include <sys/resource.h>
-#if defined(__linux__)
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
-#endif
 #include <unistd.h>
 
 long lab_thread_number(void) {
-#if defined(__linux__)
     return syscall(SYS_gettid);
-#else
-    return (long)(uintptr_t)pthread_self();
-#endif
 }
 
 int lab_use_one_processor(void) {
-#if defined(__linux__)
     cpu_set_t allowed, one;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return -1;
     for (int processor = 0; processor < CPU_SETSIZE; processor++) {
@@ -30,16 +21,13 @@ int lab_use_one_processor(void) {
         CPU_SET(processor, &one);
         return sched_setaffinity(0, sizeof one, &one);
     }
-#endif
     return -1;
 }
 
 int lab_prepare_child(int parent) {
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
-#if defined(__linux__)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
     // The parent may have exited before prctl took effect.
     return getppid() == parent ? 0 : -1;
 }

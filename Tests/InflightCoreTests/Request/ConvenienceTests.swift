@@ -1,14 +1,9 @@
 import Dispatch
+import FoundationEssentials
 import InflightConcurrency
 import InflightCore
 import InflightTestSupport
 import Testing
-
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
 
 @Suite("Requests in short form", .timeLimit(.minutes(10)))
 struct ConvenienceTests {

@@ -1,11 +1,8 @@
 import Foundation
+import FoundationNetworking
 import InflightCore
 import InflightFoundation
 import Testing
-
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
 
 @Suite("Bridges from Foundation", .timeLimit(.minutes(10)))
 struct FoundationBridgeTests {

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
+import Glibc
 
 /// A colour profile as mathematics: the bytes that a file carries, and the conversion of its colours to sRGB, in double
 /// precision and without a library.

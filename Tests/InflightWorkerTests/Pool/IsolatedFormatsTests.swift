@@ -1,3 +1,4 @@
+import Glibc
 import Inflight
 import InflightConcurrency
 import InflightCore
@@ -5,14 +6,6 @@ import InflightPictures
 import InflightTestSupport
 import InflightWorker
 import Testing
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 @Suite("Isolated formats", .timeLimit(.minutes(10)))
 struct IsolatedFormatsTests {

@@ -1,10 +1,5 @@
+internal import Glibc
 internal import InflightCore
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
 
 /// Parses a head from the lines that libcurl passes on, for any version of HTTP (RFC 9112 sections 4 and 5).
 enum HeadParser {

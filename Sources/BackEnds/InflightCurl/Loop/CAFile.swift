@@ -1,10 +1,5 @@
+internal import Glibc
 internal import InflightCore
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
 
 /// Checks a CA file in advance, since libcurl would report a problem only at the first connection.
 enum CAFile {

@@ -1,12 +1,7 @@
 internal import CInflightCurl
+internal import Glibc
 internal import InflightConcurrency
 internal import InflightCore
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
 
 /// Callbacks from libcurl for a handle: always on the event loop's thread, inside one of the loop's calls into libcurl.
 extension EasyHandle {
@@ -148,10 +143,6 @@ extension EasyHandle {
     private static func close(_ context: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
         let loop = unsafe Unmanaged<EventLoop>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
         loop.willClose(descriptor)
-        #if canImport(Glibc)
-            return Glibc.close(descriptor)
-        #else
-            return Musl.close(descriptor)
-        #endif
+        return Glibc.close(descriptor)
     }
 }

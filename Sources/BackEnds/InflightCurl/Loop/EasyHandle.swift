@@ -1,12 +1,7 @@
 internal import CInflightCurl
+internal import Glibc
 internal import InflightConcurrency
 internal import InflightCore
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
 
 /// A libcurl easy handle, reused for one exchange after another. Constant options are set once, all others only if they
 /// differ from their previous value.

@@ -1,12 +1,7 @@
 internal import CInflightCurl
+internal import Glibc
 internal import InflightConcurrency
 internal import InflightCore
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
 
 /// The thread that drives libcurl: it waits for sockets, timers and commands, and calls receivers.
 ///

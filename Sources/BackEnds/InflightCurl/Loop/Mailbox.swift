@@ -1,12 +1,7 @@
 internal import CInflightCurl
+internal import Glibc
 internal import InflightConcurrency
 internal import InflightCore
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
 
 /// Passes commands from other threads to the event loop, and wakes the loop if it sleeps.
 ///

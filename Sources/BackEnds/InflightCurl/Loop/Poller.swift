@@ -1,10 +1,5 @@
 internal import CInflightCurl
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
+internal import Glibc
 
 /// Watches the event loop's descriptors through epoll, with as few system calls as possible.
 ///

@@ -1,10 +1,5 @@
+internal import Glibc
 internal import InflightCore
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
 
 /// A validated configuration, for the event loop.
 struct Settings: Sendable {

@@ -1,10 +1,5 @@
 internal import CInflightCurl
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
+internal import Glibc
 
 /// The kind of a URL's host, as far as name resolution is concerned.
 enum HostName: Equatable {

@@ -1,8 +1,4 @@
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
+internal import Glibc
 
 /// The sources of host names in `/etc/nsswitch.conf` (nsswitch.conf(5)).
 enum NameServiceSwitch {

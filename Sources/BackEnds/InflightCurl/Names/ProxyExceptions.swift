@@ -1,11 +1,6 @@
 internal import CInflightCurl
+internal import Glibc
 internal import InflightCore
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
 
 /// The hosts that `no_proxy` exempts from proxies.
 ///

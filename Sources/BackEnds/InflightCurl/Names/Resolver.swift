@@ -1,11 +1,6 @@
 internal import CInflightCurl
+internal import Glibc
 internal import InflightCore
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
 
 /// Resolves names with c-ares on the event loop, without a thread. Only reading the hosts file blocks.
 ///

@@ -1,10 +1,5 @@
+internal import Glibc
 internal import InflightCore
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
 
 /// The route to an origin, direct or through a proxy, and the names to resolve for it.
 struct Route: Sendable {

@@ -1,12 +1,7 @@
 internal import CInflightCurl
+internal import Glibc
 internal import InflightConcurrency
 internal import InflightCore
-
-#if canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
 
 /// The system's own resolver, for names that neither the hosts file nor DNS has. It blocks, so it runs on two threads
 /// of its own. Nothing waits for these threads to end.

@@ -7,10 +7,10 @@
 #include <stddef.h>
 
 // The steps by which a process drops its privileges before it decodes untrusted input. All but the first return 0, or a
-// negative error number, which is `-ENOSYS` on systems other than Linux.
+// negative error number.
 
 /// Makes all threads allocate from one arena. Arenas per thread would use up the address space that
-/// `inflight_limit_resources` limits. The arena keeps up to 8 MiB of freed memory for the next image. glibc only.
+/// `inflight_limit_resources` limits. The arena keeps up to 8 MiB of freed memory for the next image.
 void inflight_use_one_arena(void);
 
 /// Moves the process to new mount, network, IPC and UTS namespaces, and to a user namespace without any user. Must be

@@ -1,13 +1,6 @@
 internal import CInflightCodecs
+import Glibc
 import InflightImages
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 /// The segments of a JPEG file (ITU-T T.81 annex B), parsed without decoding.
 struct JPEGStructure: FileStructure {

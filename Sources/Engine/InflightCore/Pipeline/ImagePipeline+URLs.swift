@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-    public import FoundationEssentials
-#else
-    public import Foundation
-#endif
+public import FoundationEssentials
 
 extension ImagePipeline {
     /// Returns the image at a URL in text form. Equivalent to ``image(for:)-(ImageRequest)`` with a request for this

@@ -1,10 +1,5 @@
+public import FoundationEssentials
 public import InflightConcurrency
-
-#if canImport(FoundationEssentials)
-    public import FoundationEssentials
-#else
-    public import Foundation
-#endif
 
 // The stages of one load, the key by which each is shared, and the file to read next:
 //

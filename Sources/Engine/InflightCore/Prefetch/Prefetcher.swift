@@ -1,11 +1,6 @@
 internal import Dispatch
+public import FoundationEssentials
 public import InflightConcurrency
-
-#if canImport(FoundationEssentials)
-    public import FoundationEssentials
-#else
-    public import Foundation
-#endif
 
 /// A prefetcher, which loads images ahead of their use, at the lowest priority unless another is given.
 ///

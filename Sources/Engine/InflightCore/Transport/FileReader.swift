@@ -1,12 +1,5 @@
+import Glibc
 import InflightConcurrency
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 /// A reader of a regular file, from its beginning to the length that it had when it was opened.
 final class FileReader: LocalReader {

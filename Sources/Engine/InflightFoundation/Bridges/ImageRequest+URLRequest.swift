@@ -1,11 +1,6 @@
+import Foundation
+public import FoundationNetworking
 public import InflightCore
-
-#if canImport(FoundationNetworking)
-    import Foundation
-    public import FoundationNetworking
-#else
-    public import Foundation
-#endif
 
 extension ImageRequest {
     /// Creates a request from one of Foundation.

@@ -48,9 +48,7 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
     public let request: ImageRequest
     private let load: @Sendable (ImageRequest, CallbackQueue, @escaping Completion) -> ImageTask
     private let state: Guarded<State>
-    #if !canImport(ObjectiveC)
-        private let completion = Guarded<(@Sendable () -> Void)?>(nil)
-    #endif
+    private let completion = Guarded<(@Sendable () -> Void)?>(nil)
 
     init(
         _ request: ImageRequest,
@@ -86,20 +84,18 @@ public final class LoadOperation<Output: Sendable>: Operation, @unchecked Sendab
     /// Whether the operation has finished: with success, with a failure, or as cancelled. If so, ``result`` is set.
     override public var isFinished: Bool { state.withLock { $0.phase == .finished } }
 
-    #if !canImport(ObjectiveC)
-        // Foundation on Linux retains the completion block for ever, with its captures. It submits the block on the
-        // thread that first sees the operation finished, so no later moment is safe for removing it. Therefore
-        // Foundation gets a block that takes the caller's block out when it runs.
-        /// The block that runs once after the operation has finished. It is released when it runs.
-        override public var completionBlock: (@Sendable () -> Void)? {
-            get { completion.withLock { $0 } }
-            set {
-                completion.withLock { $0 = newValue }
-                guard newValue != nil else { return super.completionBlock = nil }
-                super.completionBlock = { [completion] in completion.withLock { $0.take() }?() }
-            }
+    // Foundation on Linux retains the completion block for ever, with its captures. It submits the block on the
+    // thread that first sees the operation finished, so no later moment is safe for removing it. Therefore
+    // Foundation gets a block that takes the caller's block out when it runs.
+    /// The block that runs once after the operation has finished. It is released when it runs.
+    override public var completionBlock: (@Sendable () -> Void)? {
+        get { completion.withLock { $0 } }
+        set {
+            completion.withLock { $0 = newValue }
+            guard newValue != nil else { return super.completionBlock = nil }
+            super.completionBlock = { [completion] in completion.withLock { $0.take() }?() }
         }
-    #endif
+    }
 
     /// Starts the load. Called by the queue. Call it only for an operation that is in no queue.
     ///

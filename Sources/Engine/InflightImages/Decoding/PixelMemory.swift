@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import Glibc
 
 /// Memory for all pixels of an image, four bytes or fewer each. A failed allocation throws instead of trapping, because
 /// the image determines the size, within the limit on pixels.

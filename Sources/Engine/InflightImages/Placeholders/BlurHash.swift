@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import Glibc
 
 /// A placeholder of about thirty characters: the average colour and a few cosine components ("waves") of an image
 /// (Wolt: BlurHash, `Algorithm.md`).

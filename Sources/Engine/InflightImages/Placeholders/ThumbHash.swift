@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import Glibc
 
 /// A placeholder of 13 to 25 bytes, with the aspect ratio and alpha of an image (E. Wallace: ThumbHash).
 ///

@@ -1,12 +1,5 @@
+import Glibc
 import InflightConcurrency
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 /// Rotates the image clockwise by any angle.
 struct RotateStep: ImageProcessing {

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import Glibc
 
 /// Converts sRGB samples to linear light and back (IEC 61966-2-1 section 5.2), from tables.
 struct TransferFunction: Sendable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-    internal import FoundationEssentials
-#else
-    internal import Foundation
-#endif
+internal import FoundationEssentials
 
 /// Base64 (RFC 4648 section 4). Decodes the alphabet for URLs (section 5) too, with or without padding.
 package enum Base64 {

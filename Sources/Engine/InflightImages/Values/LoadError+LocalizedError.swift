@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-    public import FoundationEssentials
-#else
-    public import Foundation
-#endif
+public import FoundationEssentials
 
 /// Makes `localizedDescription` the error's ``LoadError/message``, which says what happened and what to do.
 /// Messages are in English.

@@ -8,7 +8,7 @@
 void inflight_tsan_acquire(void *address);
 void inflight_tsan_release(void *address);
 
-/// Names the calling thread, for debuggers and `ps -T`. On Linux, a name of more than 15 bytes is refused.
+/// Names the calling thread, for debuggers and `ps -T`. A name of more than 15 bytes is refused.
 void inflight_name_thread(const char *name);
 
 /// Starts a detached thread that runs `body(context)`. Returns 0, or an error number.
@@ -30,13 +30,13 @@ const char *inflight_current_queue_label(void);
 /// Writes the calling thread's name to `name`: at most 16 bytes, including the terminator.
 void inflight_current_thread_name(char *name, int size);
 
-/// Returns whether the caller runs on the process's main thread. Costs one system call on Linux.
+/// Returns whether the caller runs on the process's main thread. Costs one system call.
 int inflight_is_main_thread(void);
 
 /// Returns an identifier of the calling thread that is unique among the threads alive. Never 0.
 uintptr_t inflight_thread_id(void);
 
 /// Maps `size` bytes of zeros if `pages` is NULL, else resizes the mapping, which may move it. Returns NULL on failure,
-/// and leaves an existing mapping as it was. Linux only: elsewhere it always returns NULL.
+/// and leaves an existing mapping as it was.
 void *inflight_pages_resize(void *pages, size_t old_size, size_t size);
 void inflight_pages_free(void *pages, size_t size);

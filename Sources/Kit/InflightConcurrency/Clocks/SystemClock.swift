@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import Glibc
 
 /// The system's clocks: `CLOCK_MONOTONIC` for moments, `CLOCK_REALTIME` for dates.
 ///

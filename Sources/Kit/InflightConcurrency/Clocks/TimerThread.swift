@@ -1,12 +1,5 @@
 internal import CInflightConcurrency
-
-#if canImport(Darwin)
-    internal import Darwin
-#elseif canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
+internal import Glibc
 
 /// Runs closures at their deadlines, one after the other, on its own thread.
 ///

@@ -1,12 +1,5 @@
 internal import CInflightConcurrency
-
-#if canImport(Darwin)
-    public import Darwin
-#elseif canImport(Glibc)
-    public import Glibc
-#elseif canImport(Musl)
-    public import Musl
-#endif
+public import Glibc
 
 /// A mutual exclusion lock that the thread sanitizer understands.
 ///

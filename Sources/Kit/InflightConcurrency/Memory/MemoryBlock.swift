@@ -1,12 +1,5 @@
 internal import CInflightConcurrency
-
-#if canImport(Darwin)
-    internal import Darwin
-#elseif canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
+internal import Glibc
 
 /// A growable block of memory. Large blocks are mapped pages: they grow without copying and without a second block, and
 /// freed pages return to the system at once.

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    internal import Darwin
-#elseif canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
+internal import Glibc
 
 /// The number of descriptors (files, sockets and pipes) that this process may open.
 package enum DescriptorLimit {
@@ -42,9 +36,5 @@ package enum DescriptorLimit {
     /// The number of decoder processes for which there are descriptors. Each process takes up to eight.
     package static var decoders: Int { max(1, available / 32) }
 
-    #if canImport(Glibc)
-        private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-    #else
-        private static let resource = RLIMIT_NOFILE
-    #endif
+    private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 }

@@ -1,12 +1,5 @@
 internal import CInflightConcurrency
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import Glibc
 
 /// A fixed number of threads for work that blocks or computes, which would otherwise occupy the global concurrency pool
 /// or a global queue. First in, first out.

@@ -1,13 +1,6 @@
 internal import Dispatch
+internal import Glibc
 internal import Synchronization
-
-#if canImport(Darwin)
-    internal import Darwin
-#elseif canImport(Musl)
-    internal import Musl
-#else
-    internal import Glibc
-#endif
 
 /// Two threads that add to one number, without any synchronization.
 enum RaceChild {
