@@ -19,7 +19,7 @@ ARTICLES = ["README.md", *sorted(
 DECLARATION = re.compile(r"^(?:@\w+ |final |public )*(?:class|struct|enum|protocol|extension|func) ")
 # The modules that an article's blocks use without an import.
 IMPORTS = {
-    "Documentation/Extending.md": ["InflightConcurrency", "InflightCore", "InflightFoundation"],
+    "Documentation/Extending.md": ["InflightConcurrency", "InflightCore"],
     "Documentation/Simulator.md": ["InflightContract", "InflightTestSupport"],
     "Documentation/Telemetry.md": ["InflightConcurrency"],
     "Documentation/Views.md": ["CGTK", "InflightGTK"],
