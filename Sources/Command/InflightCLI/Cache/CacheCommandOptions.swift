@@ -124,8 +124,10 @@ struct CacheCommandOptions: CommandOptions {
         suggestion: .words(Action.allCases.map(\.rawValue)),
         usage: [Action.allCases.map(\.rawValue).joined(separator: "|") + " [options]"],
         introduction: "Inspects, verifies or clears the disk cache of inflight get. Never creates one.",
-        notes: "Damaged entries are never used. A damaged index is discarded with all entries. Files left by a killed "
-            + "run are not damage.",
+        notes: """
+            Damaged entries are never used. A damaged index is discarded with all entries.
+            Files left by a killed run are not damage.
+            """,
         failure: "verify found damage, or an entry could not be read or removed",
         noInput: "the cache cannot be opened: the folder is not a cache, is not writable, or is of a newer version",
         environment: [CommandManual.cacheVariable],
