@@ -95,16 +95,8 @@ final class MemoryPressureWatch: Sendable {
     init?(triggers: [MemoryPressureTriggers.Trigger], report: @escaping @Sendable (MemoryPressure) -> Void) {
         guard !triggers.isEmpty else { return nil }
         var ends: [Int32] = [-1, -1]
-        #if os(Linux)
-            #if canImport(Glibc)
-                let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-            #else
-                let kind = SOCK_STREAM | SOCK_CLOEXEC
-            #endif
-            let status = unsafe socketpair(AF_UNIX, kind, 0, &ends)
-        #else
-            let status = unsafe pipe(&ends)
-        #endif
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        let status = unsafe socketpair(AF_UNIX, kind, 0, &ends)
         guard status == 0 else {
             for trigger in triggers { close(trigger.descriptor) }
             return nil
@@ -161,32 +153,28 @@ enum MemoryPressureTriggers {
 
     /// Opens those of the control group, or of the machine if that is not possible. Empty if the kernel has none.
     static func openAll() -> [Trigger] {
-        #if os(Linux)
-            for path in [ControlGroup.current.pressureFile, "/proc/pressure/memory"].compactMap(\.self) {
-                // In microseconds. Without privileges the window has to be a multiple of two seconds.
-                let triggers = [
-                    arm(path, "some 200000 2000000", .some), arm(path, "full 100000 2000000", .full),
-                ]
-                let opened = triggers.compactMap(\.self)
-                if !opened.isEmpty { return opened }
-            }
-        #endif
+        for path in [ControlGroup.current.pressureFile, "/proc/pressure/memory"].compactMap(\.self) {
+            // In microseconds. Without privileges the window has to be a multiple of two seconds.
+            let triggers = [
+                arm(path, "some 200000 2000000", .some), arm(path, "full 100000 2000000", .full),
+            ]
+            let opened = triggers.compactMap(\.self)
+            if !opened.isEmpty { return opened }
+        }
         return []
     }
 
-    #if os(Linux)
-        private static func arm(_ path: String, _ condition: String, _ pressure: MemoryPressure) -> Trigger? {
-            let descriptor = unsafe open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
-            guard descriptor >= 0 else { return nil }
-            // The kernel expects the terminating zero too.
-            let bytes = Array(condition.utf8CString)
-            guard unsafe write(descriptor, bytes, bytes.count) >= 0 else {
-                close(descriptor)
-                return nil
-            }
-            return Trigger(descriptor: descriptor, pressure: pressure)
+    private static func arm(_ path: String, _ condition: String, _ pressure: MemoryPressure) -> Trigger? {
+        let descriptor = unsafe open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        // The kernel expects the terminating zero too.
+        let bytes = Array(condition.utf8CString)
+        guard unsafe write(descriptor, bytes, bytes.count) >= 0 else {
+            close(descriptor)
+            return nil
         }
-    #endif
+        return Trigger(descriptor: descriptor, pressure: pressure)
+    }
 }
 
 /// The memory settings of this process's Linux control group. On other systems there is none.

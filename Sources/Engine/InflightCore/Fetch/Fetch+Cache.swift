@@ -226,8 +226,8 @@ extension Fetch {
         return Self.quickFormats.contains(format)
     }
 
-    /// Checks that a body is an image, by its structure and, if the request says so and there is memory for that now, by
-    /// its pixels. Throws if it is not.
+    /// Checks that a body is an image: by its structure and, if the request says so and there is memory for that now,
+    /// by its pixels. Throws if it is not.
     ///
     /// - Returns: whether its pixels were decoded.
     private func check(_ body: Bytes) throws(LoadError) -> Bool {

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-    internal import Darwin
-#elseif canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
+internal import Glibc
 
 /// A temporary file for a body that does not fit into memory. It has no name, so nothing remains of it, however the
 /// process ends.
@@ -34,13 +28,7 @@ final class SpillFile: Sendable {
         for _ in 0..<16 {
             let path = "\(folder)/.inflight-\(getpid())-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
             let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
-            #if canImport(Darwin)
-                let descriptor = unsafe Darwin.open(path, flags, 0o600)
-            #elseif canImport(Glibc)
-                let descriptor = unsafe Glibc.open(path, flags, 0o600)
-            #elseif canImport(Musl)
-                let descriptor = unsafe Musl.open(path, flags, 0o600)
-            #endif
+            let descriptor = unsafe Glibc.open(path, flags, 0o600)
             if descriptor >= 0 {
                 unsafe unlink(path)
                 return descriptor

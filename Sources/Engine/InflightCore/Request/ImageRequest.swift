@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-    public import FoundationEssentials
-#else
-    public import Foundation
-#endif
+public import FoundationEssentials
 
 /// A description of an image to load: its URL, how to request it, and how to process the result. Copying it is cheap.
 ///
