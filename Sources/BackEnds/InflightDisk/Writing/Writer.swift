@@ -79,9 +79,9 @@ final class Writer: @unchecked Sendable {
 
     private func replaceIfDamaged(_ index: FileStatus.Identity) {
         // An index reported again after its replacement is no longer the open one.
-        guard let cache, cache.index == index else { return openIfNeeded() }
+        guard cache?.index == index else { return openIfNeeded() }
         // It may be the log that is damaged.
-        cache.database.copiesLogWhenClosed(false)
+        cache?.database.copiesLogWhenClosed(false)
         close()
         adopt { () throws(StoreFailure) in try opener().openDamaged() }
     }
