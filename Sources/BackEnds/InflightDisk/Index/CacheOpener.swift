@@ -42,10 +42,16 @@ struct CacheOpener {
 
     private func replaceIfDamaged(_ tag: FolderTag, _ lock: FolderLock) throws(StoreFailure) -> Opened {
         try lock.hold(alone: true, waitingAtMost: OpenCache.busyTimeout) { () throws(StoreFailure) in
-            var discarded: DiscardedIndex?
+            let replacement = IndexReplacement(opener: self, tag: tag)
             // The index may have been misread, or another process may have replaced it meanwhile.
-            if try isDamaged(tag) { discarded = try IndexReplacement(opener: self, tag: tag).run() }
-            return Opened(cache: try open(tag, lock), discarded: discarded)
+            if try isDamaged(tag) {
+                let discarded = try replacement.run()
+                return Opened(cache: try open(tag, lock), discarded: discarded)
+            }
+            let cache = try open(tag, lock)
+            // SQLite may have ignored a damaged log, and with it the rows of some bodies.
+            try inDatabase { () throws(DatabaseError) in try replacement.removeUnnamedFiles(cache.database) }
+            return Opened(cache: cache)
         }
     }
 

@@ -84,12 +84,12 @@ struct IndexReplacement {
         return nil
     }
 
-    /// Removes files that the new index does not name, which would neither be found nor counted.
-    private func removeUnnamedFiles(_ new: Database) throws(DatabaseError) {
+    /// Removes files that an index does not name, which would neither be found nor counted.
+    func removeUnnamedFiles(_ index: Database) throws(DatabaseError) {
         for folder in (try? fileSystem.names(in: paths.bodies)) ?? [] where folder.utf8.count == 2 {
             for name in (try? fileSystem.names(in: paths.bodies + "/" + folder)) ?? [] {
                 guard let file = CachePaths.file(name) else { continue }
-                let named = try new.number(
+                let named = try index.number(
                     "SELECT 1 FROM entry WHERE file = ?1 UNION ALL SELECT 1 FROM pending WHERE file = ?1",
                     .number(file))
                 if named == nil { try? fileSystem.remove(paths.body(file)) }
