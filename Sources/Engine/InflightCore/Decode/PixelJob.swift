@@ -6,20 +6,16 @@ import InflightConcurrency
 // lets the job start, with the engine's lock taken in between. Only the job's work accesses `memory`, before it waits
 // and after, and a cancel that takes it out of the queue.
 final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
-    enum Step {
-        case decode
-        /// Applies a processor: the index in the plan's own ones.
-        case process(Int)
-    }
-
-    private let step: Step
+    /// The index of the processor among those that the plan applies; -1 for the decode.
+    private let processor: Int32
     /// Created on first use, because most jobs are queued for a long time and never cancelled.
     private var flag: CancellationFlag?
     /// The memory that the decode took from the limit, in bytes.
     private var memory = 0
 
-    init(engine: Engine, id: ID, plan: RequestPlan, step: Step) {
-        self.step = step
+    /// - Parameter processor: the index of a processor among those that the plan applies; -1 decodes.
+    init(engine: Engine, id: ID, plan: RequestPlan, processor: Int) {
+        self.processor = Int32(processor)
         super.init(engine: engine, id: id, plan: plan)
     }
 
@@ -32,7 +28,7 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
         }
     }
 
-    private var isDecode: Bool { if case .decode = step { true } else { false } }
+    private var isDecode: Bool { processor < 0 }
 
     override var logFields: [(name: String, value: String)] {
         [("job", isDecode ? "decode" : "process"), ("url", plan.url.string)]
@@ -130,18 +126,13 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
     }
 
     /// The number of the request's processors that made this job's image.
-    private var appliedProcessors: Int {
-        switch step {
-        case .decode: plan.firstProcessor
-        case .process(let index): plan.firstProcessor + index + 1
-        }
-    }
+    private var appliedProcessors: Int { plan.firstProcessor + Int(processor) + 1 }
 
     private func work(
         on input: JobResult.Value, cancellation: CancellationFlag
     ) throws(LoadError) -> LoadedImage {
-        switch (step, input) {
-        case (.decode, .response(let response)):
+        switch (isDecode, input) {
+        case (true, .response(let response)):
             do throws(LoadError) {
                 return try engine.decodeLimits.withinTime(cancellation) { () throws(LoadError) in
                     try decode(response, cancellation)
@@ -150,14 +141,14 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
                 throw error.naming(response.head)
             }
         // The image of a source needs no decoding.
-        case (.decode, .image(let image)): return image.fitted(to: plan.decodeOptions())
-        case (.process, .image(var image)):
+        case (true, .image(let image)): return image.fitted(to: plan.decodeOptions())
+        case (false, .image(var image)):
             let pixels = try plan.request.processors[appliedProcessors - 1].process(
                 image.pixels, cancellation: cancellation)
             // A processor may return another pixel format. The result has the requested one.
             image.pixels = pixels.inFormat(of: plan.decodeOptions())
             return image
-        case (_, .info), (_, .failure), (.process, .response):
+        case (_, .info), (_, .failure), (false, .response):
             preconditionFailure("a pixel job was started without its input")
         }
     }

@@ -240,7 +240,7 @@ final class Engine: @unchecked Sendable {
         case 0 where plan.isProcessedLookUp: ProcessedLookUpJob(engine: self, id: id, plan: plan)
         case 0 where plan.request.source != nil: SourceJob(engine: self, id: id, plan: plan)
         case 0: FetchJob(engine: self, id: id, plan: plan)
-        default: PixelJob(engine: self, id: id, plan: plan, step: position == 1 ? .decode : .process(position - 2))
+        default: PixelJob(engine: self, id: id, plan: plan, processor: position - 2)
         }
     }
 

@@ -10,10 +10,10 @@ final class FetchJob: Job, @unchecked Sendable {
     var progress: ImageTask.Progress?
     /// Whether a task that observes progress or previews has joined since the last report.
     let hasNewObserver = Atomic(false)
-    private var fetch: Fetch?
     // Inputs that arrived before the first start.
     private var isCancelled = false
     private var hasMissedPriority = false
+    private var fetch: Fetch?
 
     override init(engine: Engine, id: ID, plan: RequestPlan) {
         // The stripe is that of an object that lives as long as the job, because `self` is not initialized yet.
