@@ -30,6 +30,14 @@ struct JSONArrayTests {
             result.reasons.first?.description == "Malformed JSON at column 8 of line 6: unexpected character.")
     }
 
+    @Test("Lines are counted once, although a malformed element is scanned again from within")
+    func linesBehindMalformed() {
+        let text = "[\n{\"a\": \"x},{\"\n  \"url\": \"y\"},\n{\"url\": \"c\"}\n]\n"
+        let result = reading(text, .json)
+        #expect(result.urls == ["c"] && result.rows.map(\.line) == [4])
+        #expect(result.rejects.map(\.line) == [2, 2])
+    }
+
     @Test(
         "A malformed element is rejected, and the elements around it are read",
         arguments: [

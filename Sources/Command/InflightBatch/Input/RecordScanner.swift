@@ -278,7 +278,7 @@ struct RecordScanner {
             case .isDamaged:
                 // While skipping, the bytes are gone, at once or with the next chunk.
                 if !isSkipping, let count = element.bytesSinceNext {
-                    // Strings have no line breaks, so the line is the same.
+                    line -= bytes[(cursor - count)..<cursor].count { $0 == Self.lineFeed }
                     cursor -= count
                     return true
                 }
