@@ -26,8 +26,8 @@ struct BodyBudgetTests {
         for event in events {
             switch event {
             case .holds(let id, let count, let isRoom): #expect(budget.recordBytes(count * unit, of: id) == isRoom)
-            case .asks(let id, let answer): #expect(budget.decide(id) { _ in } == answer)
-            case .asksWithoutPause(let id, let answer): #expect(budget.decide(id, mayPause: false) { _ in } == answer)
+            case .asks(let id, let answer): #expect(budget.decide(id) { { _ in } } == answer)
+            case .asksWithoutPause(let id, let answer): #expect(budget.decide(id, mayPause: false) { { _ in } } == answer)
             case .priority(let id, let priority): budget.priorityChanged(id, to: priority)
             case .spilled(let id, let next): check(budget.spilled(id), next)
             case .sleeps(let id, let next): check(budget.slept(id), next)
@@ -101,7 +101,7 @@ struct BodyBudgetTests {
             let (first, second) = (budget.began(), budget.began())
             _ = budget.recordBytes(1000, of: first)
             _ = budget.recordBytes(1000, of: second)
-            let answer = budget.decide(second) { _ in }
+            let answer = budget.decide(second) { { _ in } }
             #expect(answer == (limit == .max ? .proceed : .pause))
             #expect(budget.ended(first).map(\.id) == (limit == .max ? [] : [second]))
         }

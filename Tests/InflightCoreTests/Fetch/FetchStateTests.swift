@@ -46,7 +46,7 @@ struct FetchStateTests {
     private static func tell(_ state: inout FetchState, _ input: Input) throws -> String {
         switch input {
         case .start: state.started()
-        case .queue: state.startedWaiting(for: .turn)
+        case .queue: state.startedWaiting(for: .slot)
         case .sleep: state.startedWaiting(for: .time(time(3)))
         case .wake: state.woke()
         case .ask: state.hookCalled(call)
@@ -85,7 +85,7 @@ struct FetchStateTests {
             return [transfer.map { _ in "cancel 7" }, call.map { _ in "cancel 5" }].compactMap(\.self)
                 .joined(separator: ", ")
         case .priority: return state.priorityChanged().map { _ in "tell 7" } ?? "later"
-        case .granted(let number, let turn): return state.granted(number: number, needsTurn: turn) ? "yes" : ""
+        case .granted(let number, let turn): return state.granted(number: number, needsTurn: turn) != nil ? "yes" : ""
         case .turn(let number): return state.turnStarted(number: number) ? "yes" : ""
         case .timer(let timer):
             return state.timerSet(TestTimer(timer)).map { "timer \(number($0)) is useless" } ?? ""

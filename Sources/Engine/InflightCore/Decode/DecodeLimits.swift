@@ -89,13 +89,13 @@ final class DecodeLimits: Sendable {
     }
 }
 
-/// What waits until ``DecodeLimits`` grants it memory.
+/// A waiter for memory from ``DecodeLimits``.
 protocol MemoryWaiter: AnyObject, Sendable {
     /// The memory is taken. Called on the thread that released it.
     func memoryWasGranted()
 }
 
-/// A thread that is blocked until then.
+/// A thread that is blocked until its memory is granted.
 private final class WaitingThread: MemoryWaiter {
     private let semaphore = DispatchSemaphore(value: 0)
 

@@ -32,7 +32,7 @@ final class Engine: @unchecked Sendable {
     let temporaryFolder: String?
     let endings = EndingCounters()
     /// The number of revalidations in flight that only the engine observes.
-    let refreshes = Guarded(0)
+    private let refreshes = Guarded(0)
     /// If nil, there is no observer.
     let telemetry: Telemetry?
     let laneLimits: [ImagePipeline.Event.Lane: Int]
@@ -703,7 +703,7 @@ final class Engine: @unchecked Sendable {
         await bridge.wait()
     }
 
-    /// Takes the callers that wait until the scheduler is idle, if it is. Called with the lock held.
+    /// Takes the callers that wait until the engine is idle, if it is. Called with the lock held.
     private func takeIdleWaiters() -> [Bridge] {
         guard phase != .running, !idleWaiters.isEmpty, graph.isIdle, tasksInTransit == 0 else { return [] }
         defer { idleWaiters = [] }

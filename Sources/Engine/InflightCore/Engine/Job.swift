@@ -1,10 +1,10 @@
 import InflightConcurrency
 
-/// One unit of shared work, as the machine's actions see it. Subclasses do the work.
+/// One unit of shared work, as the graph's actions see it. Subclasses do the work.
 ///
 /// `start` and `cancel` may be called on two threads at once, in either order. A cancel that comes first is latched,
 /// and the start then ends at once. Every job that was started reports its end to the engine, once.
-// Unchecked: `result` is written by the job's work before its end is reported to the machine, and read after that, with
+// Unchecked: `result` is written by the job's work before its end is reported to the graph, and read after that, with
 // the engine's lock taken in between. Subclasses state what guards their own properties.
 class Job: @unchecked Sendable {
     typealias ID = JobGraph.JobID
@@ -58,7 +58,7 @@ class Job: @unchecked Sendable {
         }
     }
 
-    /// The machine has recorded that the job is asleep.
+    /// The graph has recorded that the job is asleep.
     func didSuspend() {}
 
     /// The fields that describe the job in the log.

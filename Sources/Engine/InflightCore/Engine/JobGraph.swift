@@ -2,8 +2,8 @@ import InflightConcurrency
 
 /// The jobs of the engine, their subscribers and priorities, and which of them run.
 ///
-/// A state machine. It receives events (`taskAdded`, `jobSucceeded`, …) and appends the resulting
-/// actions to `actions`, in order. Its owner performs them after releasing its lock. Jobs, subscribers, priorities and
+/// A state machine. It receives events (`taskAdded`, `jobSucceeded`, …) and appends the resulting actions to `actions`,
+/// in order. Its owner performs them after releasing its lock. Jobs, subscribers, priorities and
 /// lane slots are kept here alone.
 ///
 /// - A key has at most one live job. A job has the priority of its most urgent subscriber, which may be a task or
@@ -57,12 +57,12 @@ struct JobGraph: ~Copyable {
 
     typealias Actions = [Action]
 
-    var tasks: [TaskSlot] = []
-    var freeTask: Int32 = -1
-    var jobs: [JobSlot] = []
-    var freeJob: Int32 = -1
+    private var tasks: [TaskSlot] = []
+    private var freeTask: Int32 = -1
+    private var jobs: [JobSlot] = []
+    private var freeJob: Int32 = -1
     /// The first live job of each hash bucket, or -1.
-    var buckets = [Int32](repeating: -1, count: 64)
+    private var buckets = [Int32](repeating: -1, count: 64)
     /// By the raw values of their names.
     private var lanes: InlineArray<3, Lane<JobID, OriginKey>>
 
@@ -72,13 +72,13 @@ struct JobGraph: ~Copyable {
     /// The maximum number of tasks, queued and running; `nil` disables the limit.
     var maximumTasks: Int?
     /// The number of tasks without an ending.
-    var taskCount = 0
+    private(set) var taskCount = 0
     /// The number of started fetches, counted again after each redirect, less those that ended without work.
-    var startedFetches = 0
+    private(set) var startedFetches = 0
     /// The number of jobs that are pending or running, or have not stopped yet.
-    var jobCount = 0
+    private(set) var jobCount = 0
     /// The number of previews being made; each holds a slot in the decode lane.
-    var previewCount = 0
+    private var previewCount = 0
     /// The decisions since the last ``takeJournal()``; nil disables the journal.
     var journal: [JournalEntry]?
 
@@ -305,7 +305,7 @@ struct JobGraph: ~Copyable {
     }
 
     /// The work of a cancelled job has in fact stopped: its slot is free.
-    mutating func jobStopped(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
+    private mutating func jobStopped(_ id: JobID, now: MonotonicTime, actions: inout Actions) {
         guard isAlive(id) else { return }
         guard case .stopping = jobs[Int(id.index)].state else { return }
         note(.stopped(id))
@@ -398,14 +398,14 @@ struct JobGraph: ~Copyable {
     }
 }
 
-// The parts that the machine's events share: priorities, lanes, endings.
+// The parts that the graph's events share: priorities, lanes, endings.
 
 extension JobGraph {
     // MARK: Priorities
 
     /// A subscriber of the job arrived (`old` is -1), changed its priority, or left (`new` is -1). The change
     /// propagates to the jobs upstream. A job whose last subscriber has left is abandoned.
-    mutating func changeCount(
+    private mutating func changeCount(
         of first: Int32, from old: Int8, to new: Int8, now: MonotonicTime, actions: inout Actions
     ) {
         var index = first
@@ -432,7 +432,7 @@ extension JobGraph {
         }
     }
 
-    mutating func priorityChanged(
+    private mutating func priorityChanged(
         _ index: Int32, to level: Int8, now: MonotonicTime, actions: inout Actions
     ) {
         switch jobs[Int(index)].state {
@@ -448,7 +448,7 @@ extension JobGraph {
     }
 
     /// The job has no subscribers any more.
-    mutating func abandon(_ index: Int32, now: MonotonicTime, actions: inout Actions) {
+    private mutating func abandon(_ index: Int32, now: MonotonicTime, actions: inout Actions) {
         leaveTable(index)
         unlinkFromUpstream(index)
         guard let job = jobs[Int(index)].job else { return }
@@ -474,7 +474,7 @@ extension JobGraph {
 
     // MARK: Lanes
 
-    mutating func enqueue(_ index: Int32, now: MonotonicTime, ahead: Bool = false) {
+    private mutating func enqueue(_ index: Int32, now: MonotonicTime, ahead: Bool = false) {
         guard let group = jobs[Int(index)].group else { preconditionFailure("a job without a group was enqueued") }
         let (id, lane) = (jobID(index), jobs[Int(index)].lane)
         let level = max(0, Int(jobs[Int(index)].level))
@@ -484,7 +484,7 @@ extension JobGraph {
     }
 
     /// Starts the queued jobs for which there are slots now.
-    mutating func startReady(_ lane: LaneName, now: MonotonicTime, actions: inout Actions) {
+    private mutating func startReady(_ lane: LaneName, now: MonotonicTime, actions: inout Actions) {
         while let id = self[lane].next(now: now) {
             jobs[Int(id.index)].state = .running
             note(.started(id, lane))
@@ -498,26 +498,26 @@ extension JobGraph {
     }
 
     /// Starts the queued jobs for which there are slots now, in the lanes in which fetches begin.
-    mutating func startReadyFetches(now: MonotonicTime, actions: inout Actions) {
+    private mutating func startReadyFetches(now: MonotonicTime, actions: inout Actions) {
         startReady(.store, now: now, actions: &actions)
         startReady(.fetch, now: now, actions: &actions)
     }
 
-    mutating func giveBackPlace(of index: Int32, now: MonotonicTime) {
+    private mutating func giveBackPlace(of index: Int32, now: MonotonicTime) {
         leaveProbe(index, now: now)
         let lane = jobs[Int(index)].lane
         guard let group = jobs[Int(index)].group else { return }
         self[lane].release(group: group, now: now)
     }
 
-    mutating func releasePlace(of index: Int32, now: MonotonicTime, actions: inout Actions) {
+    private mutating func releasePlace(of index: Int32, now: MonotonicTime, actions: inout Actions) {
         giveBackPlace(of: index, now: now)
         startReady(jobs[Int(index)].lane, now: now, actions: &actions)
     }
 
     // MARK: Endings
 
-    mutating func deliverToTasks(of index: Int32, from job: Job, actions: inout Actions) {
+    private mutating func deliverToTasks(of index: Int32, from job: Job, actions: inout Actions) {
         var waiter = jobs[Int(index)].firstTask
         while waiter >= 0 {
             let next = tasks[Int(waiter)].next
@@ -529,7 +529,7 @@ extension JobGraph {
     }
 
     /// Ends every task that depends on this job, directly or through later jobs, and drops those jobs.
-    mutating func failDependents(of index: Int32, from job: Job, actions: inout Actions) {
+    private mutating func failDependents(of index: Int32, from job: Job, actions: inout Actions) {
         deliverToTasks(of: index, from: job, actions: &actions)
         var dependent = jobs[Int(index)].firstDependent
         while dependent >= 0 {
@@ -544,7 +544,7 @@ extension JobGraph {
         jobs[Int(index)].firstDependent = -1
     }
 
-    mutating func leaveTableWithDependents(_ index: Int32) {
+    private mutating func leaveTableWithDependents(_ index: Int32) {
         leaveTable(index)
         var dependent = jobs[Int(index)].firstDependent
         while dependent >= 0 {
@@ -559,7 +559,7 @@ extension JobGraph {
 
 extension JobGraph {
     /// The role of a fetch in its origin's circuit.
-    enum CircuitRole: UInt8 {
+    private enum CircuitRole: UInt8 {
         case ordinary
         /// Its outcome decides whether the circuit closes.
         case probe
@@ -588,7 +588,7 @@ extension JobGraph {
     }
 
     /// Queues a job. Refuses it instead if it is a fetch, its origin's circuit is open, and the policy is to refuse.
-    mutating func enqueueOrRefuse(
+    private mutating func enqueueOrRefuse(
         _ index: Int32, now: MonotonicTime, ahead: Bool = false, actions: inout Actions
     ) {
         guard circuits != nil, jobs[Int(index)].lane == .fetch, let origin = jobs[Int(index)].group,
@@ -607,7 +607,7 @@ extension JobGraph {
     }
 
     /// A fetch has been given a slot.
-    mutating func fetchStarts(_ index: Int32, now: MonotonicTime) {
+    private mutating func fetchStarts(_ index: Int32, now: MonotonicTime) {
         guard circuits?.waits == true, let origin = jobs[Int(index)].group, circuits?.isOpen(origin) == true else {
             return
         }
@@ -657,7 +657,7 @@ extension JobGraph {
     }
 
     /// The job gives up its slot, or leaves the queue, without having reported the outcome of its connection.
-    mutating func leaveProbe(_ index: Int32, now: MonotonicTime) {
+    private mutating func leaveProbe(_ index: Int32, now: MonotonicTime) {
         guard circuits != nil, jobs[Int(index)].circuitRole == .probe, let origin = jobs[Int(index)].group else {
             return
         }
@@ -715,13 +715,13 @@ extension JobGraph {
     }
 
     /// Returns the live job for this key, or -1.
-    func liveJob(_ key: JobKey) -> Int32 {
+    private func liveJob(_ key: JobKey) -> Int32 {
         var index = buckets[bucket(key.hash)]
         while index >= 0, jobs[Int(index)].key != key { index = jobs[Int(index)].nextInBucket }
         return index
     }
 
-    mutating func enterTable(_ index: Int32, hash: Int) {
+    private mutating func enterTable(_ index: Int32, hash: Int) {
         // `jobCount` includes jobs that have left the table. They make no chain longer.
         if jobCount >= buckets.count { growTable() }
         let bucket = bucket(hash)
@@ -730,7 +730,7 @@ extension JobGraph {
     }
 
     /// Removes the job, so that no new task joins it. Does nothing if it has left before.
-    mutating func leaveTable(_ index: Int32) {
+    private mutating func leaveTable(_ index: Int32) {
         guard let hash = jobs[Int(index)].key?.hash else { return }
         let bucket = bucket(hash)
         let next = jobs[Int(index)].nextInBucket
@@ -769,7 +769,7 @@ extension JobGraph {
 // own. A slot that is reused has a new generation, so that old identities do not match it.
 
 extension JobGraph {
-    enum State {
+    private enum State {
         /// Waits for the result of the job before it.
         case waiting
         case queued(Lane<JobID, OriginKey>.Ticket)
@@ -780,7 +780,7 @@ extension JobGraph {
         case stopping
     }
 
-    struct TaskSlot {
+    private struct TaskSlot {
         var task: ImageTask?
         var generation: UInt32 = 0
         var job: Int32 = -1
@@ -792,7 +792,7 @@ extension JobGraph {
         var observes = false
     }
 
-    struct JobSlot {
+    private struct JobSlot {
         var job: Job?
         var key: JobKey?
         var group: OriginKey?
@@ -821,21 +821,31 @@ extension JobGraph {
         var nextSibling: Int32 = -1
         /// The next job in the same bucket of the table.
         var nextInBucket: Int32 = -1
+
+        mutating func count(_ level: Int8, by difference: Int) {
+            counts[Int(level)] = UInt32(Int(counts[Int(level)]) + difference)
+        }
+
+        var highestCounted: Int8 {
+            var level: Int8 = 4
+            while level >= 0, counts[Int(level)] == 0 { level -= 1 }
+            return level
+        }
     }
 
-    func jobID(_ index: Int32) -> JobID {
+    private func jobID(_ index: Int32) -> JobID {
         JobID(index: index, generation: jobs[Int(index)].generation)
     }
 
-    func isAlive(_ id: TaskID) -> Bool {
+    private func isAlive(_ id: TaskID) -> Bool {
         tasks[Int(id.index)].generation == id.generation && tasks[Int(id.index)].task != nil
     }
 
-    func isAlive(_ id: JobID) -> Bool {
+    private func isAlive(_ id: JobID) -> Bool {
         jobs[Int(id.index)].generation == id.generation && jobs[Int(id.index)].job != nil
     }
 
-    mutating func makeTaskSlot(_ task: ImageTask, job: Int32, priority: ImageRequest.Priority) -> TaskID {
+    private mutating func makeTaskSlot(_ task: ImageTask, job: Int32, priority: ImageRequest.Priority) -> TaskID {
         let index: Int32
         if freeTask >= 0 {
             index = freeTask
@@ -856,7 +866,7 @@ extension JobGraph {
         return TaskID(index: index, generation: tasks[Int(index)].generation)
     }
 
-    mutating func unlinkTask(_ index: Int32) {
+    private mutating func unlinkTask(_ index: Int32) {
         let slot = tasks[Int(index)]
         if slot.previous >= 0 {
             tasks[Int(slot.previous)].next = slot.next
@@ -870,7 +880,7 @@ extension JobGraph {
         }
     }
 
-    mutating func freeTaskSlot(_ index: Int32) -> ImageTask? {
+    private mutating func freeTaskSlot(_ index: Int32) -> ImageTask? {
         let task = tasks[Int(index)].task.take()
         tasks[Int(index)].generation &+= 1
         tasks[Int(index)].next = freeTask
@@ -879,7 +889,7 @@ extension JobGraph {
         return task
     }
 
-    mutating func makeJobSlot(_ step: Step, upstream: Int32) -> Int32 {
+    private mutating func makeJobSlot(_ step: Step, upstream: Int32) -> Int32 {
         let index: Int32
         if freeJob >= 0 {
             index = freeJob
@@ -909,7 +919,7 @@ extension JobGraph {
         return index
     }
 
-    mutating func unlinkFromUpstream(_ index: Int32) {
+    private mutating func unlinkFromUpstream(_ index: Int32) {
         let slot = jobs[Int(index)]
         guard slot.upstream >= 0 else { return }
         if slot.previousSibling >= 0 {
@@ -927,7 +937,7 @@ extension JobGraph {
         jobs[Int(index)].nextSibling = -1
     }
 
-    mutating func freeJobSlot(_ index: Int32) {
+    private mutating func freeJobSlot(_ index: Int32) {
         let generation = jobs[Int(index)].generation &+ 1
         jobs[Int(index)] = JobSlot()
         jobs[Int(index)].generation = generation
@@ -937,19 +947,7 @@ extension JobGraph {
     }
 }
 
-extension JobGraph.JobSlot {
-    mutating func count(_ level: Int8, by difference: Int) {
-        counts[Int(level)] = UInt32(Int(counts[Int(level)]) + difference)
-    }
-
-    var highestCounted: Int8 {
-        var level: Int8 = 4
-        while level >= 0, counts[Int(level)] == 0 { level -= 1 }
-        return level
-    }
-}
-
-// The machine's decisions, recorded for the observer; without one, nothing is recorded.
+// The graph's decisions, recorded for the observer; without one, nothing is recorded.
 
 extension JobGraph {
     enum JournalEntry {
@@ -976,7 +974,7 @@ extension JobGraph {
     /// Records the jobs that a task subscribes to.
     ///
     /// - Parameter joined: the number of its `count` steps that were in progress.
-    mutating func noteAdded(_ task: ImageTask, job: Int32, steps count: Int, joined: Int) {
+    private mutating func noteAdded(_ task: ImageTask, job: Int32, steps count: Int, joined: Int) {
         guard journal != nil else { return }
         note(.waits(task, jobID(job)))
         guard joined > 0 else { return }
@@ -986,7 +984,7 @@ extension JobGraph {
     }
 
     @inline(__always)
-    mutating func note(_ entry: JournalEntry) {
+    private mutating func note(_ entry: JournalEntry) {
         if journal != nil { journal?.append(entry) }
     }
 

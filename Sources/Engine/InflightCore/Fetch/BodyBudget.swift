@@ -12,7 +12,7 @@ struct BodyBudget: Sendable {
 
     enum Answer: Hashable {
         case proceed
-        /// Pause until a ``Grant`` names the transfer.
+        /// Pause until a ``Grant`` resumes the transfer.
         case pause
         /// Move the bytes in memory to a file, then continue.
         case spill
@@ -90,15 +90,15 @@ struct BodyBudget: Sendable {
     ///
     /// - Parameters:
     ///   - mayPause: if `false`, the transfer spills instead of pausing.
-    ///   - resume: what a ``Grant`` of a paused transfer continues it with.
+    ///   - resume: returns what continues the transfer once it has a ``Grant``. Called only if it pauses.
     mutating func decide(
-        _ id: ID, mayPause: Bool = true, priority: ImageRequest.Priority = .normal, resume: @escaping Resume
+        _ id: ID, mayPause: Bool = true, priority: ImageRequest.Priority = .normal, resume: () -> Resume
     ) -> Answer {
         guard let transfer = transfers[id] else { return .proceed }
         if transfer.hasSpilled { return transfer.bytes >= share ? .spill : .proceed }
         if heldBytes <= threshold { return .proceed }
         if !mayPause || oldest == id { return .spill }
-        transfers[id]?.resume = resume
+        transfers[id]?.resume = resume()
         transfers[id]?.priority = priority
         pausedCount += 1
         return .pause

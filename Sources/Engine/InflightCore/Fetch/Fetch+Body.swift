@@ -6,10 +6,8 @@ internal import Synchronization
 // the transport is paused, and the end of the exchange is held.
 
 extension Fetch {
-    /// The maximum number of unneeded body bytes to receive so that the connection can be reused.
-    static let drainedBytes: Int64 = 64 * 1024
-
     func didReceive(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> TransportDisposition {
+        guard !hasEnded else { return .cancel }
         if exchange.verdict != nil {
             guard offset + Int64(bytes.count) <= Self.drainedBytes else { return .cancel }
             if let cache, cache.incoming != nil {
@@ -18,17 +16,17 @@ extension Fetch {
             }
             return .proceed
         }
-        if let verdict = unsafe take(bytes) { exchange.verdict = verdict }
+        if let verdict = unsafe append(bytes) { exchange.verdict = verdict }
         noteRate(bytes.count)
         guard reportBody() else { return .cancel }
-        return flows() ? .proceed : .pause
+        return continuesOrPauses() ? .proceed : .pause
     }
 
     /// Appends received bytes to the body, and to the undecoded copy for the store.
     ///
     /// - Parameter spills: whether all of them are taken at once, because nothing can pause their source.
     /// - Returns: the verdict that makes the rest irrelevant, if any.
-    func take(_ bytes: UnsafeRawBufferPointer, spills: Bool = false) -> Verdict? {
+    private func append(_ bytes: UnsafeRawBufferPointer, spills: Bool = false) -> Verdict? {
         response.rawBytes += Int64(bytes.count)
         exchange.receivedBytes += Int64(bytes.count)
         if let coded = response.coded {
@@ -118,10 +116,10 @@ extension Fetch {
     }
 
     /// Appends the stored first part of a body, whose rest is received later.
-    func takeStored(_ bytes: UnsafeRawBufferPointer) -> Verdict? {
+    func appendStored(_ bytes: UnsafeRawBufferPointer) -> Verdict? {
         for start in stride(from: 0, to: bytes.count, by: Self.turnBytes) {
             let piece = unsafe UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + Self.turnBytes, bytes.count)])
-            if let verdict = unsafe take(piece, spills: true) ?? keepLimit() { return verdict }
+            if let verdict = unsafe append(piece, spills: true) ?? keepLimit() { return verdict }
         }
         sleepBody()
         return nil
@@ -170,7 +168,7 @@ extension Fetch {
     /// The number of bytes between two events that report them.
     private static let reportingStep: Int64 = 64 * 1024
 
-    func preview(_ options: ImageRequest.PreviewOptions) {
+    private func preview(_ options: ImageRequest.PreviewOptions) {
         if previews == nil {
             let previews = PreviewProducer(engine: engine, job: id, options)
             stripe.lock.withLock {
@@ -181,7 +179,7 @@ extension Fetch {
     }
 
     /// Returns whether the received bytes suffice to read the image's header, or to know why it cannot be read.
-    func probe() -> Bool {
+    private func probe() -> Bool {
         guard response.body.count >= response.neededBytes else { return false }
         exchange.verdict = info { () throws(LoadError) in
             switch try engine.codecs.probe(response.body.copy(), isComplete: false) {
@@ -229,7 +227,7 @@ extension Fetch {
     }
 
     /// Returns whether the transport continues. If not, the fetch has paused or has scheduled a turn.
-    private func flows() -> Bool {
+    private func continuesOrPauses() -> Bool {
         let isRoom = recordBytes()
         let hasMore = response.coded?.hasMore ?? false
         guard !isRoom || hasMore, let body = bodyID else { return true }
@@ -241,8 +239,8 @@ extension Fetch {
         let answer: BodyBudget.Answer? = stripe.lock.withLock {
             guard let mayPause = state.mayPause(hasMore: hasMore) else { return nil }
             let answer = engine.bodies.withLock {
-                $0.decide(body, mayPause: mayPause && !isMultiplexed, priority: priority) { [self] spills in
-                    resume(number, spills: spills)
+                $0.decide(body, mayPause: mayPause && !isMultiplexed, priority: priority) {
+                    { [self] spills in resume(number, spills: spills) }
                 }
             }
             if answer == .proceed, !hasMore { return nil }
@@ -261,13 +259,12 @@ extension Fetch {
 
     /// The budget allows the paused fetch to continue.
     private func resume(_ number: Int, spills: Bool) {
-        let hasTurn: Bool? = stripe.lock.withLock {
-            let hasTurn = spills || response.coded?.hasMore ?? false
-            // The exchange may have ended meanwhile.
-            return state.granted(number: number, needsTurn: hasTurn) ? hasTurn : nil
+        // The exchange may have ended meanwhile.
+        let hasTurn = stripe.lock.withLock {
+            state.granted(number: number, needsTurn: spills || response.coded?.hasMore ?? false)
         }
         guard let hasTurn else { return }
-        if hasTurn { schedule(number, spills: spills) } else { flow(isWanted: true) }
+        if hasTurn { schedule(number, spills: spills) } else { continueExchange(isWanted: true) }
     }
 
     func schedule(_ number: Int, spills: Bool) {
@@ -275,7 +272,7 @@ extension Fetch {
     }
 
     /// Runs a turn on one of the decoding threads.
-    func take(_ turn: BodyProcessingQueue.Turn) {
+    func run(_ turn: BodyProcessingQueue.Turn) {
         // The exchange may have ended meanwhile.
         guard stripe.lock.withLock({ state.turnStarted(number: turn.exchange) }) else { return }
         if turn.spills { exchange.verdict = spill() }
@@ -283,12 +280,12 @@ extension Fetch {
             exchange.verdict = unsafe decode(nil, by: coded)
         }
         let isWanted = reportBody() && !stripe.lock.withLock { state.isCancelled }
-        if isWanted, !flows() { return }
-        flow(isWanted: isWanted)
+        if isWanted, !continuesOrPauses() { return }
+        continueExchange(isWanted: isWanted)
     }
 
     /// Resumes or cancels the transfer, or processes the held end of the exchange.
-    func flow(isWanted: Bool) {
+    func continueExchange(isWanted: Bool) {
         let now = clock.now()
         let (next, rate) = stripe.lock.withLock { state.processed(at: now) }
         if let rate { engine.rates.add(self, checkAt: rate.time ?? now) }
@@ -347,14 +344,19 @@ extension Fetch {
     // MARK: The minimum rate, measured from the first piece of a body that does not end with it
 
     /// Counts the bytes of a received piece.
-    func noteRate(_ bytes: Int) {
+    private func noteRate(_ bytes: Int) {
         if exchange.isWatched { return stripe.lock.withLock { state.received(bytes) } }
         if response.expectedBytes.map({ response.rawBytes < $0 }) ?? true {
             watchRate(receivedBytes: bytes)
         }
     }
 
-    func watchRate(receivedBytes: Int) {
+    /// Without a stall timeout, the rate is measured from the head on.
+    func watchRateFromStart() {
+        if plan.request.limits.stallTimeout == nil, exchange.verdict == nil { watchRate(receivedBytes: 0) }
+    }
+
+    private func watchRate(receivedBytes: Int) {
         let now = clock.now()
         guard var rate = RateMonitor(plan.request.limits, at: now), case .checkAgain(let time) = rate.check(at: now)
         else { return }
@@ -435,7 +437,7 @@ final class BodyProcessingQueue: Sendable {
     private func runNext() {
         executor.run { [self] in
             let turn = state.withLock { $0.waiting.removeFirst() }
-            turn.fetch.take(turn)
+            turn.fetch.run(turn)
             let (hasMore, waiters) = state.withLock { state in
                 state.isScheduled = !state.waiting.isEmpty
                 guard !state.isScheduled else { return (true, [Bridge]()) }

@@ -79,7 +79,8 @@ extension Fetch {
             cache.representation = cache.found[answer.position].response
             serve(answer, body, from: .disk)
         case .serveStale(let answer, _):
-            engine.refresh(plan)
+            // Not if the last subscriber has left meanwhile.
+            if engine.priority(of: id) != nil { engine.refresh(plan) }
             isBeingRevalidated = true
             serve(answer, body, from: .disk)
         case .fail(let head): serveNothing(head)
@@ -104,7 +105,7 @@ extension Fetch {
         beginBody(resumption.stored.head, nil, .byStatus)
         guard exchange.verdict == nil else { return forget() }
         response.expectedBytes = resumption.stored.totalLength
-        guard unsafe body.withUnsafeBytes({ unsafe takeStored($0) }) == nil else { return forget() }
+        guard unsafe body.withUnsafeBytes({ unsafe appendStored($0) }) == nil else { return forget() }
         exchange.receivedBytes = 0
         attempts.furthest = response.rawBytes
         self.resumption = resumption
@@ -358,6 +359,7 @@ extension Fetch {
             after: .cannotConnect, found: cache.found, request: cache.request, now: clock.wallTime)
     }
 
+    /// Serves a stored response instead of a request that was refused.
     ///
     /// - Returns: the end of the fetch if there is none.
     func serveStaleResponse(instead refusal: LoadError) -> JobStep? {
@@ -739,7 +741,7 @@ final class CacheTransaction: @unchecked Sendable {
     var entry: StoredEntryReference?
     /// The changes of the store that the response requires.
     var changes = StoreChanges()
-    /// The body as received from its first byte on, if the job's own buffer does not hold the same bytes.
+    /// The body as received from its first byte on, if the fetch's own buffer does not hold the same bytes.
     var raw = BodyBuffer()
     /// Stores the first part of a long body while the rest is received.
     var partWriter: PartialBodyWriter?

@@ -74,17 +74,21 @@ final class FetchJob: Job, @unchecked Sendable {
     }
 
     /// Releases the fetch. Called with the stripe's lock held.
-    func forgetFetch() { fetch = nil }
+    fileprivate func forgetFetch() { fetch = nil }
 }
 
 /// Fetches the bytes of one URL and follows redirects, with one exchange at a time on the transport.
 ///
 /// This file tells a fetch from its start to its end. ``FetchState`` says which step may follow which; the body's bytes
 /// are in `Fetch+Body.swift`, and everything about stored responses in `Fetch+Cache.swift`.
-// Unchecked: `state`, `bodyID` and `previews` are accessed only while the job's stripe of locks is held. The rest is
-// accessed by the steps of the fetch, of which `state` allows one at a time: callbacks of the transport and of the
-// store, the return of a hook, and a turn.
+// Unchecked: `state` is accessed only while the job's stripe of locks is held. The rest is accessed by the steps of the
+// fetch, of which `state` allows one at a time: callbacks of the transport and of the store, the return of a hook, and
+// a turn of the `BodyProcessingQueue`. `bodyID` and `previews` are also read by the job, so that steps write them with
+// the lock held.
 final class Fetch: TransportReceiver, @unchecked Sendable {
+    /// The maximum number of unneeded body bytes to receive so that the connection can be reused.
+    static let drainedBytes: Int64 = 64 * 1024
+
     /// A decision that makes the rest of a response irrelevant.
     // Indirect, because a verdict is rare, but its storage is moved with every exchange.
     indirect enum Verdict {
@@ -139,7 +143,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         }
     }
 
-    /// The current exchange, whose progress the machine tracks.
+    /// The current exchange. ``FetchState`` tracks how far it is.
     struct Exchange {
         /// The time at which the request was sent, and the wall-clock times of the request and of the response's head.
         var sentAt = MonotonicTime.zero
@@ -181,6 +185,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     let job: FetchJob
     var state: FetchState
+    /// Whether the fetch has released what it held. A transport that breaks its contract may still call.
+    var hasEnded = false
     /// The start of the load's total time, moved by the times without a slot.
     var startedAt: MonotonicTime
     /// The time at which the fetch gave its slot back, to wait for another or before a retry.
@@ -259,7 +265,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     }
 
     /// Returns the limits of the next exchange; `nil` if the total time is over.
-    func remainingLimits() -> TransportRequest.Limits? {
+    private func remainingLimits() -> TransportRequest.Limits? {
         var limits = TransportRequest.Limits()
         let wanted = plan.request.limits
         limits.connectTimeout = wanted.connectTimeout
@@ -279,7 +285,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     ) -> JobStep {
         guard remainingLimits() != nil else { return ending(.failure(timedOut())) }
         waitsSince = clock.now()
-        stripe.lock.withLock { state.startedWaiting(for: .turn) }
+        stripe.lock.withLock { state.startedWaiting(for: .slot) }
         let group = lane == .store ? OriginKey.none : currentURL.originKey
         return JobStep(job: job, event: .moved(lane, group, ahead: ahead, hasStaleResponse: hasStaleResponse))
     }
@@ -301,17 +307,17 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             return ending(.failure(error))
         }
         guard let willSend = engine.willSend, request.url.origin != nil else { return send(&request) }
-        askBefore(request, reason, willSend)
+        callWillSend(request, reason, willSend)
         return nil
     }
 
     /// Calls `willSend` to change a request, then sends the request.
-    func askBefore(
+    private func callWillSend(
         _ request: TransportRequest, _ reason: ImagePipeline.OutgoingRequest.Reason,
         _ willSend: @escaping @Sendable (inout ImagePipeline.OutgoingRequest) async throws -> Void
     ) {
         let outgoing = ImagePipeline.OutgoingRequest(request, reason: reason)
-        ask {
+        callHook {
             var changed = outgoing
             try await willSend(&changed)
             return changed
@@ -388,7 +394,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     /// Calls a hook off the transport's thread. If the fetch is cancelled meanwhile, or its total time ends, the hook
     /// is cancelled; `body` runs only after the hook has returned.
-    private func ask<Output: Sendable>(
+    private func callHook<Output: Sendable>(
         _ question: @escaping @Sendable () async throws -> Output,
         then body: @escaping @Sendable (Result<Output, any Error>) -> Void
     ) {
@@ -411,15 +417,19 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     // MARK: Head
 
     func didReceive(interim head: ResponseHead) {
+        guard !hasEnded else { return }
         exchange.interimHeads.append(head)
         engine.originAnswered(job, at: currentURL)
     }
 
     func didReceive(_ timings: TransportTimings) {
-        emit(timings)
+        if !hasEnded { emit(timings) }
     }
 
+    // The body's bytes are received in `Fetch+Body.swift`.
+
     func didReceive(_ head: ResponseHead, expectedBytes: Int64?) -> TransportDisposition {
+        guard !hasEnded else { return .cancel }
         if head.version != .none { engine.originAnswered(job, at: currentURL) }
         if head.version.isMultiplexed { engine.originMultiplexes(currentURL) }
         emit(.responded(status: head.status))
@@ -427,7 +437,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         exchange.responseTime = clock.wallTime
         noteInvalidation(by: head)
         response.continuation = nil
-        exchange.verdict = again(on: head)
+        exchange.verdict = reauthentication(on: head)
         let head = exchange.verdict == nil ? judge(head) : head
         if response.continuation != nil {
             // The head was checked when the first part of the body arrived.
@@ -437,10 +447,11 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         if exchange.verdict == nil { exchange.verdict = follow(head) }
         if exchange.verdict == nil {
             if let didReceive = engine.didReceive, head.version != .none {
-                askAbout(head, expectedBytes, didReceive)
+                callDidReceive(head, expectedBytes, didReceive)
                 return .pause
             }
             beginBody(head, expectedBytes, .byStatus)
+            watchRateFromStart()
             if exchange.verdict == nil { return .proceed }
         }
         // Receiving a short body that is not needed costs less than a new connection.
@@ -448,7 +459,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     }
 
     /// Returns the verdict on a response that requires other credentials.
-    private func again(on head: ResponseHead) -> Verdict? {
+    private func reauthentication(on head: ResponseHead) -> Verdict? {
         guard head.status == 401, head.version != .none, engine.willSend != nil, !attempts.hasReauthenticated
         else { return nil }
         return .reauthenticate(head)
@@ -482,25 +493,27 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     }
 
     /// Calls `didReceive` with the head of a response, whose exchange is paused meanwhile.
-    func askAbout(
+    private func callDidReceive(
         _ head: ResponseHead, _ expectedBytes: Int64?,
         _ didReceive: @escaping @Sendable (ImagePipeline.ReceivedHead) async throws -> ImagePipeline.HeadDecision
     ) {
         let received = ImagePipeline.ReceivedHead(url: currentURL, head: head, expectedBytes: expectedBytes)
-        ask {
+        callHook {
             try await didReceive(received)
         } then: { [self] result in
             // Synchronizes with the thread that started and paused the exchange.
             stripe.lock.withLock {}
             switch result {
-            case .success(let decision): beginBody(head, expectedBytes, decision)
+            case .success(let decision):
+                beginBody(head, expectedBytes, decision)
+                watchRateFromStart()
             case .failure(let error):
                 // At the end of the total time, the timer cancels the hook.
                 let isLate = error is CancellationError && remainingLimits() == nil
                 let thrown = LoadError.thrown(error, by: "hook didReceive", url: plan.url.string, stage: .fetch)
                 exchange.verdict = .failure(isLate ? timedOut() : thrown)
             }
-            flow(isWanted: true)
+            continueExchange(isWanted: true)
         }
     }
 
@@ -524,7 +537,6 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         response.head = head
         response.expectedBytes = expectedBytes
         exchange.verdict = undoCoding(of: head)
-        if plan.request.limits.stallTimeout == nil, exchange.verdict == nil { watchRate(receivedBytes: 0) }
         if let expectedBytes, response.coded == nil { response.body.expect(expectedBytes) }
     }
 
@@ -579,7 +591,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         var steps: [JobStep] = []
         steps.reserveCapacity(endings.count)
         for ending in endings {
-            // `tell` passes to a type only its own receivers, and this class is final.
+            // ``TransportEnding/deliver(_:)`` passes to a type only its own receivers, and this class is final.
             let fetch = unsafe unsafeDowncast(ending.receiver, to: Fetch.self)
             if let last = steps.last, last.job.engine !== fetch.engine {
                 last.job.engine.jobsAdvanced(steps)
@@ -610,7 +622,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     }
 
     /// Returns the job's step after the end of an exchange; `nil` if another call continues the job.
-    func stepAfter(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
+    private func stepAfter(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
         if case .failure(let error) = result, isConnectionFailure(error) {
             engine.connectionFailed(job, to: currentURL)
         }
@@ -726,7 +738,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     ///   - error: the error with which the load would fail.
     ///   - head: the head of the response, if the failure is a response.
     /// - Returns: the step of the job, which was reset; nil if the load fails.
-    func retry(after error: LoadError, _ head: ResponseHead?) -> JobStep? {
+    private func retry(after error: LoadError, _ head: ResponseHead?) -> JobStep? {
         let url = currentURL
         guard let retries = engine.retries, url.origin != nil, error.code != .cancelled else { return nil }
         let isCutOff = head == nil && exchange.verdict == nil
@@ -778,7 +790,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     }
 
     /// The job has given its slot back: sets the timer for the end of the wait.
-    func scheduleWake() {
+    fileprivate func scheduleWake() {
         guard let time = stripe.lock.withLock({ state.wakeTime }) else { return }
         let timer = clock.schedule(at: time) { [self] in wake() }
         // Another thread may have woken or ended the job meanwhile.
@@ -795,7 +807,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     private static let shortestTimeout = Duration.seconds(1)
 
     /// Returns whether an exchange ended without a connection, or timed out before any response.
-    func isConnectionFailure(_ error: LoadError) -> Bool {
+    private func isConnectionFailure(_ error: LoadError) -> Bool {
         guard engine.hasCircuitBreaker, exchange.head == nil, exchange.interimHeads.isEmpty else {
             return false
         }
@@ -918,7 +930,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         }
     }
 
-    func remoteInfo(_ info: ImageInfo) -> RemoteImageInfo {
+    private func remoteInfo(_ info: ImageInfo) -> RemoteImageInfo {
         // Without codings of its own, the pipeline does not know whether the transport decodes the body.
         let isCoded =
             response.coded != nil
@@ -961,13 +973,14 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     /// Releases everything that the ended fetch holds.
     ///
     /// - Returns: the paused transfers that fit into the budget now.
-    func release() -> [BodyBudget.Grant] {
+    fileprivate func release() -> [BodyBudget.Grant] {
         let (timer, body) = stripe.lock.withLock {
             job.forgetFetch()
             return (state.finished(), bodyID)
         }
         timer?.cancel()
         previews?.end()
+        hasEnded = true
         // A transport may retain its receiver for longer.
         response = ReceivedResponse()
         cache = nil
@@ -1005,7 +1018,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         telemetry.flush()
     }
 
-    func reportEnd(_ result: Result<TransportSummary, LoadError>) {
+    private func reportEnd(_ result: Result<TransportSummary, LoadError>) {
         let count = Int64(response.body.count)
         if count > exchange.reportedBytes { emit(.received(bytes: count)) }
         emit(.exchangeEnded(wireBytes: (try? result.get())?.wireBytes))

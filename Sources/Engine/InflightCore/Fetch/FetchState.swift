@@ -3,9 +3,9 @@ import InflightConcurrency
 /// The state of a fetch. Its inputs are past facts, and its outputs are the caller's next actions. ``Fetch`` keeps it
 /// under a lock, and acts after releasing the lock.
 ///
-///     queued ── started ─▶ preparing ── sends ─▶ exchanging ── ended ─▶ preparing
-///     preparing ── hook called ─▶ asking ── returned ─▶ preparing
-///     preparing ── waits ─▶ queued, or sleeping ── woke ─▶ queued
+///     queued ── started ─▶ preparing ── sent ─▶ exchanging ── exchangeEnded ─▶ preparing
+///     preparing ── hookCalled ─▶ asking ── hookReturned ─▶ preparing
+///     preparing ── startedWaiting ─▶ queued, or sleeping ── woke ─▶ queued
 ///     queued, sleeping, preparing ── finished ─▶ finished
 ///
 /// The facts of the diagram occur one after the other. A cancel, a change of priority, a timer, and memory for the body
@@ -18,7 +18,7 @@ struct FetchState: ~Copyable {
     /// The event that a fetch without a slot waits for.
     enum Wait: Hashable {
         /// A slot.
-        case turn
+        case slot
         /// The end of the wait before a retry.
         case time(MonotonicTime)
     }
@@ -105,7 +105,7 @@ struct FetchState: ~Copyable {
     /// Whether the priority changed while there was no transfer to pass it to.
     private var hasMissedPriority: Bool
 
-    /// - Parameters: the inputs that arrived before the first start.
+    /// Creates the state of a fetch that starts, with the inputs that arrived before.
     init(isCancelled: Bool, hasMissedPriority: Bool) {
         self.isCancelled = isCancelled
         self.hasMissedPriority = hasMissedPriority
@@ -233,14 +233,16 @@ struct FetchState: ~Copyable {
 
     /// The budget of bodies in flight allows a paused exchange to continue.
     ///
-    /// - Parameter needsTurn: whether a worker thread processes the received bytes first.
-    /// - Returns: whether the exchange is still paused for it.
-    mutating func granted(number: Int, needsTurn: Bool) -> Bool {
+    /// - Parameter needsTurn: whether a worker thread processes the received bytes first. Asked only while the exchange
+    ///   is paused: its end may reset the body.
+    /// - Returns: the answer; nil if the exchange is not paused any more.
+    mutating func granted(number: Int, needsTurn: @autoclosure () -> Bool) -> Bool? {
         withExchange { exchange in
-            guard exchange.number == number, case .paused = exchange.intake else { return false }
+            guard exchange.number == number, case .paused = exchange.intake else { return nil }
+            let needsTurn = needsTurn()
             exchange.intake = needsTurn ? .scheduled(held: nil) : .working(held: nil)
-            return true
-        } ?? false
+            return needsTurn
+        } ?? nil
     }
 
     /// A worker thread is ready to process the received bytes.
@@ -281,7 +283,7 @@ struct FetchState: ~Copyable {
     mutating func startedWaiting(for wait: Wait) {
         require(.startedWaiting)
         switch wait {
-        case .turn: state = .queued
+        case .slot: state = .queued
         case .time(let time): state = .sleeping(until: time, nil)
         }
     }

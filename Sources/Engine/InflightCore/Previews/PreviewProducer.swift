@@ -151,9 +151,9 @@ final class PreviewProducer: @unchecked Sendable {
 
     /// Returns the tasks that depend on the fetch and want previews, grouped by the key of their image.
     private func subscribers() -> [(JobKey, [Subscriber])] {
-        let subscribers = engine.read { machine in
+        let subscribers = engine.read { graph in
             var subscribers: [Subscriber] = []
-            machine.forEachTask(of: job) { _, task in
+            graph.forEachTask(of: job) { _, task in
                 if task.previewOptions != nil { subscribers.append((task, task.takenFallbacks)) }
             }
             return subscribers

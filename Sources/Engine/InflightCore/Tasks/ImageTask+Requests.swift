@@ -172,7 +172,7 @@ extension ImageTask {
     }
 
     /// Takes the next fallback. Returns nil if there is none, or if the task has ended.
-    func takeFallback() -> ImageRequest? {
+    private func takeFallback() -> ImageRequest? {
         let (next, preview): ((number: UInt16, of: Subject)?, BoxedPreview?) = stripe.lock.withLock {
             let latest = state.amended ?? subject
             guard state.isWaiting, state.takenFallbacks < latest.request.fallbackCount else { return (nil, nil) }
@@ -184,7 +184,7 @@ extension ImageTask {
     }
 
     /// Returns the request to repeat because its stored response is useless, or nil if it was repeated before.
-    func takeRefetch() -> ImageRequest? {
+    private func takeRefetch() -> ImageRequest? {
         let isFirst = stripe.lock.withLock {
             guard state.isWaiting, !state.hasRefetched else { return false }
             state.hasRefetched = true
@@ -201,7 +201,7 @@ extension ImageTask {
     /// Whether the task stores, and so looks for, processed images.
     var storesProcessedImages: Bool { storedRepresentation.processedOptions != nil }
 
-    func looksForProcessed(prefix: Int) {
+    private func looksForProcessed(prefix: Int) {
         stripe.lock.withLock { state.lookedForPrefix = Int16(clamping: prefix) }
     }
 
@@ -224,7 +224,7 @@ extension ImageTask {
 
     /// Returns the request to continue with after the origin has confirmed the response that stored images were made
     /// from; nil if it has not.
-    func takeConfirmation() -> ImageRequest? {
+    private func takeConfirmation() -> ImageRequest? {
         let isTaken = stripe.lock.withLock {
             guard state.isWaiting, case .received(let time) = state.confirmation else { return false }
             state.confirmation = .used(time)
@@ -240,7 +240,7 @@ extension ImageTask {
 
     /// Returns the request to continue with after a processed image was not found in the store, with the next shorter
     /// prefix of processors to look up, or nil to load the bytes. Returns nil if no such lookup was in progress.
-    func takeProcessedLookUp() -> (request: ImageRequest, prefix: Int?)? {
+    private func takeProcessedLookUp() -> (request: ImageRequest, prefix: Int?)? {
         guard stripe.lock.withLock({ state.lookedForPrefix }) >= 0 else { return nil }
         let request = currentRequest
         let isExact = request.storedRepresentation.processedOptions?.isExact ?? false

@@ -75,7 +75,7 @@ final class Telemetry: Sendable {
 }
 
 extension Telemetry {
-    /// Records the machine's decisions. Called with the engine's lock held, so it calls no observer.
+    /// Records the graph's decisions. Called with the engine's lock held, so it calls no observer.
     ///
     /// - Parameter plan: the plan that new jobs were made for.
     func record(_ journal: [JobGraph.JournalEntry]?, of plan: RequestPlan? = nil, at now: MonotonicTime) {
