@@ -27,7 +27,8 @@ struct BodyBudgetTests {
             switch event {
             case .holds(let id, let count, let isRoom): #expect(budget.recordBytes(count * unit, of: id) == isRoom)
             case .asks(let id, let answer): #expect(budget.decide(id) { { _ in } } == answer)
-            case .asksWithoutPause(let id, let answer): #expect(budget.decide(id, mayPause: false) { { _ in } } == answer)
+            case .asksWithoutPause(let id, let answer):
+                #expect(budget.decide(id, mayPause: false) { { _ in } } == answer)
             case .priority(let id, let priority): budget.priorityChanged(id, to: priority)
             case .spilled(let id, let next): check(budget.spilled(id), next)
             case .sleeps(let id, let next): check(budget.slept(id), next)
