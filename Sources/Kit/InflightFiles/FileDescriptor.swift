@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The number of an open file or folder. Whoever has opened it closes it, once.
+/// The number of an open file or folder. The code that opens it closes it, once.
 ///
 /// Calls block for as long as the file system does, and are repeated when a signal interrupts them.
 package struct FileDescriptor: Hashable, Sendable {

@@ -5,7 +5,7 @@ internal import InflightSQLite
 /// Puts a new index in the place of one that is missing or damaged. Run it while no other process writes.
 ///
 /// If only the log is damaged, the new index is a copy of the old one without it; otherwise it is empty. A damaged
-/// index is not kept under another name: it would count towards the limit, and nobody would read it.
+/// index is not kept under another name: it would count towards the limit, and would never be read.
 ///
 /// The new index is another file even if it is a copy, so that stores that have the folder open notice it; with the
 /// same file they would go on writing to the removed log. It is created under another name and renamed last: a kill, a

@@ -958,16 +958,15 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         return true
     }
 
+    /// Ends the fetch with a result, and releases what it holds: nothing may use `response` or `cache` after this.
     func ending(_ value: JobResult.Value, fromStore: Bool = false) -> JobStep {
-        let isBeingRevalidated = isBeingRevalidated
-        let lastProgress = unreported
         let grants = release()
         if case .failure(let error) = value {
             job.result = JobResult(.failure(error.about(url: plan.url.string)), isFromStore: fromStore)
         } else {
             job.result = JobResult(value, isBeingRevalidated: isBeingRevalidated)
         }
-        return JobStep(ended: job, grants: grants, lastProgress: lastProgress)
+        return JobStep(ended: job, grants: grants, lastProgress: unreported)
     }
 
     /// Releases everything that the ended fetch holds.
