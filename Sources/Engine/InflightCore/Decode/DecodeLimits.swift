@@ -2,67 +2,119 @@ import Dispatch
 package import InflightConcurrency
 
 /// The limits that all decodes of a pipeline share: their memory together, and the time of each.
+///
+/// Requests for memory that do not fit are queued by priority, and within a priority in the order in which they reached
+/// it. Only a more urgent request overtakes the first in the queue, so that small requests do not starve a large one.
 final class DecodeLimits: Sendable {
-    private let memory: Guarded<MemoryBudget<any MemoryWaiter>>
+    private struct Memory {
+        var taken = 0
+        var waiting: [(waiter: any MemoryWaiter, bytes: Int, priority: ImageRequest.Priority)] = []
+
+        /// Returns the position in the queue for a request of that priority.
+        func position(_ priority: ImageRequest.Priority) -> Int {
+            waiting.firstIndex { $0.priority < priority } ?? waiting.count
+        }
+    }
+
+    /// The maximum memory of all decodes together, in bytes.
+    private let limit: Int
+    private let memory = Guarded(Memory())
     private let maximumTime: Duration?
     private let clock: any EngineClock
 
-    init(_ configuration: ImagePipeline.Configuration) {
-        memory = Guarded(MemoryBudget(limit: configuration.maximumDecodeMemory))
-        maximumTime = configuration.maximumDecodeTime
-        clock = configuration.clock
+    /// - Parameters:
+    ///   - memory: the maximum memory of all decodes together, in bytes.
+    ///   - time: the maximum time of one decode; nil for no limit.
+    init(memory: Int, time: Duration?, clock: any EngineClock) {
+        limit = max(0, memory)
+        maximumTime = time
+        self.clock = clock
     }
 
     // MARK: Memory
 
     /// Takes memory for a waiter, or queues it until others release enough.
     ///
+    /// - Parameter bytes: 0 or more.
     /// - Returns: whether the memory is taken now.
     /// - Throws: ``LoadError/Code/tooMuchMemory`` if it never fits.
-    func take(
-        _ bytes: Int, for waiter: any MemoryWaiter, priority: ImageRequest.Priority = .normal
-    ) throws(LoadError) -> Bool {
-        switch memory.withLock({ $0.take(bytes, for: waiter, priority: priority) }) {
-        case .taken: return true
-        case .waits: return false
-        case .refused: throw CodecError.tooMuchMemory(bytes, allowed: memory.withLock { $0.limit })
+    func take(_ bytes: Int, for waiter: any MemoryWaiter, priority: ImageRequest.Priority) throws(LoadError) -> Bool {
+        if bytes > limit { throw CodecError.tooMuchMemory(bytes, allowed: limit) }
+        return memory.withLock { memory in
+            let position = memory.position(priority)
+            guard position == 0, bytes <= limit - memory.taken else {
+                memory.waiting.insert((waiter, bytes, priority), at: position)
+                return false
+            }
+            memory.taken += bytes
+            return true
         }
     }
 
     /// Takes memory on the caller's thread, and blocks it until there is enough.
     func takeBlocking(_ bytes: Int) throws(LoadError) {
         let thread = WaitingThread()
-        if try !take(bytes, for: thread) { thread.wait() }
+        if try !take(bytes, for: thread, priority: .normal) { thread.wait() }
     }
 
     /// Takes the memory only if it is available now.
-    func takeNow(_ bytes: Int) -> Bool { memory.withLock { $0.takeNow(bytes) } }
+    func takeNow(_ bytes: Int) -> Bool {
+        memory.withLock { memory in
+            guard memory.waiting.isEmpty, bytes <= limit - memory.taken else { return false }
+            memory.taken += bytes
+            return true
+        }
+    }
 
     func release(_ bytes: Int) {
         guard bytes > 0 else { return }
-        grant(memory.withLock { $0.release(bytes) })
+        change { memory in
+            memory.taken -= bytes
+            precondition(memory.taken >= 0, "more memory was released than reserved")
+        }
     }
 
     /// Withdraws the request of a waiter.
     ///
     /// - Returns: whether it was queued.
     func withdraw(_ waiter: any MemoryWaiter) -> Bool {
-        let (found, next) = memory.withLock { $0.cancelled { $0 === waiter } }
-        grant(next)
-        return found != nil
+        change { memory in
+            guard let index = memory.waiting.firstIndex(where: { $0.waiter === waiter }) else { return false }
+            memory.waiting.remove(at: index)
+            return true
+        }
     }
 
     /// Changes the priority of a waiter, if it is queued.
     func reprioritize(_ waiter: any MemoryWaiter, to priority: ImageRequest.Priority) {
-        grant(memory.withLock { $0.move(to: priority) { $0 === waiter } })
+        change { memory in
+            guard let index = memory.waiting.firstIndex(where: { $0.waiter === waiter }),
+                memory.waiting[index].priority != priority
+            else { return }
+            var entry = memory.waiting.remove(at: index)
+            entry.priority = priority
+            memory.waiting.insert(entry, at: memory.position(priority))
+        }
     }
 
-    private func grant(_ waiters: [any MemoryWaiter]) {
-        for waiter in waiters { waiter.memoryWasGranted() }
+    /// Changes the queue or the memory taken, then grants the requests that fit now, in order and with no lock held.
+    private func change<Value: Sendable>(_ body: (inout Memory) -> Value) -> Value {
+        let (value, granted) = memory.withLock { memory in
+            let value = body(&memory)
+            var granted: [any MemoryWaiter] = []
+            while let first = memory.waiting.first, first.bytes <= limit - memory.taken {
+                memory.taken += first.bytes
+                granted.append(first.waiter)
+                memory.waiting.removeFirst()
+            }
+            return (value, granted)
+        }
+        for waiter in granted { waiter.memoryWasGranted() }
+        return value
     }
 
     /// The number of decodes that wait for memory.
-    var waitingCount: Int { memory.withLock { $0.waitingCount } }
+    var waitingCount: Int { memory.withLock { $0.waiting.count } }
 
     // MARK: Time
 

@@ -65,8 +65,11 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
     // MARK: Memory
 
     private func takeMemory(priority: ImageRequest.Priority) {
-        // The decode itself will report malformed bytes.
-        let needed = (try? memoryNeeded()) ?? 0
+        var needed = 0
+        if case .response(let response)? = result?.value {
+            // The decode itself will report malformed bytes.
+            needed = (try? engine.codecs.memoryNeeded(response.body, options: plan.decodeOptions())) ?? 0
+        }
         memory = needed
         do throws(LoadError) {
             if try engine.decodeLimits.take(needed, for: self, priority: priority) { return runWithMemory() }
@@ -79,11 +82,6 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
             memory = 0
             engine.jobEnded(self, with: JobResult(.failure(error.about(url: plan.url.string))))
         }
-    }
-
-    private func memoryNeeded() throws(LoadError) -> Int {
-        guard case .response(let response)? = result?.value else { return 0 }
-        return try engine.codecs.memoryNeeded(response.body, options: plan.decodeOptions())
     }
 
     func memoryWasGranted() {

@@ -72,7 +72,9 @@ final class Engine: @unchecked Sendable {
         codecs = configuration.codecs
         let threads = max(1, configuration.decodeConcurrency)
         workers = configuration.decodeExecutor ?? WorkerThreads(count: threads, name: "inflight-decode")
-        decodeLimits = DecodeLimits(configuration)
+        decodeLimits = DecodeLimits(
+            memory: configuration.maximumDecodeMemory, time: configuration.maximumDecodeTime,
+            clock: configuration.clock)
         willSend = configuration.willSend
         didReceive = configuration.didReceive
         taskExecutor = configuration.taskExecutor
