@@ -207,6 +207,8 @@ struct ImageLoaderTests {
         #expect(stage.log.lines.last == "loaded 1")
         stage.onQueue { $0.cancel() }
         #expect(stage.shown == "loaded 1")
+        stage.onQueue { $0.start() }
+        #expect(stage.shown == "loaded 1")
     }
 
     @Test("Calling reset() drops request and image and keeps handler and placeholder")

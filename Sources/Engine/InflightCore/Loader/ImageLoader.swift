@@ -47,13 +47,17 @@ public final class ImageLoader: Confined {
         case failed(LoadError)
     }
 
-    typealias Machine = LoaderMachine<ImageTask.Subject, ImageTask.Progress, ImagePreview, LoadedImage, LoadError>
-
     /// The callback queue, the only one on which the loader may be used. May be read on any thread.
     public let confinement: CallbackQueue
     private let pipeline: ImagePipeline
-    private var machine = Machine()
     private var wanted: ImageRequest?
+    /// ``wanted`` as it is loaded, with the loader's processors.
+    private var subject: ImageTask.Subject?
+    private var current = State.idle
+    private var latestPreview: ImagePreview?
+    /// The number of loads begun. Only the latest counts: events of earlier ones change nothing, in whatever order they
+    /// come.
+    private var loads = 0
     private var addedProcessors: [ImageProcessor] = []
     private var pictures: (placeholder: PixelBuffer?, failure: PixelBuffer?) = (nil, nil)
     private var handler: ((ImageLoader) -> Void)?
@@ -64,11 +68,9 @@ public final class ImageLoader: Confined {
     private var changes = 0
     /// Retained by the completion closure. If it becomes nil before the load has ended, the queue has dropped that
     /// closure.
-    private weak var answer: Answer?
+    private weak var delivery: Delivery?
 
-    private final class Answer: Sendable {
-        func came() {}
-    }
+    private final class Delivery: Sendable {}
 
     /// Creates an idle loader that is used on the main actor. Its handler may touch views.
     ///
@@ -115,11 +117,15 @@ public final class ImageLoader: Confined {
         }
         set {
             checkConfinement()
-            noticeDroppedAnswer()
+            noticeDroppedDelivery()
             guard let newValue else { return reset() }
             guard let subject = subject(of: newValue, processors: addedProcessors) else { return }
             wanted = newValue
-            perform(machine.requestSet(subject, isSame: isSame(subject)))
+            let isSame = isSame(subject)
+            self.subject = subject
+            if !isSame { return load() }
+            // A failed load is repeated by `start()` alone.
+            if case .idle = current { load() }
         }
     }
 
@@ -132,25 +138,31 @@ public final class ImageLoader: Confined {
         }
         set {
             checkConfinement()
-            noticeDroppedAnswer()
+            noticeDroppedDelivery()
             addedProcessors = newValue
             guard let wanted, let subject = subject(of: wanted, processors: newValue) else { return }
-            perform(machine.requestAltered(subject, isSame: isSame(subject)))
+            let isSame = isSame(subject)
+            self.subject = subject
+            if case .idle = current { return }
+            if !isSame { load() }
         }
     }
 
     /// Loads the request if it was cancelled, and retries it if it failed. Otherwise does nothing.
     public func start() {
         checkConfinement()
-        noticeDroppedAnswer()
-        perform(machine.startCalled())
+        noticeDroppedDelivery()
+        switch current {
+        case .idle, .failed: if subject != nil { load() }
+        case .loading, .loaded: break
+        }
     }
 
     /// Cancels the load. The loader becomes idle, and ``onChange`` is not called until ``start()`` or a new request.
     /// Does nothing if the load has ended.
     public func cancel() {
         checkConfinement()
-        perform(machine.cancelCalled())
+        if isLoading { stop() }
     }
 
     /// Cancels the load, and releases the request and the image, for a cell that is about to be reused. Handler,
@@ -159,7 +171,8 @@ public final class ImageLoader: Confined {
         checkConfinement()
         changes += 1
         wanted = nil
-        perform(machine.resetCalled())
+        subject = nil
+        stop()
     }
 
     // MARK: State
@@ -167,20 +180,15 @@ public final class ImageLoader: Confined {
     /// The state of the load: idle, loading, loaded or failed.
     public var state: State {
         checkConfinement()
-        noticeDroppedAnswer()
-        switch machine.state {
-        case .idle: return .idle
-        case .loading(let progress): return .loading(progress)
-        case .loaded(let image): return .loaded(image)
-        case .failed(let error): return .failed(error)
-        }
+        noticeDroppedDelivery()
+        return current
     }
 
     /// The latest preview of the image that is loading; nil before the first, when the load has ended, and if
     /// ``ImageRequest/previews`` is nil.
     public var preview: ImagePreview? {
         checkConfinement()
-        return machine.preview
+        return latestPreview
     }
 
     /// The picture to show now: the loaded image; the ``preview`` while it loads; the ``failurePicture`` if it failed;
@@ -188,10 +196,10 @@ public final class ImageLoader: Confined {
     /// (``ImagePreview/coversAll``), the placeholder may be drawn below it.
     public var picture: PixelBuffer? {
         checkConfinement()
-        switch machine.state {
+        switch current {
         case .loaded(let image): return image.pixels
         case .failed: return pictures.failure ?? pictures.placeholder
-        case .idle, .loading: return machine.preview?.pixels ?? pictures.placeholder
+        case .idle, .loading: return latestPreview?.pixels ?? pictures.placeholder
         }
     }
 
@@ -255,11 +263,11 @@ public final class ImageLoader: Confined {
     /// Returns whether the current load, or its result, serves the subject too. If so, it is applied to the load in
     /// progress.
     private func isSame(_ subject: ImageTask.Subject) -> Bool {
-        guard let current = machine.request,
-            subject.isSame(as: current, agreeingIn: pipeline.images.fieldsExcludedFromKey)
+        guard let before = self.subject,
+            subject.isSame(as: before, agreeingIn: pipeline.images.fieldsExcludedFromKey)
         else { return false }
-        let (old, new) = (current.request.fallbacks, subject.request.fallbacks)
-        return switch machine.state {
+        let (old, new) = (before.request.fallbacks, subject.request.fallbacks)
+        return switch current {
         case .idle: true
         case .loading: task?.amend(to: subject) ?? (old == new)
         case .loaded: new.starts(with: old.prefix(triedFallbacks))
@@ -267,26 +275,47 @@ public final class ImageLoader: Confined {
         }
     }
 
-    private func perform(_ actions: Machine.Actions) {
-        let old = task
-        if actions.leavesOld || actions.begins != nil { task = nil }
-        if let number = actions.begins { begin(number) }
-        if actions.leavesOld { old?.cancel() }
+    private var isLoading: Bool { if case .loading = current { true } else { false } }
+
+    /// Returns whether the load of this number is in progress and wanted.
+    private func awaits(_ number: Int) -> Bool { number == loads && isLoading }
+
+    private func enter(_ state: State) {
+        current = state
+        latestPreview = nil
+    }
+
+    private func stop() {
+        enter(.idle)
+        task.take()?.cancel()
+    }
+
+    /// Loads the request. The load before leaves afterwards, so that the jobs that both have in common continue.
+    private func load() {
+        let old = task.take()
+        loads += 1
+        enter(.loading(nil))
+        begin(loads)
+        old?.cancel()
     }
 
     private func begin(_ number: Int) {
-        guard let subject = machine.request else { return }
+        guard let subject else { return }
         triedFallbacks = 0
         let image = pipeline.cachedForLoad(subject)
         // Reading a processor's identity runs the caller's code, which may have set another request.
-        guard machine.awaits(number) else { return }
-        if let image { return machine.foundInMemory(image, for: number) }
-        let answer = Answer()
+        guard awaits(number) else { return }
+        if let image { return enter(.loaded(image)) }
+        let delivery = Delivery()
         let progressed = callback { (loader, progress: ImageTask.Progress) in
-            loader.didProgress(to: progress, in: number)
+            guard loader.awaits(number) else { return }
+            loader.current = .loading(progress)
+            loader.handler?(loader)
         }
         let previewed = callback { (loader, preview: ImagePreview) in
-            if loader.machine.previewed(preview, in: number) { loader.handler?(loader) }
+            guard loader.awaits(number) else { return }
+            loader.latestPreview = preview
+            loader.handler?(loader)
         }
         let ended = callback { (loader, result: Result<LoadedImage, LoadError>) in
             loader.didEnd(number, with: result)
@@ -296,33 +325,28 @@ public final class ImageLoader: Confined {
         } preview: { _, preview in
             previewed(preview)
         } completion: { _, result in
-            answer.came()
-            ended(result)
+            withExtendedLifetime(delivery) { ended(result) }
         }
-        guard machine.awaits(number) else { return task.cancel() }
+        guard awaits(number) else { return task.cancel() }
         self.task = task
-        self.answer = answer
-    }
-
-    private func didProgress(to progress: ImageTask.Progress, in number: Int) {
-        if machine.progressed(to: progress, in: number) { handler?(self) }
+        self.delivery = delivery
     }
 
     private func didEnd(_ number: Int, with result: Result<LoadedImage, LoadError>) {
-        let outcome: Machine.State =
-            switch result {
-            case .success(let image): .loaded(image)
-            case .failure(let error): .failed(error)
-            }
-        guard machine.loadEnded(number, with: outcome) else { return }
+        guard awaits(number) else { return }
+        switch result {
+        case .success(let image): enter(.loaded(image))
+        case .failure(let error): enter(.failed(error))
+        }
         triedFallbacks = Int(task?.takenFallbacks ?? 0)
         task = nil
         handler?(self)
     }
 
-    private func noticeDroppedAnswer() {
-        guard task != nil, answer == nil else { return }
+    /// The callback queue has dropped the ending, which is never delivered.
+    private func noticeDroppedDelivery() {
+        guard task != nil, delivery == nil else { return }
         task = nil
-        machine.answerDropped()
+        if isLoading { enter(.idle) }
     }
 }
