@@ -17,7 +17,7 @@ FILES = [
     "Engine/JobGraph.swift", "Engine/Engine.swift", "Tasks/ImageTask.swift", "Tasks/ImageTask+Requests.swift",
     "Tasks/TaskEventBacklog.swift", "Decode/PixelJob.swift", "Decode/DecodeLimits.swift",
     "Fetch/FetchState.swift", "Fetch/Fetch.swift", "Fetch/Fetch+Body.swift",
-    "Fetch/SourceJob.swift", "Hooks/ExtensionCall.swift", "Loader/LoaderMachine.swift", "Loader/ImageLoader.swift",
+    "Fetch/SourceJob.swift", "Hooks/ExtensionCall.swift", "Loader/ImageLoader.swift",
     "Prefetch/PrefetchMachine.swift", "Prefetch/PrefetchCore.swift",
 ]
 

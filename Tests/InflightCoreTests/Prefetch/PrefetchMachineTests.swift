@@ -1,3 +1,4 @@
+import InflightConcurrency
 import InflightTestSupport
 import Testing
 
@@ -5,36 +6,58 @@ import Testing
 
 @Suite("Prefetcher: state machine", .timeLimit(.minutes(10)))
 struct PrefetchMachineTests {
-    typealias Machine = PrefetchMachine<String, String, Int, String>
-
-    /// A machine whose requests are identified by their number, and a log of its actions.
+    /// A machine whose requests are named, and a log of its actions.
     private struct World {
-        var machine: Machine
+        var machine: PrefetchMachine
         var log: [String] = []
+        private let pipeline: ImagePipeline
 
-        init(limit: Int = 2, keptLimit: Int64 = 0) {
-            machine = Machine(limit: limit, keptLimit: keptLimit)
+        init(limit: Int = 2, keptLimit: Int64 = 0) throws {
+            machine = PrefetchMachine(limit: limit, keptLimit: keptLimit)
+            let transport = ScriptedTransport(.manual)
+            pipeline = try ImagePipeline(
+                configuration: .init(transports: [.shared(transport)], codecs: CodecRegistry([])))
+        }
+
+        static func key(_ name: String) -> JobKey { FetchKey(url: name, rest: []) }
+
+        static func response(_ name: String, bytes: Int) -> LoadedResponse {
+            LoadedResponse(
+                head: ResponseHead(status: 200), body: Bytes([UInt8](repeating: 0, count: bytes)), url: name,
+                wireBytes: 0, source: .network)
         }
 
         @discardableResult
-        mutating func start(_ keys: String...) -> Bool { machine.started(keys.map { ($0, $0) }) }
+        mutating func start(_ names: String...) -> Bool {
+            machine.started(names.map { (Self.key($0), ImageRequest($0)) })
+        }
 
         @discardableResult
-        mutating func stop(_ keys: String...) -> Bool { machine.stopped(keys) }
+        mutating func stop(_ names: String...) -> Bool { machine.stopped(names.map(Self.key)) }
+
+        mutating func take(_ name: String) -> String? { machine.taken(Self.key(name)) { _, _ in true }?.response.url }
 
         mutating func endTurn() { perform(machine.turnEnded()) }
 
-        mutating func end(_ id: Int, _ ending: Machine.Ending = .loaded) {
+        mutating func end(_ id: Int, _ ending: PrefetchMachine.Ending = .loaded) {
             perform(machine.ended(id, with: ending))
         }
 
-        mutating func perform(_ actions: Machine.Actions) {
-            for work in actions.cancels { log.append("cancel \(work)") }
-            for (id, item) in actions.sends {
-                log.append("send \(item)")
-                if !machine.wasSent(id, as: id) { log.append("unwanted \(id)") }
+        /// Returns a task that stands for the load of an entry.
+        func task(_ id: Int) -> ImageTask {
+            let request = ImageRequest("\(id)")
+            let rejected = ImageTask.RejectedRequest(
+                request, LoadError(.invalidURL, stage: .request, message: ""), .data)
+            return ImageTask(.rejected(rejected), engine: pipeline.engine, sink: nil, observesProgress: false)
+        }
+
+        mutating func perform(_ actions: PrefetchMachine.Actions) {
+            for task in actions.cancels { log.append("cancel \(task.request.url)") }
+            for (id, request) in actions.sends {
+                log.append("send \(request.url)")
+                if !machine.wasSent(id, as: task(id)) { log.append("unwanted \(id)") }
             }
-            for yield in actions.droppedYields { log.append("drop \(yield)") }
+            for response in actions.droppedResponses { log.append("drop \(response.url)") }
         }
 
         mutating func takeLog() -> [String] {
@@ -44,8 +67,8 @@ struct PrefetchMachineTests {
     }
 
     @Test("The prefetch machine holds nothing of requests whose responses were taken, or that were stopped")
-    func size() {
-        var world = World(limit: 1, keptLimit: 1000)
+    func size() throws {
+        var world = try World(limit: 1, keptLimit: 1000)
         func held() -> Int {
             Mirror(reflecting: world.machine).children.reduce(0) { sum, child in
                 let collection = Mirror(reflecting: child.value)
@@ -56,8 +79,8 @@ struct PrefetchMachineTests {
         for id in 1...1000 {
             world.start("\(id)")
             world.endTurn()
-            world.end(id, .gave("x", cost: 1))
-            #expect(world.machine.taken("\(id)") != nil)
+            world.end(id, .received(World.response("x", bytes: 1)))
+            #expect(world.take("\(id)") != nil)
         }
         #expect(held() < 50)
         world.machine.paused()
@@ -71,8 +94,8 @@ struct PrefetchMachineTests {
     }
 
     @Test("The prefetch machine sends requests when the turn ends, in order, up to its limit")
-    func sending() {
-        var world = World()
+    func sending() throws {
+        var world = try World()
         #expect(world.start("a", "b") == true)
         #expect(world.start("c") == false)
         #expect(world.log == [])
@@ -90,8 +113,8 @@ struct PrefetchMachineTests {
     }
 
     @Test("Only requests that are still started when the turn ends are sent")
-    func takenBack() {
-        var world = World()
+    func takenBack() throws {
+        var world = try World()
         world.start("a", "b")
         world.stop("a")
         world.stop("c")
@@ -105,8 +128,8 @@ struct PrefetchMachineTests {
     }
 
     @Test("A restart within the turn keeps a request running, and a request that stays stopped is cancelled")
-    func interrupting() {
-        var world = World()
+    func interrupting() throws {
+        var world = try World()
         world.start("a", "b")
         world.endTurn()
         world.stop("a", "b")
@@ -118,8 +141,8 @@ struct PrefetchMachineTests {
     }
 
     @Test("A duplicate start is ignored while the request is pending, and accepted once it has finished")
-    func twice() {
-        var world = World(limit: 1)
+    func twice() throws {
+        var world = try World(limit: 1)
         world.start("a", "a", "b")
         world.endTurn()
         world.start("a", "b")
@@ -135,8 +158,8 @@ struct PrefetchMachineTests {
     }
 
     @Test("A cancelled request frees its slot for the next one within the same turn")
-    func places() {
-        var world = World(limit: 1)
+    func places() throws {
+        var world = try World(limit: 1)
         world.start("a", "b", "c")
         world.endTurn()
         world.stop("a", "b")
@@ -149,8 +172,8 @@ struct PrefetchMachineTests {
     }
 
     @Test("A paused prefetch machine sends nothing, and sends the next request as soon as it resumes")
-    func pausing() {
-        var world = World(limit: 1)
+    func pausing() throws {
+        var world = try World(limit: 1)
         world.start("a", "b")
         world.endTurn()
         world.machine.paused()
@@ -165,8 +188,8 @@ struct PrefetchMachineTests {
     }
 
     @Test("A queued request stopped this turn is skipped, and is sent later if restarted within the turn")
-    func stoppedWhileItWaits() {
-        var world = World(limit: 1)
+    func stoppedWhileItWaits() throws {
+        var world = try World(limit: 1)
         world.start("a", "b", "c")
         world.endTurn()
         world.stop("b")
@@ -180,8 +203,8 @@ struct PrefetchMachineTests {
     }
 
     @Test("Raising the prefetch limit fills the new slots, and lowering it cancels nothing")
-    func limits() {
-        var world = World(limit: 1)
+    func limits() throws {
+        var world = try World(limit: 1)
         world.start("a", "b", "c", "d")
         world.endTurn()
         world.perform(world.machine.limitSet(3))
@@ -195,33 +218,34 @@ struct PrefetchMachineTests {
     }
 
     @Test("wasSent returns false if the request was stopped or finished in the meantime")
-    func sendingRaces() {
-        var machine = Machine(limit: 2)
-        _ = machine.started([("a", "a"), ("b", "b")])
-        let sends = machine.turnEnded().sends
-        #expect(sends.map(\.item) == ["a", "b"])
-        _ = machine.stopped(["a"])
-        #expect(machine.turnEnded().cancels == [])
-        #expect(machine.wasSent(1, as: 1) == false)
-        _ = machine.ended(2, with: .loaded)
-        #expect(machine.wasSent(2, as: 2) == false)
-        #expect(machine.statistics.inFlight == 0)
+    func sendingRaces() throws {
+        var world = try World(limit: 2)
+        world.start("a", "b")
+        let sends = world.machine.turnEnded().sends
+        #expect(sends.map(\.request.url) == ["a", "b"])
+        world.stop("a")
+        world.endTurn()
+        #expect(world.takeLog() == [])
+        #expect(world.machine.wasSent(1, as: world.task(1)) == false)
+        world.end(2)
+        #expect(world.machine.wasSent(2, as: world.task(2)) == false)
+        #expect(world.machine.statistics.inFlight == 0)
     }
 
     @Test("Prefetched responses are retained up to a limit, evicted oldest first, and returned once")
-    func keeping() {
-        var world = World(limit: 9, keptLimit: 10)
+    func keeping() throws {
+        var world = try World(limit: 9, keptLimit: 10)
         world.start("a", "b", "c", "d")
         world.endTurn()
-        world.end(1, .gave("A", cost: 6))
-        world.end(2, .gave("B", cost: 4))
+        world.end(1, .received(World.response("A", bytes: 6)))
+        world.end(2, .received(World.response("B", bytes: 4)))
         #expect(world.machine.statistics.keptBytes == 10)
-        world.end(3, .gave("C", cost: 5))
-        world.end(4, .gave("D", cost: 11))
+        world.end(3, .received(World.response("C", bytes: 5)))
+        world.end(4, .received(World.response("D", bytes: 11)))
         #expect(world.takeLog() == ["send a", "send b", "send c", "send d", "drop A", "drop D"])
         #expect(world.machine.statistics.evicted == 2)
-        #expect(world.machine.taken("b")?.yield == "B")
-        #expect(world.machine.taken("b") == nil)
+        #expect(world.take("b") == "B")
+        #expect(world.take("b") == nil)
         #expect(world.machine.statistics.keptBytes == 5)
         // A kept response is not requested again, and stopping its request drops it.
         world.start("c")
@@ -234,8 +258,8 @@ struct PrefetchMachineTests {
     }
 
     @Test("A closed prefetch machine cancels everything and accepts no more requests")
-    func closing() {
-        var world = World(limit: 1)
+    func closing() throws {
+        var world = try World(limit: 1)
         world.start("a", "b")
         world.endTurn()
         world.start("c")
@@ -249,54 +273,56 @@ struct PrefetchMachineTests {
 
     @Test(
         "In any order of events, only wanted requests run, and never more than the limit", arguments: 0..<50)
-    func anyOrder(seed: UInt64) {
+    func anyOrder(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
-        var machine = Machine(limit: 3)
+        var world = try World(limit: 3)
         var wanted: Set<String> = []
         var inFlight: [Int: String] = [:]
         var turnIsUnderWay = false
-        func check(_ actions: Machine.Actions) {
-            for work in actions.cancels { #expect(inFlight.removeValue(forKey: work) != nil) }
-            for (id, item) in actions.sends {
-                #expect(wanted.contains(item))
-                #expect(!inFlight.values.contains(item))
-                inFlight[id] = item
-                #expect(machine.wasSent(id, as: id) == true)
+        func check(_ actions: PrefetchMachine.Actions) {
+            for task in actions.cancels {
+                #expect(inFlight.removeValue(forKey: Int(task.request.url) ?? 0) != nil)
+            }
+            for (id, request) in actions.sends {
+                #expect(wanted.contains(request.url))
+                #expect(!inFlight.values.contains(request.url))
+                inFlight[id] = request.url
+                #expect(world.machine.wasSent(id, as: world.task(id)) == true)
             }
             #expect(inFlight.count <= 3)
-            #expect(machine.statistics.inFlight == inFlight.count)
+            #expect(world.machine.statistics.inFlight == inFlight.count)
         }
         func endTurn() {
             turnIsUnderWay = false
-            check(machine.turnEnded())
+            check(world.machine.turnEnded())
             for item in inFlight.values { #expect(wanted.contains(item)) }
             #expect(
-                inFlight.count == min(3, inFlight.count + machine.statistics.waiting) || machine.isPaused)
+                inFlight.count == min(3, inFlight.count + world.machine.statistics.waiting) || world.machine.isPaused)
         }
         for _ in 0..<500 {
             let key = ["a", "b", "c", "d", "e", "f"].randomElement(using: &random) ?? "a"
             switch Int.random(in: 0..<8, using: &random) {
             case 0, 1, 2:
                 wanted.insert(key)
-                if machine.started([(key, key)]) {
+                if world.start(key) {
                     #expect(!turnIsUnderWay)
                     turnIsUnderWay = true
                 }
             case 3, 4:
                 wanted.remove(key)
-                if machine.stopped([key]) { turnIsUnderWay = true }
+                if world.stop(key) { turnIsUnderWay = true }
             case 5: endTurn()
             case 6:
                 guard let (id, item) = inFlight.min(by: { $0.key < $1.key }) else { continue }
                 inFlight[id] = nil
                 // A finished request is no longer wanted unless it is started again.
                 wanted.remove(item)
-                check(machine.ended(id, with: .loaded))
+                check(world.machine.ended(id, with: .loaded))
             default:
-                if machine.isPaused { check(machine.resumed()) } else { machine.paused() }
+                if world.machine.isPaused { check(world.machine.resumed()) } else { world.machine.paused() }
             }
         }
-        check(machine.resumed())
+        check(world.machine.resumed())
         endTurn()
     }
 }

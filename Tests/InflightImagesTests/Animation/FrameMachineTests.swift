@@ -1,37 +1,40 @@
+import InflightConcurrency
 import Testing
 
 @testable import InflightImages
 
 @Suite("Frame scheduling", .timeLimit(.minutes(10)))
 struct FrameMachineTests {
-    private final class Caller {}
+    private typealias Caller = FrameScheduler.Waiter
 
-    /// A reference to a machine, so that expectations can call its mutating methods.
+    /// A reference to a machine, so that expectations can call its mutating methods. Costs are in units of a pixel.
     private final class Machine {
-        private var state: FrameMachine<String, Caller>
+        private var state: FrameMachine
 
         init(maximumFrames: Int, maximumCost: Int) {
-            state = FrameMachine(maximumFrames: maximumFrames, maximumCost: maximumCost)
+            state = FrameMachine(maximumFrames: maximumFrames, maximumCost: maximumCost * 4)
         }
 
         var heldIndices: [Int] { state.heldIndices }
-        var heldCost: Int { state.heldCost }
+        var heldCost: Int { state.heldCost / 4 }
 
-        func requested(_ index: Int, by caller: Caller) -> FrameMachine<String, Caller>.Reply {
-            state.requested(index, by: caller)
-        }
-
+        func requested(_ index: Int, by caller: Caller) -> FrameMachine.Reply { state.requested(index, by: caller) }
         func left(_ index: Int, _ caller: Caller) -> Bool { state.left(index, caller) }
         func predicted(_ indices: [Int]) { state.predicted(indices) }
         func closed() -> Bool { state.closed() }
         func next() -> Int? { state.next() }
-        func made(_ frame: String, cost: Int) -> (waiters: [Caller], released: [String]) {
-            state.made(frame, cost: cost)
-        }
         func failed() -> [Caller] { state.failed() }
+
+        /// A frame was made. Returns its waiters and the indices of the evicted frames.
+        func made(_ index: Int, cost: Int) -> (waiters: [Caller], released: [Int]) {
+            let bytes = Bytes([UInt8](repeating: 0, count: cost * 4))
+            let pixels = PixelBuffer(width: cost, height: 1, format: .rgbx, bytes: bytes)
+            let (waiters, released) = state.made(.init(index: index, pixels: pixels, duration: .zero))
+            return (waiters, released.map(\.index))
+        }
     }
 
-    private func waits(_ reply: FrameMachine<String, Caller>.Reply) -> Bool {
+    private func waits(_ reply: FrameMachine.Reply) -> Bool {
         if case .waits = reply { true } else { false }
     }
 
@@ -45,12 +48,12 @@ struct FrameMachineTests {
         #expect(waits(machine.requested(5, by: callers[1])))
         #expect(waits(machine.requested(7, by: callers[2])))
         #expect(machine.next() == nil)
-        #expect(machine.made("1", cost: 1).waiters.isEmpty)
+        #expect(machine.made(1, cost: 1).waiters.isEmpty)
         #expect(machine.next() == 7)
-        let waiters = machine.made("7", cost: 1).waiters
+        let waiters = machine.made(7, cost: 1).waiters
         #expect(waiters.map(ObjectIdentifier.init) == [callers[0], callers[2]].map(ObjectIdentifier.init))
         #expect(machine.next() == 5)
-        #expect(machine.made("5", cost: 1).waiters.count == 1)
+        #expect(machine.made(5, cost: 1).waiters.count == 1)
         #expect(machine.next() == 2)
     }
 
@@ -61,12 +64,12 @@ struct FrameMachineTests {
         for index in [0, 1] {
             _ = machine.requested(index, by: caller)
             _ = machine.next()
-            _ = machine.made("\(index)", cost: 1)
+            _ = machine.made(index, cost: 1)
         }
         #expect(!waits(machine.requested(0, by: caller)))
         _ = machine.requested(2, by: caller)
         _ = machine.next()
-        #expect(machine.made("2", cost: 1).released == ["1"])
+        #expect(machine.made(2, cost: 1).released == [1])
         #expect(machine.heldIndices == [0, 2])
     }
 
@@ -77,15 +80,15 @@ struct FrameMachineTests {
         _ = machine.requested(0, by: caller)
         machine.predicted([1, 2, 3])
         #expect(machine.next() == 0)
-        _ = machine.made("0", cost: 10)
+        _ = machine.made(0, cost: 10)
         // Two frames fit: the current one and one more.
         #expect(machine.next() == 1)
-        _ = machine.made("1", cost: 10)
+        _ = machine.made(1, cost: 10)
         #expect(machine.next() == nil)
         _ = machine.requested(4, by: caller)
         #expect(machine.next() == 4)
-        let (waiters, released) = machine.made("4", cost: 30)
-        #expect(waiters.count == 1 && Set(released) == ["0", "1", "4"])
+        let (waiters, released) = machine.made(4, cost: 30)
+        #expect(waiters.count == 1 && Set(released) == [0, 1, 4])
         #expect(machine.heldCost == 0)
         machine.predicted([5])
         #expect(machine.next() == nil)
@@ -117,7 +120,7 @@ struct FrameMachineTests {
         _ = machine.next()
         _ = machine.left(0, first)
         _ = machine.requested(0, by: second)
-        #expect(machine.made("0", cost: 1).waiters.count == 1)
+        #expect(machine.made(0, cost: 1).waiters.count == 1)
         #expect(machine.next() == nil)
     }
 

@@ -2,10 +2,8 @@ import InflightConcurrency
 
 /// Owns the machine of a prefetcher behind a lock. It outlives its prefetcher until the loads in flight are cancelled.
 final class PrefetchCore: Sendable {
-    typealias Machine = PrefetchMachine<JobKey, ImageRequest, ImageTask, LoadedResponse>
-
     private struct State: Sendable {
-        var machine: Machine
+        var machine: PrefetchMachine
         /// Ends the turn, if turns end by time.
         var timer: (any ScheduledWork)?
         /// Opened when the machine is idle.
@@ -40,30 +38,30 @@ final class PrefetchCore: Sendable {
         case .memory:
             goal = .image
             keepsBytes = false
-            state = Guarded(State(machine: Machine(limit: limit)))
+            state = Guarded(State(machine: PrefetchMachine(limit: limit)))
         case .bytes(let keptLimit):
             goal = .data
             keepsBytes = true
-            state = Guarded(State(machine: Machine(limit: limit, keptLimit: keptLimit)))
+            state = Guarded(State(machine: PrefetchMachine(limit: limit, keptLimit: keptLimit)))
         case .store:
             goal = .data
             keepsBytes = false
-            state = Guarded(State(machine: Machine(limit: limit)))
+            state = Guarded(State(machine: PrefetchMachine(limit: limit)))
         }
     }
 
     // MARK: Input
 
     func start(_ requests: some Sequence<ImageRequest>) {
-        var wishes: [(key: JobKey, item: ImageRequest)] = []
+        var wanted: [(key: JobKey, request: ImageRequest)] = []
         var refused = 0
         // Make the keys before taking the lock, because that runs the caller's code.
         for request in requests {
-            if let key = key(of: request) { wishes.append((key, request)) } else { refused += 1 }
+            if let key = key(of: request) { wanted.append((key, request)) } else { refused += 1 }
         }
-        let beginsTurn = state.withLock { [wishes, refused] state in
+        let beginsTurn = state.withLock { [wanted, refused] state in
             state.machine.refused(refused)
-            return state.machine.started(wishes)
+            return state.machine.started(wanted)
         }
         if beginsTurn { beginTurn() }
     }
@@ -111,14 +109,14 @@ final class PrefetchCore: Sendable {
         guard let key = key(of: request) else { return nil }
         let harmless = pipeline.images.fieldsExcludedFromKey
         let taken = state.withLock { state in
-            state.machine.taken(key) { item, response in
+            state.machine.taken(key) { prefetched, response in
                 // A response that varies by a field outside the key serves only requests with the same value.
                 harmless.isEmpty
-                    || item.agrees(with: request, in: response.head.namesVaried(among: harmless))
+                    || prefetched.agrees(with: request, in: response.head.namesVaried(among: harmless))
             }
         }
         // Release the rest of the entry with no lock held.
-        return withExtendedLifetime(taken) { taken?.yield }
+        return withExtendedLifetime(taken) { taken?.response }
     }
 
     var isPaused: Bool { state.withLock { $0.machine.isPaused } }
@@ -168,15 +166,15 @@ final class PrefetchCore: Sendable {
     // MARK: Actions
 
     /// Performs the machine's actions, with no lock held. Releases the values that are no longer needed at the end.
-    private func perform(_ actions: Machine.Actions) {
+    private func perform(_ actions: PrefetchMachine.Actions) {
         for task in actions.cancels { task.cancel() }
-        for (id, item) in actions.sends { send(id, item) }
+        for (id, request) in actions.sends { send(id, request) }
         withExtendedLifetime(actions) {}
         for waiter in state.withLock({ $0.takeWaiters() }) { waiter.open() }
     }
 
-    private func send(_ id: Machine.ID, _ item: ImageRequest) {
-        var request = item
+    private func send(_ id: PrefetchMachine.ID, _ wanted: ImageRequest) {
+        var request = wanted
         request.priority = priority
         let task: ImageTask
         if goal == .image {
@@ -190,7 +188,7 @@ final class PrefetchCore: Sendable {
             task = pipeline.loadResponse(request, on: queue) { _, result in
                 switch result {
                 case .success(let response) where self.keepsBytes:
-                    self.didEnd(id, with: .gave(response, cost: Int64(response.body.count)))
+                    self.didEnd(id, with: .received(response))
                 case .success: self.didEnd(id, with: .loaded)
                 case .failure: self.didEnd(id, with: .failed)
                 }
@@ -199,7 +197,7 @@ final class PrefetchCore: Sendable {
         if !state.withLock({ $0.machine.wasSent(id, as: task) }) { task.cancel() }
     }
 
-    private func didEnd(_ id: Machine.ID, with ending: Machine.Ending) {
+    private func didEnd(_ id: PrefetchMachine.ID, with ending: PrefetchMachine.Ending) {
         perform(state.withLock { $0.machine.ended(id, with: ending) })
     }
 }

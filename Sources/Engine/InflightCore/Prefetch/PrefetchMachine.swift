@@ -1,28 +1,28 @@
-/// The state machine of a prefetcher, as a value: events in, actions out. It has no lock, clock or pipeline, and runs
-/// no caller's code. It returns the values that it drops, to be released outside the lock.
+/// The state machine of a prefetcher, as a value: events in, actions out. It returns the values that it drops, to be
+/// released outside the lock.
 ///
 /// A request is identified by its key. `started` and `stopped` only record the requested state. The end of the turn
 /// applies it to the entries, so that a request that was started and stopped within the turn is never sent.
 ///
 ///     new ──turn ends──▶ waiting ──a slot──▶ sending ──wasSent──▶ running ──ended──▶ kept, or gone
-struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
+struct PrefetchMachine {
     typealias ID = Int
 
     /// The actions. Cancellations come first, because the sends take their slots.
     struct Actions {
-        var cancels: [Work] = []
-        var sends: [(id: ID, item: Item)] = []
-        /// The requests that are no longer needed, to be released outside the lock.
-        var leftovers: [Item] = []
-        var droppedYields: [Yield] = []
+        var cancels: [ImageTask] = []
+        var sends: [(id: ID, request: ImageRequest)] = []
+        /// The requests and responses that are no longer needed, to be released outside the lock.
+        var droppedRequests: [ImageRequest] = []
+        var droppedResponses: [LoadedResponse] = []
     }
 
     enum Ending {
         case loaded
         /// The image was in memory.
         case found
-        /// A response to keep, and its cost.
-        case gave(Yield, cost: Int64)
+        /// A response to keep.
+        case received(LoadedResponse)
         case failed
     }
 
@@ -31,13 +31,13 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
         case waiting
         /// Returned in ``Actions/sends``; ``wasSent(_:as:)`` has not been called yet.
         case sending
-        case running(Work)
-        case kept(Yield, cost: Int64)
+        case running(ImageTask)
+        case kept(LoadedResponse)
     }
 
     fileprivate struct Entry {
-        var key: Key
-        var item: Item
+        var key: JobKey
+        var request: ImageRequest
         var isWanted = true
         var isTouched = false
         var phase = Phase.new
@@ -50,10 +50,10 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
     private var counters = Prefetcher.Statistics()
     private var inFlight = 0
     private var waiting = 0
-    private var keptCost: Int64 = 0
+    private var keptBytes: Int64 = 0
     private var keptCount = 0
 
-    private var ids: [Key: ID] = [:]
+    private var ids: [JobKey: ID] = [:]
     private var entries: [ID: Entry] = [:]
     private var latest = 0
     /// In the order of the calls.
@@ -64,7 +64,7 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
     /// The kept entries, oldest first, including some that have left.
     private var kept: ArraySlice<ID> = []
 
-    /// - Parameter keptLimit: the maximum total cost of kept responses.
+    /// - Parameter keptLimit: the maximum total size of the bodies of kept responses, in bytes.
     init(limit: Int, keptLimit: Int64 = 0) {
         self.limit = max(1, limit)
         self.keptLimit = keptLimit
@@ -74,7 +74,7 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
         var statistics = counters
         statistics.waiting = waiting
         statistics.inFlight = inFlight
-        statistics.keptBytes = keptCost
+        statistics.keptBytes = keptBytes
         return statistics
     }
 
@@ -84,9 +84,9 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
     // MARK: Owner events
 
     /// - Returns: whether this begins a turn. Its end must be reported.
-    mutating func started(_ wishes: [(key: Key, item: Item)]) -> Bool {
+    mutating func started(_ requests: [(key: JobKey, request: ImageRequest)]) -> Bool {
         if isClosed { return false }
-        for (key, item) in wishes {
+        for (key, request) in requests {
             if let id = ids[key] {
                 touch(id, isWanted: true)
                 continue
@@ -94,7 +94,7 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
             counters.requested += 1
             latest += 1
             ids[key] = latest
-            entries[latest] = Entry(key: key, item: item)
+            entries[latest] = Entry(key: key, request: request)
             touch(latest, isWanted: true)
         }
         return beginTurn()
@@ -107,7 +107,7 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
     }
 
     /// - Returns: whether this begins a turn. Its end must be reported.
-    mutating func stopped(_ keys: [Key]) -> Bool {
+    mutating func stopped(_ keys: [JobKey]) -> Bool {
         for key in keys {
             if let id = ids[key] { touch(id, isWanted: false) }
         }
@@ -144,15 +144,15 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
 
     /// Takes a kept response. Leaves it if `isRight` returns false, because it is not valid for the request.
     mutating func taken(
-        _ key: Key, where isRight: (Item, Yield) -> Bool = { _, _ in true }
-    ) -> (yield: Yield, leftover: Item)? {
-        guard let id = ids[key], let entry = entries[id], case .kept(let yield, let cost) = entry.phase,
-            isRight(entry.item, yield)
+        _ key: JobKey, where isRight: (ImageRequest, LoadedResponse) -> Bool
+    ) -> (response: LoadedResponse, request: ImageRequest)? {
+        guard let id = ids[key], let entry = entries[id], case .kept(let response) = entry.phase,
+            isRight(entry.request, response)
         else { return nil }
-        keptCost -= cost
+        keptBytes -= Int64(response.body.count)
         keptCount -= 1
         remove(id)
-        return (yield, entry.item)
+        return (response, entry.request)
     }
 
     /// Stops all requests. None will be started again.
@@ -167,9 +167,9 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
     /// The load of an entry has been started.
     ///
     /// - Returns: whether it is still wanted and has not ended.
-    mutating func wasSent(_ id: ID, as work: Work) -> Bool {
+    mutating func wasSent(_ id: ID, as task: ImageTask) -> Bool {
         guard let entry = entries[id], case .sending = entry.phase else { return false }
-        entries[id]?.phase = .running(work)
+        entries[id]?.phase = .running(task)
         return true
     }
 
@@ -177,7 +177,7 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
         var actions = Actions()
         guard let entry = entries[id] else {
             // Stopped meanwhile: the response is not wanted.
-            if case .gave(let yield, _) = ending { actions.droppedYields.append(yield) }
+            if case .received(let response) = ending { actions.droppedResponses.append(response) }
             return actions
         }
         inFlight -= 1
@@ -185,22 +185,23 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
         case .loaded: counters.loaded += 1
         case .found: counters.found += 1
         case .failed: counters.failed += 1
-        case .gave(let yield, let cost):
+        case .received(let response):
             counters.loaded += 1
-            if cost <= keptLimit {
-                makeRoom(for: cost, &actions)
-                keptCost += cost
-                entries[id]?.phase = .kept(yield, cost: cost)
+            let bytes = Int64(response.body.count)
+            if bytes <= keptLimit {
+                makeRoom(for: bytes, &actions)
+                keptBytes += bytes
+                entries[id]?.phase = .kept(response)
                 keptCount += 1
                 append(id, to: \.kept, living: keptCount) { if case .kept = $0 { true } else { false } }
                 sendNext(&actions)
                 return actions
             }
             counters.evicted += 1
-            actions.droppedYields.append(yield)
+            actions.droppedResponses.append(response)
         }
         remove(id)
-        actions.leftovers.append(entry.item)
+        actions.droppedRequests.append(entry.request)
         sendNext(&actions)
         return actions
     }
@@ -236,17 +237,17 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
         case .new: break
         case .waiting: waiting -= 1
         case .sending: inFlight -= 1
-        case .running(let work):
+        case .running(let task):
             inFlight -= 1
-            actions.cancels.append(work)
-        case .kept(let yield, let cost):
-            keptCost -= cost
+            actions.cancels.append(task)
+        case .kept(let response):
+            keptBytes -= Int64(response.body.count)
             keptCount -= 1
-            actions.droppedYields.append(yield)
+            actions.droppedResponses.append(response)
         }
         if case .kept = entry.phase {} else { counters.stopped += 1 }
         remove(id)
-        actions.leftovers.append(entry.item)
+        actions.droppedRequests.append(entry.request)
     }
 
     private mutating func next() -> Actions {
@@ -267,19 +268,19 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
             entries[id]?.phase = .sending
             inFlight += 1
             counters.sent += 1
-            actions.sends.append((id, entry.item))
+            actions.sends.append((id, entry.request))
         }
     }
 
-    private mutating func makeRoom(for cost: Int64, _ actions: inout Actions) {
-        while keptCost + cost > keptLimit, let id = kept.popFirst() {
-            guard let entry = entries[id], case .kept(let yield, let old) = entry.phase else { continue }
-            keptCost -= old
+    private mutating func makeRoom(for bytes: Int64, _ actions: inout Actions) {
+        while keptBytes + bytes > keptLimit, let id = kept.popFirst() {
+            guard let entry = entries[id], case .kept(let response) = entry.phase else { continue }
+            keptBytes -= Int64(response.body.count)
             keptCount -= 1
             counters.evicted += 1
             remove(id)
-            actions.droppedYields.append(yield)
-            actions.leftovers.append(entry.item)
+            actions.droppedResponses.append(response)
+            actions.droppedRequests.append(entry.request)
         }
     }
 
@@ -299,11 +300,3 @@ struct PrefetchMachine<Key: Hashable, Item, Work, Yield> {
         ids[entry.key] = nil
     }
 }
-
-extension PrefetchMachine: Sendable
-where Key: Sendable, Item: Sendable, Work: Sendable, Yield: Sendable {}
-extension PrefetchMachine.Actions: Sendable where Item: Sendable, Work: Sendable, Yield: Sendable {}
-extension PrefetchMachine.Phase: Sendable where Work: Sendable, Yield: Sendable {}
-extension PrefetchMachine.Entry: Sendable
-where Key: Sendable, Item: Sendable, Work: Sendable, Yield: Sendable {}
-extension PrefetchMachine.Ending: Sendable where Yield: Sendable {}

@@ -7,11 +7,11 @@ final class FrameScheduler: Sendable {
 
     // Unchecked: accessed only while the lock around it is held.
     private final class State: @unchecked Sendable {
-        var machine: FrameMachine<AnimatedImage.Frame, Waiter>
+        var machine: FrameMachine
         /// The cancellation flag of the frame being made.
         var flag = CancellationFlag()
 
-        init(_ machine: FrameMachine<AnimatedImage.Frame, Waiter>) {
+        init(_ machine: FrameMachine) {
             self.machine = machine
         }
     }
@@ -80,8 +80,8 @@ final class FrameScheduler: Sendable {
     }
 
     /// Releases the evicted frames here, with no lock held, before waiters are resumed and request more.
-    private func hold(_ frame: AnimatedImage.Frame, cost: Int) -> [Waiter] {
-        let (waiters, released) = state.withLock { $0.machine.made(frame, cost: cost) }
+    private func hold(_ frame: AnimatedImage.Frame) -> [Waiter] {
+        let (waiters, released) = state.withLock { $0.machine.made(frame) }
         withExtendedLifetime(released) {}
         return waiters
     }
@@ -93,7 +93,7 @@ final class FrameScheduler: Sendable {
                 pixels = try pixels.processed(by: processors, cancellation: flag).inFormat(of: options)
             }
             let frame = AnimatedImage.Frame(index: index, pixels: pixels, duration: durations[index])
-            for waiter in hold(frame, cost: pixels.byteCount) { waiter.open(with: .success(frame)) }
+            for waiter in hold(frame) { waiter.open(with: .success(frame)) }
         } catch {
             let named = url.map { error.about(url: $0) } ?? error
             for waiter in state.withLock({ $0.machine.failed() }) { waiter.open(with: .failure(named)) }
@@ -105,12 +105,9 @@ final class FrameScheduler: Sendable {
 /// Decides which frame to make next, which waiters get it, and which to retain, without locks, threads or pixels.
 ///
 /// Makes one frame at a time: first those with waiters, in the order of the requests, then those to prefetch.
-struct FrameMachine<Frame, Waiter: AnyObject> {
-    private struct Held {
-        let index: Int
-        let frame: Frame
-        let cost: Int
-    }
+struct FrameMachine {
+    typealias Frame = AnimatedImage.Frame
+    typealias Waiter = FrameScheduler.Waiter
 
     enum Reply {
         /// The frame is retained, so the waiter was not added.
@@ -121,7 +118,7 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
     private let maximumFrames: Int
     private let maximumCost: Int
     /// The retained frames, least recently used first.
-    private var held: [Held] = []
+    private var held: [Frame] = []
     private var waiters: [Int: [Waiter]] = [:]
     /// The frames that have waiters and are not being made, in order.
     private var wanted: [Int] = []
@@ -138,13 +135,14 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
     }
 
     var heldIndices: [Int] { held.map(\.index) }
-    var heldCost: Int { held.reduce(0) { $0 + $1.cost } }
+    /// The bytes of the retained frames.
+    var heldCost: Int { held.reduce(0) { $0 + $1.pixels.byteCount } }
 
     mutating func requested(_ index: Int, by waiter: Waiter) -> Reply {
         if let place = held.firstIndex(where: { $0.index == index }) {
             let found = held.remove(at: place)
             held.append(found)
-            return .frame(found.frame)
+            return .frame(found)
         }
         waiters[index, default: []].append(waiter)
         let isComing = making.map { $0.index == index && !$0.isStopped } ?? false
@@ -200,15 +198,15 @@ struct FrameMachine<Frame, Waiter: AnyObject> {
     }
 
     /// A frame was made. Returns its waiters and the evicted frames.
-    mutating func made(_ frame: Frame, cost: Int) -> (waiters: [Waiter], released: [Frame]) {
+    mutating func made(_ frame: Frame) -> (waiters: [Waiter], released: [Frame]) {
         guard let index = making?.index else { preconditionFailure("an unrequested frame was decoded") }
         making = nil
-        knownCost = cost
+        knownCost = frame.pixels.byteCount
         held.removeAll { $0.index == index }
-        held.append(Held(index: index, frame: frame, cost: cost))
+        held.append(frame)
         var released: [Frame] = []
         while held.count > maximumFrames || (heldCost > maximumCost && !held.isEmpty) {
-            released.append(held.removeFirst().frame)
+            released.append(held.removeFirst())
         }
         // Waiters that arrived after the frame was stopped are served too.
         wanted.removeAll { $0 == index }
