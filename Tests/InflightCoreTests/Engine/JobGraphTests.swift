@@ -56,10 +56,9 @@ final class GraphWorld {
         let stages = parts[1].split(separator: "+").map(String.init)
         let decode = DecodeKey(fetch: fetch, options: DecodeOptions(resize: Resize(width: Int(stages[0]))))
         steps.append(JobGraph.Step(key: decode, lane: .decode, group: .none))
-        for end in stages.indices.dropFirst() {
-            steps.append(
-                JobGraph.Step(
-                    key: ProcessKey(decode: decode, identities: Array(stages[1...end])), lane: .decode, group: .none))
+        for stage in stages.dropFirst() {
+            let key = ProcessKey(after: steps[steps.count - 1].key, identity: stage)
+            steps.append(JobGraph.Step(key: key, lane: .decode, group: .none))
         }
         return steps
     }

@@ -19,7 +19,7 @@ struct PrefetchMachineTests {
                 configuration: .init(transports: [.shared(transport)], codecs: CodecRegistry([])))
         }
 
-        static func key(_ name: String) -> JobKey { FetchKey(url: name, rest: []) }
+        static func key(_ name: String) -> RequestKey { FetchKey(url: name, rest: []) }
 
         static func response(_ name: String, bytes: Int) -> LoadedResponse {
             LoadedResponse(

@@ -57,7 +57,7 @@ final class CachedImages: Sendable {
         if let key = finishedKey(plan) { cache.remove(ImageCacheKey(key)) }
     }
 
-    private func finishedKey(_ plan: RequestPlan) -> JobKey? {
+    private func finishedKey(_ plan: RequestPlan) -> RequestKey? {
         guard plan.mayBeInMemory, let keys = plan.memoryPlan(fieldsExcludedFromKey) else { return nil }
         return keys.imageKey(keys.processKeys.count)
     }
@@ -78,7 +78,7 @@ final class CachedImages: Sendable {
             && !(image.lifetime?.isSuperseded ?? false) && !image.head.varies(byAnyOf: fieldsExcludedFromKey)
     }
 
-    func store(_ image: LoadedImage, for key: JobKey) {
+    func store(_ image: LoadedImage, for key: RequestKey) {
         cache.store(image, for: ImageCacheKey(key))
         storedImages.add(1, ordering: .relaxed)
     }

@@ -28,9 +28,9 @@ public protocol ImageCaching: Sendable {
 
 /// The key of a decoded image: its request, size and processors. It is comparable only within a process.
 public struct ImageCacheKey: Hashable, Sendable {
-    private let key: JobKey
+    private let key: RequestKey
 
-    init(_ key: JobKey) {
+    init(_ key: RequestKey) {
         self.key = key
     }
 

@@ -93,3 +93,160 @@ public final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Senda
         contents.withLock { $0.statistics }
     }
 }
+
+/// The configuration of a ``MemoryCache``.
+public struct MemoryCacheConfiguration: Sendable, Hashable {
+    /// The maximum sum of the costs of all values, in bytes. By default 15 % of the memory that this process may use
+    /// (the machine's, or its control group's limit if that is lower), at most 768 MiB.
+    public var limit: Int
+
+    /// Whether the cache shrinks when memory is short: to half of its limit when some work has waited for memory for
+    /// 0.2 s out of 2 s, to an eighth when all work has waited for 0.1 s.
+    ///
+    /// The kernel reports this (Linux "pressure stall information": of the control group if that can be watched,
+    /// otherwise of the machine). One thread waits for it, for all caches together. If the kernel does not offer this,
+    /// or not to this user, nothing happens and there is no thread.
+    public var reactsToMemoryPressure: Bool
+
+    /// Creates a configuration, by default with ``defaultLimit`` and a reaction to memory pressure.
+    ///
+    /// - Parameters:
+    ///   - limit: the maximum sum of the costs of all values, in bytes. With 0, nothing is stored.
+    ///   - reactsToMemoryPressure: whether the cache shrinks when memory is short.
+    public init(limit: Int = MemoryCacheConfiguration.defaultLimit, reactsToMemoryPressure: Bool = true) {
+        self.limit = limit
+        self.reactsToMemoryPressure = reactsToMemoryPressure
+    }
+
+    /// The default of ``limit``, in bytes. Determined once, on first use.
+    public static let defaultLimit = min(AvailableMemory.bytes / 100 * 15, 768 << 20)
+}
+
+/// The current contents of a memory cache, and its counters since it was created.
+public struct MemoryCacheStatistics: Sendable, Hashable {
+    /// The number of values in the cache now.
+    public var count = 0
+    /// The total cost of the values in the cache now, in bytes.
+    public var cost = 0
+    /// The number of lookups that found a value.
+    public var hits = 0
+    /// The number of lookups that found no value.
+    public var misses = 0
+    /// The number of values stored, including those that replaced an earlier value.
+    public var insertions = 0
+    /// The number of values that were not stored because they cost too much.
+    public var refusals = 0
+    /// The number of values evicted, by trimming included.
+    public var evictions = 0
+
+    /// Creates the statistics of an empty, unused cache.
+    public init() {}
+}
+
+/// The contents of a ``MemoryCache``, under its lock. The caller releases evicted entries after the lock.
+struct MemoryCacheContents<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    typealias Slot = EvictionPolicy.Slot
+
+    struct Entry: Sendable {
+        var key: Key
+        /// The value; nil if only the key is remembered.
+        var value: Value?
+    }
+
+    /// The removed entries, to be released after the lock.
+    struct Released: Sendable {
+        var entries: [Entry?] = []
+        var index: [Key: Slot] = [:]
+    }
+
+    private var policy: EvictionPolicy
+    private var index: [Key: Slot] = [:]
+    /// The entries, indexed by slot.
+    private var entries: [Entry?] = []
+    private var counts = MemoryCacheStatistics()
+
+    init(policy: EvictionPolicy) {
+        self.policy = policy
+    }
+
+    var statistics: MemoryCacheStatistics {
+        var result = counts
+        result.count = policy.count
+        result.cost = policy.cost
+        return result
+    }
+
+    mutating func value(for key: Key) -> Value? {
+        guard let slot = index[key], let value = entries[Int(slot)]?.value else {
+            counts.misses += 1
+            return nil
+        }
+        counts.hits += 1
+        policy.used(slot)
+        return value
+    }
+
+    mutating func insert(_ value: Value, for key: Key, cost: Int) -> (isKept: Bool, Released) {
+        var released = Released()
+        guard cost <= policy.entryLimit else {
+            counts.refusals += 1
+            if let entry = remove(key) { released.entries.append(entry) }
+            return (false, released)
+        }
+        counts.insertions += 1
+        if let slot = index[key] {
+            if policy.holdsValue(slot) {
+                policy.replaced(slot, cost: cost)
+            } else {
+                policy.returned(slot, cost: cost)
+            }
+            if let old = entries[Int(slot)]?.value { released.entries.append(Entry(key: key, value: old)) }
+            entries[Int(slot)]?.value = value
+        } else {
+            let slot = policy.added(cost: cost)
+            index[key] = slot
+            if Int(slot) == entries.count { entries.append(nil) }
+            entries[Int(slot)] = Entry(key: key, value: value)
+        }
+        evict(downTo: policy.limit, into: &released)
+        return (true, released)
+    }
+
+    mutating func remove(_ key: Key) -> Entry? {
+        guard let slot = index.removeValue(forKey: key) else { return nil }
+        policy.removed(slot)
+        defer { entries[Int(slot)] = nil }
+        return entries[Int(slot)]
+    }
+
+    mutating func trim(to cost: Int) -> Released {
+        var released = Released()
+        evict(downTo: max(0, cost), into: &released)
+        return released
+    }
+
+    mutating func removeAll() -> Released {
+        let released = Released(entries: entries, index: index)
+        policy = EvictionPolicy(limit: policy.limit)
+        index = [:]
+        entries = []
+        return released
+    }
+
+    private mutating func evict(downTo target: Int, into released: inout Released) {
+        while let eviction = policy.nextEviction(downTo: target) {
+            switch eviction {
+            case .release(let slot):
+                counts.evictions += 1
+                guard let entry = entries[Int(slot)] else { continue }
+                released.entries.append(entry)
+                entries[Int(slot)]?.value = nil
+            case .forget(let slot):
+                guard let entry = entries[Int(slot)] else { continue }
+                released.entries.append(entry)
+                entries[Int(slot)] = nil
+                index[entry.key] = nil
+            }
+        }
+    }
+}

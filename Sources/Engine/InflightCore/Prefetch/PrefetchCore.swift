@@ -53,7 +53,7 @@ final class PrefetchCore: Sendable {
     // MARK: Input
 
     func start(_ requests: some Sequence<ImageRequest>) {
-        var wanted: [(key: JobKey, request: ImageRequest)] = []
+        var wanted: [(key: RequestKey, request: ImageRequest)] = []
         var refused = 0
         // Make the keys before taking the lock, because that runs the caller's code.
         for request in requests {
@@ -128,7 +128,7 @@ final class PrefetchCore: Sendable {
 
     var statistics: Prefetcher.Statistics { state.withLock { $0.machine.statistics } }
 
-    private func key(of request: ImageRequest) -> JobKey? {
+    private func key(of request: ImageRequest) -> RequestKey? {
         try? RequestPlan(request, goal: goal, fieldsExcludedFromKey: pipeline.images.fieldsExcludedFromKey).finalKey
     }
 

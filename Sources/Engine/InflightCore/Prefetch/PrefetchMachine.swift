@@ -36,7 +36,7 @@ struct PrefetchMachine {
     }
 
     fileprivate struct Entry {
-        var key: JobKey
+        var key: RequestKey
         var request: ImageRequest
         var isWanted = true
         var isTouched = false
@@ -53,7 +53,7 @@ struct PrefetchMachine {
     private var keptBytes: Int64 = 0
     private var keptCount = 0
 
-    private var ids: [JobKey: ID] = [:]
+    private var ids: [RequestKey: ID] = [:]
     private var entries: [ID: Entry] = [:]
     private var latest = 0
     /// In the order of the calls.
@@ -84,7 +84,7 @@ struct PrefetchMachine {
     // MARK: Owner events
 
     /// - Returns: whether this begins a turn. Its end must be reported.
-    mutating func started(_ requests: [(key: JobKey, request: ImageRequest)]) -> Bool {
+    mutating func started(_ requests: [(key: RequestKey, request: ImageRequest)]) -> Bool {
         if isClosed { return false }
         for (key, request) in requests {
             if let id = ids[key] {
@@ -107,7 +107,7 @@ struct PrefetchMachine {
     }
 
     /// - Returns: whether this begins a turn. Its end must be reported.
-    mutating func stopped(_ keys: [JobKey]) -> Bool {
+    mutating func stopped(_ keys: [RequestKey]) -> Bool {
         for key in keys {
             if let id = ids[key] { touch(id, isWanted: false) }
         }
@@ -144,7 +144,7 @@ struct PrefetchMachine {
 
     /// Takes a kept response. Leaves it if `isRight` returns false, because it is not valid for the request.
     mutating func taken(
-        _ key: JobKey, where isRight: (ImageRequest, LoadedResponse) -> Bool
+        _ key: RequestKey, where isRight: (ImageRequest, LoadedResponse) -> Bool
     ) -> (response: LoadedResponse, request: ImageRequest)? {
         guard let id = ids[key], let entry = entries[id], case .kept(let response) = entry.phase,
             isRight(entry.request, response)

@@ -14,7 +14,7 @@ final class PreviewProducer: @unchecked Sendable {
         var bytes = Bytes.empty
         var timer: (any ScheduledWork)?
         /// The detail shown so far, for each image that subscribers request of this body.
-        var details: [JobKey: Int] = [:]
+        var details: [RequestKey: Int] = [:]
     }
 
     private let cancellation = CancellationFlag()
@@ -102,7 +102,7 @@ final class PreviewProducer: @unchecked Sendable {
     }
 
     /// - Returns: whether no better preview will follow.
-    private func show(_ bytes: Bytes, _ details: [JobKey: Int]) -> Bool {
+    private func show(_ bytes: Bytes, _ details: [RequestKey: Int]) -> Bool {
         var isFinal = true
         for (key, subscribers) in subscribers().prefix(Self.maximumImages) {
             guard !cancellation.isCancelled, let plan = subscribers.first?.task.plan else { return true }
@@ -150,7 +150,7 @@ final class PreviewProducer: @unchecked Sendable {
     private typealias Subscriber = (task: ImageTask, fallback: UInt16)
 
     /// Returns the tasks that depend on the fetch and want previews, grouped by the key of their image.
-    private func subscribers() -> [(JobKey, [Subscriber])] {
+    private func subscribers() -> [(RequestKey, [Subscriber])] {
         let subscribers = engine.read { graph in
             var subscribers: [Subscriber] = []
             graph.forEachTask(of: job) { _, task in
@@ -158,7 +158,7 @@ final class PreviewProducer: @unchecked Sendable {
             }
             return subscribers
         }
-        var groups: [(JobKey, [Subscriber])] = []
+        var groups: [(RequestKey, [Subscriber])] = []
         for subscriber in subscribers {
             guard let key = subscriber.task.plan?.finalKey else { continue }
             if let index = groups.firstIndex(where: { $0.0 == key }) {

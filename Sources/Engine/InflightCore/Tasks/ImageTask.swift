@@ -77,7 +77,7 @@ public final class ImageTask: @unchecked Sendable {
             return key == otherKey && request.agrees(with: other.request, in: names)
         }
 
-        private var key: JobKey? {
+        private var key: RequestKey? {
             switch self {
             case .plan(let plan): plan.finalKey
             case .rejected(let rejected): rejected.key
@@ -90,9 +90,9 @@ public final class ImageTask: @unchecked Sendable {
         let error: LoadError
         let goal: RequestPlan.Goal
         /// The key of the result, if the request is valid, but no transport serves its scheme.
-        let key: JobKey?
+        let key: RequestKey?
 
-        init(_ request: ImageRequest, _ error: LoadError, _ goal: RequestPlan.Goal, key: JobKey? = nil) {
+        init(_ request: ImageRequest, _ error: LoadError, _ goal: RequestPlan.Goal, key: RequestKey? = nil) {
             self.request = request
             self.error = error
             self.goal = goal
@@ -460,6 +460,29 @@ extension ImageTask {
         public var fraction: Double? {
             guard let expectedBytes, expectedBytes > 0 else { return nil }
             return min(1, Double(receivedBytes) / Double(expectedBytes))
+        }
+    }
+}
+
+/// The callback queue and the closures of one caller. Its task releases them on that queue, or inside `cancel()`.
+struct CallbackSink: Sendable {
+    typealias Progress = @Sendable (ImageTask, ImageTask.Progress) -> Void
+    typealias Preview = @Sendable (ImageTask, ImagePreview) -> Void
+
+    enum Completion: Sendable {
+        case image(@Sendable (ImageTask, Result<LoadedImage, LoadError>) -> Void)
+        case response(@Sendable (ImageTask, Result<LoadedResponse, LoadError>) -> Void)
+    }
+
+    let queue: CallbackQueue
+    let progress: Progress?
+    let preview: Preview?
+    let completion: Completion
+
+    func complete(_ task: ImageTask, _ result: JobResult, isShared: Bool) {
+        switch completion {
+        case .image(let body): body(task, result.image(isShared: isShared))
+        case .response(let body): body(task, result.response(isShared: isShared))
         }
     }
 }

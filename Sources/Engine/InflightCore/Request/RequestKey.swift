@@ -1,13 +1,14 @@
 import InflightConcurrency
 
-/// The key by which requests share a job. Each stage has its own key type, which contains the key of the stage before:
+/// What decides whether two requests are equal, and so share a job. The key of each step contains that of the step
+/// before:
 ///
-///     FetchKey ──► DecodeKey ──► ProcessKey (one for each prefix of the processors)
+///     FetchKey ──► DecodeKey ──► ProcessKey ──► ProcessKey (one for each processor)
 ///
 /// Two requests with one URL and two sizes share the fetch; two with one size and the processors `[a]` and `[a, b]`
 /// share all but `b`. A key and its hash are computed before any lock is taken. Comparing and hashing it under a lock
 /// runs no user code. Keys are references, because a million of them may be queued.
-class JobKey: Hashable, @unchecked Sendable {
+class RequestKey: Hashable, @unchecked Sendable {
     // Unchecked: the subclasses are final and immutable.
     final let hash: Int
 
@@ -15,7 +16,7 @@ class JobKey: Hashable, @unchecked Sendable {
         self.hash = hash
     }
 
-    static func == (left: JobKey, right: JobKey) -> Bool {
+    static func == (left: RequestKey, right: RequestKey) -> Bool {
         left === right || (left.hash == right.hash && left.isSame(as: right))
     }
 
@@ -23,11 +24,11 @@ class JobKey: Hashable, @unchecked Sendable {
         hasher.combine(hash)
     }
 
-    fileprivate func isSame(as other: JobKey) -> Bool { false }
+    fileprivate func isSame(as other: RequestKey) -> Bool { false }
 }
 
 /// The URL, and everything else that may change the result of a fetch. Secrets in it are a keyed hash.
-final class FetchKey: JobKey, @unchecked Sendable {
+final class FetchKey: RequestKey, @unchecked Sendable {
     // Unchecked: immutable.
     private let url: String
     private let rest: [UInt8]
@@ -41,14 +42,14 @@ final class FetchKey: JobKey, @unchecked Sendable {
         super.init(hash: hasher.finalize())
     }
 
-    override fileprivate func isSame(as other: JobKey) -> Bool {
+    override fileprivate func isSame(as other: RequestKey) -> Bool {
         guard let other = other as? FetchKey else { return false }
         return url == other.url && rest == other.rest
     }
 }
 
 /// A fetch, and how its bytes are decoded.
-final class DecodeKey: JobKey, @unchecked Sendable {
+final class DecodeKey: RequestKey, @unchecked Sendable {
     // Unchecked: immutable.
     private let fetch: FetchKey
     private let options: DecodeOptions
@@ -72,30 +73,30 @@ final class DecodeKey: JobKey, @unchecked Sendable {
         super.init(hash: hasher.finalize())
     }
 
-    override fileprivate func isSame(as other: JobKey) -> Bool {
+    override fileprivate func isSame(as other: RequestKey) -> Bool {
         guard let other = other as? DecodeKey else { return false }
         return options == other.options && flags == other.flags && fetch == other.fetch
     }
 }
 
-/// A decode, and the identities of the processors applied to its image.
-final class ProcessKey: JobKey, @unchecked Sendable {
+/// A decode or another processor's result, and the identity of the processor applied to it.
+final class ProcessKey: RequestKey, @unchecked Sendable {
     // Unchecked: immutable.
-    private let decode: DecodeKey
-    private let identities: [String]
+    private let before: RequestKey
+    private let identity: String
 
-    init(decode: DecodeKey, identities: [String]) {
-        self.decode = decode
-        self.identities = identities
+    init(after before: RequestKey, identity: String) {
+        self.before = before
+        self.identity = identity
         var hasher = Hasher()
-        decode.hash(into: &hasher)
-        hasher.combine(identities)
+        before.hash(into: &hasher)
+        hasher.combine(identity)
         super.init(hash: hasher.finalize())
     }
 
-    override fileprivate func isSame(as other: JobKey) -> Bool {
+    override fileprivate func isSame(as other: RequestKey) -> Bool {
         guard let other = other as? ProcessKey else { return false }
-        return identities == other.identities && decode == other.decode
+        return identity == other.identity && before == other.before
     }
 }
 
@@ -219,15 +220,6 @@ extension DecodeKey.Flags {
         if request.hasDefaults { return }
         if request.keepsMetadata { insert(.keepsMetadata) }
         if request.allowsPartialImage { insert(.allowsPartialImage) }
-    }
-}
-
-extension ProcessKey {
-    /// Returns one key for each prefix of the processors.
-    static func prefixes(of processors: ArraySlice<ImageProcessor>, after decode: DecodeKey) -> [ProcessKey] {
-        if processors.isEmpty { return [] }
-        let identities = processors.map(\.identity)
-        return (1...identities.count).map { ProcessKey(decode: decode, identities: Array(identities[..<$0])) }
     }
 }
 
