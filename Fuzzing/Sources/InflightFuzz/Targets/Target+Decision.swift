@@ -32,7 +32,7 @@ extension Target {
                 request: request,
                 requestTime: now, responseTime: now)
             if case .serve(let answer, _) = outcome { check(.serve(answer), found, request) }
-            if case .exchangeAgain(let again, _) = outcome {
+            if case .resend(let again, _) = outcome {
                 require(again.offered.isEmpty, "a repeated exchange has none of the cache's own conditions")
             }
         }

@@ -20,8 +20,8 @@ extension Exchange {
 
     /// Returns the exchange's next deadline and its limit, or nil if there is none in the current state.
     ///
-    /// - Parameter crowd: The last time at which the process had its maximum number of connections open.
-    func nextDeadline(crowdedUntil crowd: Int64) -> (Int64, TimeLimit)? {
+    /// - Parameter fullUntil: The last time at which the process had its maximum number of connections open.
+    func nextDeadline(connectionsFullUntil fullUntil: Int64) -> (Int64, TimeLimit)? {
         let total = Self.moment(startedAt, timeouts.total)
         var other = Int64.max
         var limit = TimeLimit.connecting
@@ -33,7 +33,7 @@ extension Exchange {
             if connectingSince > 0 {
                 other = Self.moment(connectingSince, timeouts.connect)
             } else if let site, site.connected == 0 {
-                other = Self.moment(max(startedAt, site.busyUntil, crowd), timeouts.connect)
+                other = Self.moment(max(startedAt, site.busyUntil, fullUntil), timeouts.connect)
             }
         case .connected:
             limit = .stall

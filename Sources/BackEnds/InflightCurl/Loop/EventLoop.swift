@@ -37,7 +37,7 @@ internal import InflightCore
     /// The maximum number of open connections.
     private let maximumSockets = DescriptorLimit.connections
     /// The last time at which that maximum was reached.
-    private var crowdedUntil: Int64 = 0
+    private var fullUntil: Int64 = 0
 
     /// The time at which libcurl wants to be called.
     private var transferDeadline = Int64.max
@@ -237,12 +237,12 @@ internal import InflightCore
 
     func willClose(_ descriptor: curl_socket_t) {
         poller.forget(descriptor)
-        noteCrowd()
+        recordFullness()
         openSockets -= 1
     }
 
-    private func noteCrowd() {
-        if openSockets >= maximumSockets { crowdedUntil = now }
+    private func recordFullness() {
+        if openSockets >= maximumSockets { fullUntil = now }
     }
 
     /// - Returns: Whether the exchange may connect to that address.
@@ -256,7 +256,7 @@ internal import InflightCore
         }
         exchange.hasOpenedSocket = true
         guard exchange.connectingSince == 0, let site = exchange.site else { return true }
-        exchange.connectingSince = site.connected > 0 ? now : max(exchange.startedAt, site.busyUntil, crowdedUntil)
+        exchange.connectingSince = site.connected > 0 ? now : max(exchange.startedAt, site.busyUntil, fullUntil)
         return true
     }
 
@@ -484,12 +484,12 @@ internal import InflightCore
 
     private func checkDeadlines() {
         guard nextScan <= now else { return }
-        noteCrowd()
+        recordFullness()
         var next = Int64.max
         var late: [(Exchange, LoadError)] = []
         for exchange in active {
             exchange.noteLines(at: now)
-            guard let (deadline, limit) = exchange.nextDeadline(crowdedUntil: crowdedUntil) else { continue }
+            guard let (deadline, limit) = exchange.nextDeadline(connectionsFullUntil: fullUntil) else { continue }
             if deadline <= now {
                 late.append((exchange, exchange.failure(forLimit: limit)))
             } else {

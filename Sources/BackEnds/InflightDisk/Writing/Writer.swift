@@ -68,9 +68,11 @@ final class Writer: @unchecked Sendable {
             createsFolder: configuration.createsFolder)
     }
 
-    /// - Parameter looks: Whether to check that the path still names the open index. Each transaction checks that too.
-    private func openIfNeeded(looks: Bool = true) {
-        if let cache, !looks || (try? configuration.fileSystem.status(paths.index))?.identity == cache.index { return }
+    /// - Parameter checksPath: Whether to check that the path still names the open index, as each transaction does.
+    private func openIfNeeded(checksPath: Bool = true) {
+        if let cache, !checksPath || (try? configuration.fileSystem.status(paths.index))?.identity == cache.index {
+            return
+        }
         let now = configuration.clock.now()
         if cache == nil, isKnownUnavailable, now < nextAttempt { return }
         close()
@@ -144,7 +146,7 @@ final class Writer: @unchecked Sendable {
     /// Runs a batch, then calls each operation's completion.
     func run(_ batch: WriteQueue.Batch) {
         if case .replaceIfDamaged(let index)? = batch.operations.first?.work { replaceIfDamaged(index) }
-        openIfNeeded(looks: !batch.changesIndex)
+        openIfNeeded(checksPath: !batch.changesIndex)
         let outcomes = outcomes(of: batch)
         for (operation, outcome) in zip(batch.operations, outcomes) { operation.completion(outcome) }
         releaseRemovedFilesIfMany()

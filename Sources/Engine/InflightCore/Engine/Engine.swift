@@ -193,7 +193,7 @@ final class Engine: @unchecked Sendable {
                     message: "Too many loads in progress. Try again later, or raise maximumQueuedTasks."))
         }
         let (isShared, progress) = enter(task, plan: plan, prefix: prefix, into: &graph, now: now, actions: &actions)
-        drain(unlockAndPerform(actions))
+        advance(unlockAndPerform(actions))
         return .added(isShared: isShared, progress: progress)
     }
 
@@ -310,25 +310,25 @@ final class Engine: @unchecked Sendable {
     /// A job has succeeded, failed, or stopped after it was cancelled.
     func jobEnded(_ job: Job, with result: JobResult) {
         job.result = result
-        jobAdvanced(JobStep(ended: job))
+        advance(JobStep(ended: job))
     }
 
-    func jobAdvanced(_ step: JobStep) { jobsAdvanced(CollectionOfOne(step)) }
+    /// A job has ended or entered another state.
+    func advance(_ step: JobStep) { advance(CollectionOfOne(step)) }
 
     /// Jobs have ended or entered another state. Jobs that advanced together are passed together.
-    func jobsAdvanced(_ steps: some Collection<JobStep>) { drain(advance(steps)) }
-
-    /// Applies the steps of jobs that ended inside their start, and of those that start because of them.
-    private func drain(_ steps: [JobStep]) {
-        var steps = steps
-        while !steps.isEmpty { steps = advance(steps) }
+    func advance(_ steps: some Collection<JobStep>) {
+        if steps.isEmpty { return }
+        var next = apply(steps)
+        // Jobs may end inside their start, and others start because of that.
+        while !next.isEmpty { next = apply(next) }
     }
 
     /// - Returns: the steps of jobs that were started and ended at once.
-    private func advance(_ steps: some Collection<JobStep>) -> [JobStep] {
+    private func apply(_ steps: some Collection<JobStep>) -> [JobStep] {
         if log.hook != nil { for step in steps { logStep(step) } }
         let now = clock.now()
-        let next = changeWithoutDraining { graph, actions in
+        let next = changeAndPerform { graph, actions in
             // Most steps end a job, whose result is delivered and whose slot starts another.
             actions.reserveCapacity(2 * steps.count)
             for step in steps {
@@ -576,11 +576,11 @@ final class Engine: @unchecked Sendable {
     ///
     /// - Parameter body: returns the tasks that it removed from the graph, and their results.
     private func changeEnding(_ body: (inout JobGraph, inout JobGraph.Actions) -> [(ImageTask, JobResult)]) {
-        drain(changeWithoutDraining(body))
+        advance(changeAndPerform(body))
     }
 
-    /// Does the same, and returns the steps of jobs that were started and ended at once.
-    private func changeWithoutDraining(
+    /// Does the same, but returns the steps of jobs that were started and ended at once.
+    private func changeAndPerform(
         _ body: (inout JobGraph, inout JobGraph.Actions) -> [(ImageTask, JobResult)]
     ) -> [JobStep] {
         var actions = JobGraph.Actions()

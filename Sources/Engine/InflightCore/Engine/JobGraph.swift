@@ -29,7 +29,7 @@ struct JobGraph: ~Copyable {
 
     /// One step of a task: the key of its job, and where the job runs.
     struct Step {
-        var key: JobKey
+        var key: RequestKey
         var lane: LaneName
         var group: OriginKey
     }
@@ -110,7 +110,7 @@ struct JobGraph: ~Copyable {
     var admitsTask: Bool { maximumTasks.map { taskCount < $0 } ?? true }
 
     /// Returns whether a job for this key is alive.
-    func hasJob(_ key: JobKey) -> Bool {
+    func hasJob(_ key: RequestKey) -> Bool {
         liveJob(key) >= 0
     }
 
@@ -715,7 +715,7 @@ extension JobGraph {
     }
 
     /// Returns the live job for this key, or -1.
-    private func liveJob(_ key: JobKey) -> Int32 {
+    private func liveJob(_ key: RequestKey) -> Int32 {
         var index = buckets[bucket(key.hash)]
         while index >= 0, jobs[Int(index)].key != key { index = jobs[Int(index)].nextInBucket }
         return index
@@ -794,7 +794,7 @@ extension JobGraph {
 
     private struct JobSlot {
         var job: Job?
-        var key: JobKey?
+        var key: RequestKey?
         var group: OriginKey?
         var generation: UInt32 = 0
         var lane = LaneName.fetch

@@ -290,7 +290,7 @@ extension Fetch {
         let (next, rate) = stripe.lock.withLock { state.processed(at: now) }
         if let rate { engine.rates.add(self, checkAt: rate.time ?? now) }
         switch next {
-        case .ends(let ending): if let step = exchangeEnded(ending) { engine.jobAdvanced(step) }
+        case .ends(let ending): if let step = exchangeEnded(ending) { engine.advance(step) }
         case .continues(let transfer): if isWanted { transfer.resume() } else { transfer.cancel() }
         case .resumesWhenKnown: break
         }

@@ -97,7 +97,7 @@ extension Fetch {
         isLookedUp = true
         let hasStaleResponse = engine.hasCircuitBreaker && staleResponse(cache) != nil
         let step = waitForTurn(in: .fetch, ahead: redirected != nil, hasStaleResponse: hasStaleResponse)
-        engine.jobAdvanced(step)
+        engine.advance(step)
     }
 
     /// Makes the stored part the beginning of the body to receive.
@@ -171,11 +171,11 @@ extension Fetch {
         if !engine.fieldsExcludedFromKey.isEmpty { respectVary(head) }
         forgetBody()
         if let cache { cache.entry = StoredEntryReference(key: cache.key, id: answer.id) }
-        exchange.verdict = follow(head) ?? failure(on: head)
+        exchange.verdict = redirect(in: head) ?? failure(on: head)
         switch exchange.verdict {
         case .redirect(let next):
             limitLifetime(by: cache?.representation)
-            return engine.jobAdvanced(redirect(to: next))
+            return engine.advance(redirect(to: next))
         case .failure(let error):
             // Later loads ask the server again.
             if error.code == .badRedirect { engine.storage.reject(cache?.entry) }
@@ -365,7 +365,7 @@ extension Fetch {
     func serveStaleResponse(instead refusal: LoadError) -> JobStep? {
         job.result = nil
         self.refusal = refusal
-        guard let cache, let stale = staleResponse(cache) else { return ending(.failure(refusal)) }
+        guard let cache, let stale = staleResponse(cache) else { return end(.failure(refusal)) }
         cache.changes = StoreChanges()
         readAndServe(stale, from: .disk)
         return nil
@@ -397,7 +397,7 @@ extension Fetch {
             cache.representation =
                 changes.updates.first { $0.id == answer.id }?.response ?? cache.found[answer.position].response
             exchange.verdict = .stored(answer, head.status == 304 ? .revalidated : .disk)
-        case .exchangeAgain(let other, _): exchange.verdict = .refetch(other)
+        case .resend(let other, _): exchange.verdict = .resend(other)
         }
         return head
     }
@@ -427,7 +427,7 @@ extension Fetch {
             switch outcome {
             case .serve: .confirmed
             // The 304 refers to none of the images.
-            case .pass, .exchangeAgain: .refetch(CacheExchange())
+            case .pass, .resend: .resend(CacheExchange())
             }
     }
 
@@ -443,7 +443,7 @@ extension Fetch {
             response.expectedBytes = incoming.response.totalLength
             return incoming.response.head
         case .complete(let stored): exchange.verdict = .complete(stored)
-        case .requestWhole: exchange.verdict = .refetch(CacheExchange())
+        case .requestWhole: exchange.verdict = .resend(CacheExchange())
         case .restart, .answered: forgetBody()
         }
         return nil

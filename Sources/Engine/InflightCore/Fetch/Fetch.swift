@@ -106,41 +106,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         /// The body is complete, although the transport waits for more bytes.
         case decoded
         /// Send the request again, with these changes.
-        case refetch(CacheExchange)
-    }
-
-    /// The attempts for one URL; a redirect resets them.
-    struct Attempts {
-        /// The number of failed attempts, without those that made progress.
-        var failed = 0
-        /// The number of failed attempts that made progress, and the end of the longest first part of the body so far.
-        private var progressed = 0
-        var furthest: Int64 = 0
-        /// Whether the last failed attempt was lost with a connection that an earlier request had opened.
-        var isRepeatOfLoss = false
-        /// Whether `willSend` was called again after a 401.
-        var hasReauthenticated = false
-
-        /// The maximum number of failed attempts that do not count against the retries.
-        private static let maximumProgressed = 100
-        /// The minimum number of bytes that count as progress, unless they are 1 % of the body.
-        private static let progressBytes: Int64 = 16 * 1024
-
-        /// The body was cut off.
-        ///
-        /// - Parameter part: its first part, if the rest can be requested.
-        /// - Returns: whether the attempt brought enough new bytes not to count against the retries.
-        mutating func makesProgress(_ part: Resumption?) -> Bool {
-            guard let part else { return false }
-            let brought = part.offset - furthest
-            furthest = max(furthest, part.offset)
-            let percent = part.stored.totalLength.map { $0 / 100 + ($0 % 100 == 0 ? 0 : 1) } ?? .max
-            guard brought >= max(1, min(percent, Self.progressBytes)), progressed < Self.maximumProgressed else {
-                return false
-            }
-            progressed += 1
-            return true
-        }
+        case resend(CacheExchange)
     }
 
     /// The current exchange. ``FetchState`` tracks how far it is.
@@ -249,12 +215,12 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         if let since = waitsSince.take() { startedAt = startedAt + (now - since) }
         if isCancelled {
             engine.jobEndedWithoutWork(job)
-            return ending(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
+            return end(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
         }
         if let refusal = job.result?.error { return serveStaleResponse(instead: refusal) }
         guard let limits = remainingLimits() else {
             engine.jobEndedWithoutWork(job)
-            return ending(.failure(timedOut()))
+            return end(.failure(timedOut()))
         }
         if cache == nil { cache = makeCacheTransaction() }
         if !isLookedUp, let cache, looksUp(cache) {
@@ -279,11 +245,13 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         return limits
     }
 
+    private var isOutOfTime: Bool { remainingLimits() == nil }
+
     /// Gives the job's slot back, and queues the job in a lane.
     func waitForTurn(
         in lane: JobGraph.LaneName, ahead: Bool, hasStaleResponse: Bool = false
     ) -> JobStep {
-        guard remainingLimits() != nil else { return ending(.failure(timedOut())) }
+        if isOutOfTime { return end(.failure(timedOut())) }
         waitsSince = clock.now()
         stripe.lock.withLock { state.startedWaiting(for: .slot) }
         let group = lane == .store ? OriginKey.none : currentURL.originKey
@@ -304,7 +272,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         if attempts.failed == 0, sentExchanges == 0, request.url.origin != nil,
             let error = engine.retries?.firstAttempt(at: request.url, policy: plan.request.cachePolicy)
         {
-            return ending(.failure(error))
+            return end(.failure(error))
         }
         guard let willSend = engine.willSend, request.url.origin != nil else { return send(&request) }
         callWillSend(request, reason, willSend)
@@ -334,7 +302,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
                 // Subscribers may have joined or left meanwhile or, after a 401, since the first request.
                 request.priority = engine.priority(of: id) ?? request.priority
                 exchange.sentFields = changed.fields
-                if let step = send(&request) { engine.jobAdvanced(step) }
+                if let step = send(&request) { engine.advance(step) }
             case .failure(let error):
                 finish(.failure(.thrown(error, by: "hook willSend", url: plan.url.string, stage: .request)))
             }
@@ -346,7 +314,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     /// - Returns: the end of the fetch if nothing can be sent.
     func send(_ request: inout TransportRequest) -> JobStep? {
         guard let transport = engine.transports[request.url.scheme] else {
-            return ending(.failure(engine.transports.unsupported(request.url)))
+            return end(.failure(engine.transports.unsupported(request.url)))
         }
         engine.log(.debug, "exchange started") {
             [("method", request.method), ("url", request.url.string), ("exchange", "\(sentExchanges)")]
@@ -389,7 +357,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         guard let limits = remainingLimits() else { return finish(.failure(timedOut())) }
         if endsAsCancelled() { return }
         let priority = engine.priority(of: id) ?? plan.request.priority
-        if let step = send(limits: limits, priority: priority, reason: reason) { engine.jobAdvanced(step) }
+        if let step = send(limits: limits, priority: priority, reason: reason) { engine.advance(step) }
     }
 
     /// Calls a hook off the transport's thread. If the fetch is cancelled meanwhile, or its total time ends, the hook
@@ -444,7 +412,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             response.head = head
             return .proceed
         }
-        if exchange.verdict == nil { exchange.verdict = follow(head) }
+        if exchange.verdict == nil { exchange.verdict = redirect(in: head) }
         if exchange.verdict == nil {
             if let didReceive = engine.didReceive, head.version != .none {
                 callDidReceive(head, expectedBytes, didReceive)
@@ -466,7 +434,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     }
 
     /// Returns the verdict on a redirect; `nil` if the response is not one.
-    func follow(_ head: ResponseHead) -> Verdict? {
+    func redirect(in head: ResponseHead) -> Verdict? {
         guard (300..<400).contains(head.status), head.version != .none, plan.request.followsRedirects else {
             return nil
         }
@@ -509,7 +477,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
                 watchRateFromStart()
             case .failure(let error):
                 // At the end of the total time, the timer cancels the hook.
-                let isLate = error is CancellationError && remainingLimits() == nil
+                let isLate = error is CancellationError && isOutOfTime
                 let thrown = LoadError.thrown(error, by: "hook didReceive", url: plan.url.string, stage: .fetch)
                 exchange.verdict = .failure(isLate ? timedOut() : thrown)
             }
@@ -584,7 +552,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     }
 
     func didEnd(_ result: Result<TransportSummary, LoadError>) {
-        if let step = exchangeEnded(result) { engine.jobAdvanced(step) }
+        if let step = exchangeEnded(result) { engine.advance(step) }
     }
 
     static func didEnd(_ endings: [TransportEnding]) {
@@ -594,12 +562,12 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             // ``TransportEnding/deliver(_:)`` passes to a type only its own receivers, and this class is final.
             let fetch = unsafe unsafeDowncast(ending.receiver, to: Fetch.self)
             if let last = steps.last, last.job.engine !== fetch.engine {
-                last.job.engine.jobsAdvanced(steps)
+                last.job.engine.advance(steps)
                 steps.removeAll(keepingCapacity: true)
             }
             if let step = fetch.exchangeEnded(ending.result) { steps.append(step) }
         }
-        if let last = steps.last { last.job.engine.jobsAdvanced(steps) }
+        if let last = steps.last { last.job.engine.advance(steps) }
     }
 
     /// An exchange has ended.
@@ -647,7 +615,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         case (.failure(let error), _):
             updateStore(isWhole: isWhole)
             return failed(error, error.code == .badStatus ? exchange.head : nil)
-        case (.info(let info), _): return ending(.info(remoteInfo(info)))
+        case (.info(let info), _): return end(.info(remoteInfo(info)))
         case (.stored(let answer, let source), _):
             if source == .revalidated { emit(.revalidated) }
             guard case .revalidation = plan.purpose else {
@@ -667,7 +635,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         case (.decoded, _):
             exchange.verdict = nil
             return succeed(wireBytes: response.rawBytes)
-        case (.refetch(let exchange), _):
+        case (.resend(let exchange), _):
             updateStore(isWhole: false)
             resend(as: exchange)
             return nil
@@ -712,7 +680,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     /// Serves a stale response after a broken exchange, if allowed. Otherwise returns the step after the failure.
     private func broke(_ error: LoadError) -> JobStep? {
         // The transport knows only the remaining time.
-        let error = error.code == .timedOut && remainingLimits() == nil ? timedOut() : error
+        let error = error.code == .timedOut && isOutOfTime ? timedOut() : error
         if let cache, error.code != .cancelled,
             let stale = ResponseCacheDecision.answer(
                 after: error.code, found: cache.found, request: cache.request, now: clock.wallTime)
@@ -729,7 +697,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     private func failed(_ error: LoadError, _ head: ResponseHead?) -> JobStep {
         if let step = retry(after: error, head) { return step }
         updateStore(isWhole: false)
-        return ending(.failure(error))
+        return end(.failure(error))
     }
 
     /// Prepares a retry after a failure, if there is one.
@@ -800,7 +768,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     /// Queues the job, which may start at once.
     private func wake() {
         stripe.lock.withLock { state.woke() }
-        engine.jobAdvanced(JobStep(job: job, event: .woke))
+        engine.advance(JobStep(job: job, event: .woke))
     }
 
     /// The shortest wait that counts as a connection failure. A shorter timeout is no evidence about the origin.
@@ -823,7 +791,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     private func succeed(wireBytes: Int64) -> JobStep? {
         guard let head = response.head else {
             let message = "The server closed the connection without a response. Try again."
-            return ending(.failure(LoadError(.badResponse, stage: .fetch, message: message)))
+            return end(.failure(LoadError(.badResponse, stage: .fetch, message: message)))
         }
         if let continuation = response.continuation,
             continuation.ended(after: exchange.receivedBytes, isWhole: true)?.isComplete != true
@@ -841,42 +809,43 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             cache?.changes.bodyStorage = .nothing
             return failed(failure, nil)
         }
+        // Reading a long body from its temporary file, or hashing it, would block the transport's thread for too long.
         let hasSpilled = response.body.hasSpilled || cache?.raw.hasSpilled ?? false
-        guard hasSpilled, max(response.body.count, cache?.raw.count ?? 0) > Self.turnBytes else {
-            return sealed(head, wireBytes: wireBytes)
+        let isLong = max(response.body.count, cache?.raw.count ?? 0) > Self.turnBytes
+        guard (hasSpilled && isLong) || (plan.checksum != nil && plan.goal != .info) else {
+            return conclude(head, wireBytes: wireBytes)
         }
-        // Reading a long body from its temporary file would block the transport's thread for too long.
         engine.workers.run { [self] in
-            if let step = sealed(head, wireBytes: wireBytes) { engine.jobAdvanced(step) }
+            if let step = conclude(head, wireBytes: wireBytes) { engine.advance(step) }
         }
         return nil
     }
 
-    private func sealed(_ head: ResponseHead, wireBytes: Int64) -> JobStep? {
+    /// The body is complete: checks it, passes it to the store, and ends the job.
+    private func conclude(_ head: ResponseHead, wireBytes: Int64) -> JobStep? {
         if let failure = seal() {
             cache?.changes.bodyStorage = .nothing
             return failed(failure, nil)
         }
-        return complete(head, wireBytes: wireBytes)
-    }
-
-    /// The body is complete, and in memory.
-    private func complete(_ head: ResponseHead, wireBytes: Int64) -> JobStep? {
         if plan.goal == .info {
             probeWhole()
             return stepAfter(.success(TransportSummary(wireBytes: wireBytes, bodyBytes: 0)))
         }
         let body = response.body.take()
-        guard let checksum = plan.checksum else { return succeeded(head, body, wireBytes: wireBytes) }
-        // Hashing a long body would block the transport's thread for too long.
-        engine.workers.run { [self] in
-            if let failure = Self.failure(of: body, checksum) {
-                cache?.changes.bodyStorage = .nothing
-                updateStore(isWhole: false)
-                return finish(.failure(failure))
-            }
-            if let step = succeeded(head, body, wireBytes: wireBytes) { engine.jobAdvanced(step) }
+        if let failure = plan.checksum.flatMap({ Self.failure(of: body, $0) }) {
+            cache?.changes.bodyStorage = .nothing
+            updateStore(isWhole: false)
+            return end(.failure(failure))
         }
+        let loaded = loadedResponse(head, body, wireBytes: wireBytes)
+        guard let cache else { return end(.response(loaded)) }
+        let raw = response.coded == nil ? body : cache.raw.take()
+        guard case .revalidation = plan.purpose else {
+            updateStore(cache, raw, isWhole: true)
+            return end(.response(loaded))
+        }
+        // A revalidation ends when its response is stored, so that later lookups find it and send no request.
+        updateStore(cache, raw, isWhole: true) { [self] in finish(.response(loaded)) }
         return nil
     }
 
@@ -887,19 +856,6 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         return LoadError(
             .damaged, stage: .fetch,
             message: "Checksum mismatch: expected \(checksum), received \(sum). Check both, or try another source.")
-    }
-
-    private func succeeded(_ head: ResponseHead, _ body: Bytes, wireBytes: Int64) -> JobStep? {
-        let loaded = loadedResponse(head, body, wireBytes: wireBytes)
-        guard let cache else { return ending(.response(loaded)) }
-        let raw = response.coded == nil ? body : cache.raw.take()
-        guard case .revalidation = plan.purpose else {
-            updateStore(cache, raw, isWhole: true)
-            return ending(.response(loaded))
-        }
-        // A revalidation ends when its response is stored, so that later lookups find it and send no request.
-        updateStore(cache, raw, isWhole: true) { [self] in finish(.response(loaded)) }
-        return nil
     }
 
     private func loadedResponse(
@@ -946,7 +902,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     ///
     /// - Parameter fromStore: whether the stored response turned out to be unusable.
     func finish(_ value: JobResult.Value, fromStore: Bool = false) {
-        engine.jobAdvanced(ending(value, fromStore: fromStore))
+        engine.advance(end(value, fromStore: fromStore))
     }
 
     /// Ends a job that was cancelled while it waited for an event.
@@ -959,7 +915,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     }
 
     /// Ends the fetch with a result, and releases what it holds: nothing may use `response` or `cache` after this.
-    func ending(_ value: JobResult.Value, fromStore: Bool = false) -> JobStep {
+    func end(_ value: JobResult.Value, fromStore: Bool = false) -> JobStep {
         let grants = release()
         if case .failure(let error) = value {
             job.result = JobResult(.failure(error.about(url: plan.url.string)), isFromStore: fromStore)

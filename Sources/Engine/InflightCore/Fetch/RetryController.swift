@@ -88,3 +88,37 @@ final class RetryController: @unchecked Sendable {
         budgets[origin] = budget
     }
 }
+
+/// The attempts for one URL; a redirect resets them.
+struct Attempts {
+    /// The number of failed attempts, without those that made progress.
+    var failed = 0
+    /// The number of failed attempts that made progress, and the end of the longest first part of the body so far.
+    private var progressed = 0
+    var furthest: Int64 = 0
+    /// Whether the last failed attempt was lost with a connection that an earlier request had opened.
+    var isRepeatOfLoss = false
+    /// Whether `willSend` was called again after a 401.
+    var hasReauthenticated = false
+
+    /// The maximum number of failed attempts that do not count against the retries.
+    private static let maximumProgressed = 100
+    /// The minimum number of bytes that count as progress, unless they are 1 % of the body.
+    private static let progressBytes: Int64 = 16 * 1024
+
+    /// The body was cut off.
+    ///
+    /// - Parameter part: its first part, if the rest can be requested.
+    /// - Returns: whether the attempt brought enough new bytes not to count against the retries.
+    mutating func makesProgress(_ part: Resumption?) -> Bool {
+        guard let part else { return false }
+        let brought = part.offset - furthest
+        furthest = max(furthest, part.offset)
+        let percent = part.stored.totalLength.map { $0 / 100 + ($0 % 100 == 0 ? 0 : 1) } ?? .max
+        guard brought >= max(1, min(percent, Self.progressBytes)), progressed < Self.maximumProgressed else {
+            return false
+        }
+        progressed += 1
+        return true
+    }
+}

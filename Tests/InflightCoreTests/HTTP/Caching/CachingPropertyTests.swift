@@ -126,7 +126,7 @@ struct CachingPropertyTests {
                 #expect(update.response.bodyRange == before?.bodyRange)
                 #expect(Freshness(of: update.response, at: at(9)).age < 100_000)
             }
-            if case .exchangeAgain(let exchange, _) = outcome {
+            if case .resend(let exchange, _) = outcome {
                 #expect(exchange.offered.isEmpty && exchange.setting["if-none-match"] == nil)
             }
         }

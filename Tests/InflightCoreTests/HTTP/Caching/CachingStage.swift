@@ -114,5 +114,5 @@ extension ResponseCacheDecision {
     }
 
     var isPass: Bool { if case .pass = self { true } else { false } }
-    var isAgain: Bool { if case .exchangeAgain = self { true } else { false } }
+    var isAgain: Bool { if case .resend = self { true } else { false } }
 }

@@ -182,10 +182,10 @@ struct ValidationTests {
     func again() {
         let entry = Stage.entry([("ETag", "\"a\"")])
         let outcome = Stage.outcome(Stage.head(304, [("ETag", "\"b\"")]), [entry])
-        #expect(outcome == .exchangeAgain(CacheExchange(), StoreChanges()))
+        #expect(outcome == .resend(CacheExchange(), StoreChanges()))
         let refreshed = Stage.outcome(
             Stage.head(304, [("ETag", "\"b\"")]), [entry], Stage.request(policy: .refresh))
-        guard case .exchangeAgain(let exchange, _) = refreshed else {
+        guard case .resend(let exchange, _) = refreshed else {
             Issue.record("\(refreshed)")
             return
         }

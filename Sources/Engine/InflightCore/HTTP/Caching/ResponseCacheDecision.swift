@@ -6,11 +6,11 @@ package enum ResponseCacheDecision: Hashable, Sendable {
     /// The caller receives the stored response instead, and the body of the received one is ignored.
     case serve(ServedResponse, StoreChanges)
     /// The response is unusable. Send the request once more, with these changes.
-    case exchangeAgain(CacheExchange, StoreChanges)
+    case resend(CacheExchange, StoreChanges)
 
     package var changes: StoreChanges {
         switch self {
-        case .pass(let changes), .serve(_, let changes), .exchangeAgain(_, let changes): changes
+        case .pass(let changes), .serve(_, let changes), .resend(_, let changes): changes
         }
     }
 
@@ -151,7 +151,7 @@ private struct Answer {
         shown.response = shown.response.updated(by: head, requestTime: requestTime, responseTime: responseTime)
         shown.response.head.fields = StoredResponse.shown(found[first].response.head.fields, with: head.fields)
         guard let answer = ServedResponse(shown, at: first, for: request, now: responseTime) else {
-            return .exchangeAgain(CacheExchange(), changes)
+            return .resend(CacheExchange(), changes)
         }
         return .serve(answer, changes)
     }
@@ -167,7 +167,7 @@ private struct Answer {
         again.isBackground = exchange.isBackground
         if exchange.isBackground { again.removing = exchange.removing }
         if let control = exchange.setting["cache-control"] { again.setting.append("Cache-Control", control) }
-        return .exchangeAgain(again, StoreChanges())
+        return .resend(again, StoreChanges())
     }
 
     /// Returns the offered entries to which the 304 refers (RFC 9111 section 4.3.4): all with its strong validator, or
