@@ -207,19 +207,19 @@ public struct CodecRegistry: Sendable {
 
     /// Decodes an image as `options` specify. If the crop depends on the image's content, decodes the whole scaled
     /// image first and then crops it.
-    private static func resized<Picture>(
-        _ info: ImageInfo, _ options: DecodeOptions, decode: (DecodeOptions) throws(LoadError) -> Picture,
-        crop: (inout Picture, Resize.Plan, Resize.Gravity) -> Void
-    ) throws(LoadError) -> Picture {
+    private static func resized<Output>(
+        _ info: ImageInfo, _ options: DecodeOptions, decode: (DecodeOptions) throws(LoadError) -> Output,
+        crop: (inout Output, Resize.Plan, Resize.Gravity) -> Void
+    ) throws(LoadError) -> Output {
         guard let resize = options.resize else { return try decode(options) }
         let (plan, first) = resize.plans(sourceWidth: info.width, sourceHeight: info.height)
         var wanted = options
         if first != plan {
             wanted.resize = Resize(width: first.width, height: first.height, fit: .exact, light: resize.light)
         }
-        var picture = try decode(wanted)
-        if first != plan { crop(&picture, plan, resize.gravity) }
-        return picture
+        var output = try decode(wanted)
+        if first != plan { crop(&output, plan, resize.gravity) }
+        return output
     }
 
     /// Decodes the displayable part of a truncated or damaged image.

@@ -462,7 +462,7 @@ final class Engine: @unchecked Sendable {
         request.fallbacks = []
         // Store the bytes that the revalidation fetches. It makes no processed image.
         request.storedRepresentation = .original
-        let purpose = RequestPlan.Purpose.revalidation(ofPicture: stale.requiresImage)
+        let purpose = RequestPlan.Purpose.revalidation(ofImage: stale.requiresImage)
         let goal = stale.goal == .response ? RequestPlan.Goal.response : .data
         guard let plan = try? plan(request, goal: goal, purpose: purpose), !read({ $0.hasJob(plan.fetchKey) })
         else { return }

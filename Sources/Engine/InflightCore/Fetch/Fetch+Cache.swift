@@ -632,7 +632,7 @@ extension Fetch {
         of response: @autoclosure () -> StoredResponse?, from source: LifetimeTable.Source
     ) -> ImageLifetime? {
         let makesImage =
-            plan.goal == .image || plan.purpose == .revalidation(ofPicture: true)
+            plan.goal == .image || plan.purpose == .revalidation(ofImage: true)
             || engine.anyTask(of: id) { $0.goal == .image }
         guard makesImage || engine.images.lifetimes.withLock({ $0.count > 0 }) else { return nil }
         let response = response()

@@ -107,7 +107,7 @@ final class PreviewProducer: @unchecked Sendable {
         for (key, subscribers) in subscribers().prefix(Self.maximumImages) {
             guard !cancellation.isCancelled, let plan = subscribers.first?.task.plan else { return true }
             do throws(LoadError) {
-                guard let (part, info) = try picture(bytes, plan, beyond: details[key] ?? 0) else {
+                guard let (part, info) = try partialImage(bytes, plan, beyond: details[key] ?? 0) else {
                     isFinal = false
                     continue
                 }
@@ -127,7 +127,7 @@ final class PreviewProducer: @unchecked Sendable {
         return isFinal
     }
 
-    private func picture(
+    private func partialImage(
         _ bytes: Bytes, _ plan: RequestPlan, beyond detail: Int
     ) throws(LoadError) -> (PartialImage, ImageInfo)? {
         let options = plan.decodeOptions()

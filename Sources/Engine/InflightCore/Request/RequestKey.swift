@@ -114,7 +114,7 @@ extension FetchKey {
         // The appended byte separates the keys of different purposes.
         switch purpose {
         case .usual: break
-        case .revalidation(let ofPicture): rest.append(ofPicture ? 7 : 8)
+        case .revalidation(let ofImage): rest.append(ofImage ? 7 : 8)
         case .refetch: rest.append(10)
         case .processed(let prefix, let confirmedAt):
             rest.append(15)

@@ -16,7 +16,7 @@ final class RequestPlan: Sendable {
     enum Purpose: Sendable, Equatable {
         case usual
         /// The store served a stale result, an image or not; this request fetches its successor.
-        case revalidation(ofPicture: Bool)
+        case revalidation(ofImage: Bool)
         /// The stored data turned out to be unusable.
         case refetch
         /// The image is looked up in the store as its first `prefix` processors produced it. Nothing is fetched.
@@ -131,7 +131,7 @@ final class RequestPlan: Sendable {
 
     /// Whether the bytes have to be an image.
     var requiresImage: Bool {
-        goal == .image || purpose == .revalidation(ofPicture: true) || (!request.hasDefaults && request.expectsImage)
+        goal == .image || purpose == .revalidation(ofImage: true) || (!request.hasDefaults && request.expectsImage)
     }
 
     /// Whether this plan only looks for a stored processed image.

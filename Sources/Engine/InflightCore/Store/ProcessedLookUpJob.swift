@@ -17,10 +17,10 @@ final class ProcessedLookUpJob: Job, @unchecked Sendable {
             store.find(key) { _ in
                 nil
             } completion: { [self] originals, _ in
-                look(for: ProcessedImages.key(key), of: (key, request), in: store) { pictures in
+                look(for: ProcessedImages.key(key), of: (key, request), in: store) { images in
                     identities.lazy.compactMap {
                         ProcessedImages.choose(
-                            pictures, originals: originals, for: request, identity: $0, now: now,
+                            images, originals: originals, for: request, identity: $0, now: now,
                             confirmedAt: confirmedAt)
                     }.first
                 }
@@ -34,11 +34,11 @@ final class ProcessedLookUpJob: Job, @unchecked Sendable {
         _ choose: @escaping @Sendable ([StoredEntry]) -> Int?
     ) {
         engine.storage.afterPendingChanges(key) { [self] in
-            store.find(key, choose: choose) { [self] pictures, body in
+            store.find(key, choose: choose) { [self] images, body in
                 emit(.lookedUp(body == nil ? .nothing : .fresh))
                 guard let body else { return end(.failure(missing), isFromStore: true) }
                 emit(.readFromStore(bytes: Int64(body.bytes.count)))
-                end(.response(response(pictures[body.position], body.bytes, of: original)), isFromStore: false)
+                end(.response(response(images[body.position], body.bytes, of: original)), isFromStore: false)
             }
         }
     }
@@ -50,18 +50,18 @@ final class ProcessedLookUpJob: Job, @unchecked Sendable {
     private func response(
         _ entry: StoredEntry, _ body: Bytes, of original: (key: StoreKey, request: CachingRequest)
     ) -> LoadedResponse {
-        let picture = entry.response
+        let image = entry.response
         let isConfirmed = plan.purpose.confirmedAt != nil
         var response = LoadedResponse(
-            head: picture.head, body: body, url: plan.url.string, wireBytes: 0,
+            head: image.head, body: body, url: plan.url.string, wireBytes: 0,
             source: isConfirmed ? .revalidated : .disk)
         response.entry = StoredEntryReference(key: ProcessedImages.key(original.key), id: entry.id)
         let resource = plan.resource(after: nil, fieldsExcludedFromKey: engine.fieldsExcludedFromKey)
         response.lifetime = engine.images.lifetimes.withLock {
-            $0.received(picture, for: resource, from: isConfirmed ? .revalidated : .stored)
+            $0.received(image, for: resource, from: isConfirmed ? .revalidated : .stored)
         }
         if !plan.processKeys.isEmpty {
-            response.storable = StorableResponse(key: original.key, request: original.request, response: picture)
+            response.storable = StorableResponse(key: original.key, request: original.request, response: image)
         }
         return response
     }

@@ -120,7 +120,7 @@ extension ImageTask {
         report("The cached image is stale and was delivered. It is being revalidated.")
         do throws(LoadError) {
             let plan = try engine.plan(
-                currentRequest, goal: goal, purpose: .revalidation(ofPicture: goal == .image))
+                currentRequest, goal: goal, purpose: .revalidation(ofImage: goal == .image))
             submit(plan, wasAdmitted: true)
         } catch {
             didEnd(JobResult(.failure(error)))

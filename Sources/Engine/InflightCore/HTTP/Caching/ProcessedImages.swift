@@ -36,27 +36,27 @@ package enum ProcessedImages {
     /// Returns the image that may be used now.
     ///
     /// - Parameters:
-    ///   - pictures: the entries under ``key(_:)``.
+    ///   - images: the entries under ``key(_:)``.
     ///   - originals: the entries under the key itself. If one is newer than the image, its freshness applies, and it
     ///     has to be the same representation (RFC 9111 section 4: the most recent response is used).
     ///   - request: the request for the bytes.
     ///   - confirmedAt: a time since which the origin's confirmation of a response suffices, even if it is stale,
     ///     because this request has caused it; `nil` for none.
-    /// - Returns: a position in `pictures`.
+    /// - Returns: a position in `images`.
     package static func choose(
-        _ pictures: [StoredEntry], originals: [StoredEntry], for request: CachingRequest, identity: String,
+        _ images: [StoredEntry], originals: [StoredEntry], for request: CachingRequest, identity: String,
         now: WallTime, confirmedAt: WallTime? = nil
     ) -> Int? {
         let asking = Self.request(request, identity: identity)
         let newest = CacheCandidates(originals, request).matching.first.map { originals[$0] }
-        return CacheCandidates(pictures, asking).matching.first { position in
-            let picture = pictures[position]
-            guard picture.response.isComplete else { return false }
-            guard let newest, newest.response.responseTime > picture.response.responseTime else {
-                return confirmedAt.map { picture.response.responseTime >= $0 } ?? false
-                    || isUsable(picture, asking, now)
+        return CacheCandidates(images, asking).matching.first { position in
+            let image = images[position]
+            guard image.response.isComplete else { return false }
+            guard let newest, newest.response.responseTime > image.response.responseTime else {
+                return confirmedAt.map { image.response.responseTime >= $0 } ?? false
+                    || isUsable(image, asking, now)
             }
-            return isSame(newest.response, picture.response) && isUsable(newest, request, now)
+            return isSame(newest.response, image.response) && isUsable(newest, request, now)
         }
     }
 
@@ -64,41 +64,41 @@ package enum ProcessedImages {
     /// such image: it needs the bytes in any case.
     ///
     /// - Parameters:
-    ///   - pictures: the entries under ``key(_:)``.
+    ///   - images: the entries under ``key(_:)``.
     ///   - request: the request for the bytes.
     ///   - wanted: for each load, the identities of the images that could serve it, the preferred one first.
     static func toConfirm(
-        _ pictures: [StoredEntry], for request: CachingRequest, wanted: [[String]]
+        _ images: [StoredEntry], for request: CachingRequest, wanted: [[String]]
     ) -> [StoredEntry] {
         var positions: Set<Int> = []
         for identities in wanted {
             let found = identities.lazy.compactMap { identity in
-                CacheCandidates(pictures, Self.request(request, identity: identity)).matching.first {
-                    pictures[$0].response.isComplete && pictures[$0].response.hasValidator
+                CacheCandidates(images, Self.request(request, identity: identity)).matching.first {
+                    images[$0].response.isComplete && images[$0].response.hasValidator
                 }
             }
             guard let position = found.first else { return [] }
             positions.insert(position)
         }
-        return positions.sorted().map { pictures[$0] }
+        return positions.sorted().map { images[$0] }
     }
 
     /// Returns the other images that were made from the same bytes, for the same request: a 304 confirms them too.
     static func siblings(
-        of chosen: [StoredEntry], among pictures: [StoredEntry], for request: CachingRequest
+        of chosen: [StoredEntry], among images: [StoredEntry], for request: CachingRequest
     ) -> [StoredEntry] {
-        pictures.filter { picture in
-            guard let identity = picture.response.varyFields.rawValues(field).first else { return false }
+        images.filter { image in
+            guard let identity = image.response.varyFields.rawValues(field).first else { return false }
             let asking = Self.request(request, identity: String(decoding: identity, as: UTF8.self))
-            return !chosen.contains { $0.id == picture.id } && VaryFields.match(picture.response, asking.fields)
-                && chosen.contains { picture.response.sharesStrongValidator(with: $0.response.head.fields) }
+            return !chosen.contains { $0.id == image.id } && VaryFields.match(image.response, asking.fields)
+                && chosen.contains { image.response.sharesStrongValidator(with: $0.response.head.fields) }
         }
     }
 
     /// Returns the entries as those of the responses that the images were made from.
-    static func originals(of pictures: [StoredEntry]) -> [StoredEntry] {
-        pictures.map { picture in
-            var original = picture
+    static func originals(of images: [StoredEntry]) -> [StoredEntry] {
+        images.map { image in
+            var original = image
             original.response.varyFields.remove(field)
             return original
         }
@@ -107,14 +107,14 @@ package enum ProcessedImages {
     /// Returns the image's entry after a 304 has updated the response that it was made from.
     ///
     /// - Parameter updated: the updated response.
-    static func confirmed(_ picture: StoredResponse, by updated: StoredResponse) -> StoredResponse {
+    static func confirmed(_ image: StoredResponse, by updated: StoredResponse) -> StoredResponse {
         var confirmed = updated
         confirmed.varyFields.remove(field)
-        for value in picture.varyFields.rawValues(field) {
+        for value in image.varyFields.rawValues(field) {
             confirmed.varyFields.append(name: field.utf8, value: Array(value))
         }
         // The type of the image's own bytes.
-        if let type = picture.head.fields["content-type"] { confirmed.head.fields.set("Content-Type", type) }
+        if let type = image.head.fields["content-type"] { confirmed.head.fields.set("Content-Type", type) }
         return confirmed
     }
 
