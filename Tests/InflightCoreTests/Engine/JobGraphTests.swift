@@ -54,7 +54,7 @@ final class GraphWorld {
         var steps = [JobGraph.Step(key: fetch, lane: first, group: first == .store ? .none : origin)]
         guard parts.count > 1 else { return steps }
         let stages = parts[1].split(separator: "+").map(String.init)
-        let decode = DecodeKey(fetch: fetch, options: DecodeOptions(resize: Resize(width: Int(stages[0]))))
+        let decode = DecodeKey(after: fetch, options: DecodeOptions(resize: Resize(width: Int(stages[0]))))
         steps.append(JobGraph.Step(key: decode, lane: .decode, group: .none))
         for stage in stages.dropFirst() {
             let key = ProcessKey(after: steps[steps.count - 1].key, identity: stage)

@@ -42,8 +42,8 @@ struct RequestPlanTests {
             (try plan(harmless: ["x-theme"]) { $0.fields.append("X-Theme", "dark") }, try plan()),
         ]
         for (index, (left, right)) in pairs.enumerated() {
-            #expect(left.fetchKey == right.fetchKey, "pair \(index)")
-            #expect(left.fetchKey.hashValue == right.fetchKey.hashValue, "pair \(index)")
+            #expect(left.key(at: 0) == right.key(at: 0), "pair \(index)")
+            #expect(left.key(at: 0).hashValue == right.key(at: 0).hashValue, "pair \(index)")
             #expect(left.finalKey == right.finalKey, "pair \(index)")
         }
     }
@@ -103,14 +103,14 @@ struct RequestPlanTests {
         ]
         for (index, left) in plans.enumerated() {
             for (other, right) in plans.enumerated() where other > index {
-                #expect(left.fetchKey != right.fetchKey, "\(index) and \(other)")
+                #expect(left.key(at: 0) != right.key(at: 0), "\(index) and \(other)")
             }
         }
     }
 
     @Test("Requests that differ only in decoding or processing share a fetch, but not the final key")
     func sharedFetch() throws {
-        let fetch = try plan().fetchKey
+        let fetch = try plan().key(at: 0)
         let plans: [RequestPlan] = [
             try plan(goal: .data),
             try plan { $0.resize = Resize(width: 10) },
@@ -119,7 +119,7 @@ struct RequestPlanTests {
             try plan { $0.limits.maximumPixels = 10 },
             try plan { $0.processors = [ImageProcessor(FakeProcessor(name: "a"))] },
         ]
-        for plan in plans { #expect(plan.fetchKey == fetch) }
+        for plan in plans { #expect(plan.key(at: 0) == fetch) }
         for (index, left) in plans.enumerated() {
             for right in plans[(index + 1)...] { #expect(left.finalKey != right.finalKey) }
         }
@@ -136,7 +136,7 @@ struct RequestPlanTests {
             { $0.resize = Resize(width: 9) }, { $0.resize = Resize(width: 9, light: .linear) },
         ]
         let plans = try changes.map { change in try plan { change(&$0) } }
-        #expect(Set(plans.map(\.fetchKey)).count == 1)
+        #expect(Set(plans.map { $0.key(at: 0) }).count == 1)
         #expect(Set(plans.map(\.finalKey)).count == plans.count)
         let identities = plans.map { $0.request.imageIdentity(0, .init(format: .png)) }
         let withMetadata = [written, other].map { plans[0].request.imageIdentity(0, $0) }
@@ -160,8 +160,9 @@ struct RequestPlanTests {
 
     @Test("Each prefix of the processors has its own key, determined by identity and order")
     func prefixes() throws {
-        func keys(_ names: String...) throws -> [ProcessKey] {
-            try plan { $0.processors = names.map { ImageProcessor(FakeProcessor(name: $0)) } }.processKeys
+        func keys(_ names: String...) throws -> [RequestKey] {
+            let plan = try plan { $0.processors = names.map { ImageProcessor(FakeProcessor(name: $0)) } }
+            return (2..<plan.stepCount).map { plan.key(at: $0) }
         }
         let ab = try keys("a", "b")
         #expect(ab.count == 2)
@@ -175,14 +176,14 @@ struct RequestPlanTests {
 
     @Test("A field excluded from the key is included once a response varies by it")
     func varying() throws {
-        func key(_ theme: String, varying: Set<String>) throws -> FetchKey {
-            try plan(harmless: ["x-theme"], varying: varying) { $0.fields.append("X-Theme", theme) }.fetchKey
+        func key(_ theme: String, varying: Set<String>) throws -> RequestKey {
+            try plan(harmless: ["x-theme"], varying: varying) { $0.fields.append("X-Theme", theme) }.key(at: 0)
         }
         #expect(try key("dark", varying: []) == key("light", varying: []))
         #expect(try key("dark", varying: ["x-theme"]) != key("light", varying: ["x-theme"]))
         #expect(try key("dark", varying: ["x-theme"]) != key("dark", varying: []))
         // A request without the field must not match a key that ignores the field.
-        #expect(try plan(harmless: ["x-theme"], varying: ["x-theme"]).fetchKey != key("dark", varying: []))
+        #expect(try plan(harmless: ["x-theme"], varying: ["x-theme"]).key(at: 0) != key("dark", varying: []))
     }
 
     // MARK: Secrets

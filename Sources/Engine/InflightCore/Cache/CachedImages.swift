@@ -26,11 +26,13 @@ final class CachedImages: Sendable {
     /// processors.
     func find(_ plan: RequestPlan) -> MemoryHit? {
         guard plan.mayBeInMemory, let keys = plan.memoryPlan(fieldsExcludedFromKey) else { return nil }
-        for count in (0...keys.processKeys.count).reversed() {
-            if var image = cache.image(for: ImageCacheKey(keys.imageKey(count))), mayServe(&image, plan.request) {
+        var key = keys.finalKey
+        for steps in (2...keys.stepCount).reversed() {
+            if var image = cache.image(for: ImageCacheKey(key)), mayServe(&image, plan.request) {
                 image.source = .memory
-                return MemoryHit(image: image, steps: 2 + count)
+                return MemoryHit(image: image, steps: steps)
             }
+            key = key.before ?? key
         }
         return nil
     }
@@ -59,7 +61,7 @@ final class CachedImages: Sendable {
 
     private func finishedKey(_ plan: RequestPlan) -> RequestKey? {
         guard plan.mayBeInMemory, let keys = plan.memoryPlan(fieldsExcludedFromKey) else { return nil }
-        return keys.imageKey(keys.processKeys.count)
+        return keys.finalKey
     }
 
     private func mayServe(_ image: inout LoadedImage, _ request: ImageRequest) -> Bool {

@@ -231,9 +231,10 @@ final class Engine: @unchecked Sendable {
 
     /// Returns the step of a plan at a position.
     private func step(_ position: Int, of plan: RequestPlan) -> JobGraph.Step {
-        if position > 0 { return .init(key: plan.imageKey(position - 1), lane: .decode, group: .none) }
+        let key = plan.key(at: position)
+        if position > 0 { return .init(key: key, lane: .decode, group: .none) }
         let looksUp = storage.store != nil && plan.mayBeStored
-        return .init(key: plan.fetchKey, lane: looksUp ? .store : .fetch, group: looksUp ? .none : plan.origin)
+        return .init(key: key, lane: looksUp ? .store : .fetch, group: looksUp ? .none : plan.origin)
     }
 
     /// Creates the job of a plan's step. Called with the lock held.
@@ -464,7 +465,7 @@ final class Engine: @unchecked Sendable {
         request.storedRepresentation = .original
         let purpose = RequestPlan.Purpose.revalidation(ofImage: stale.requiresImage)
         let goal = stale.goal == .response ? RequestPlan.Goal.response : .data
-        guard let plan = try? plan(request, goal: goal, purpose: purpose), !read({ $0.hasJob(plan.fetchKey) })
+        guard let plan = try? plan(request, goal: goal, purpose: purpose), !read({ $0.hasJob(plan.finalKey) })
         else { return }
         let isAllowed = refreshes.withLock { count in
             guard count < Self.maximumRefreshes else { return false }

@@ -710,8 +710,8 @@ extension JobGraph {
 // Nothing is hashed under the engine's lock, and a job needs no entry of its own.
 
 extension JobGraph {
-    private func bucket(_ hash: Int) -> Int {
-        hash & (buckets.count - 1)
+    private func bucket(_ hash: UInt32) -> Int {
+        Int(hash) & (buckets.count - 1)
     }
 
     /// Returns the live job for this key, or -1.
@@ -721,7 +721,7 @@ extension JobGraph {
         return index
     }
 
-    private mutating func enterTable(_ index: Int32, hash: Int) {
+    private mutating func enterTable(_ index: Int32, hash: UInt32) {
         // `jobCount` includes jobs that have left the table. They make no chain longer.
         if jobCount >= buckets.count { growTable() }
         let bucket = bucket(hash)

@@ -5,21 +5,26 @@ internal import Synchronization
 /// ``Fetch`` exists from its first start to its end.
 // Unchecked: `fetch`, `isCancelled` and `hasMissedPriority` are accessed only while the job's stripe of locks is held.
 final class FetchJob: Job, @unchecked Sendable {
-    let stripe: LockStripes.Stripe
-    /// The progress last reported to subscribers. Guarded by the engine's lock.
-    var progress: ImageTask.Progress?
+    private var fetch: Fetch?
+    private var boxedProgress: BoxedProgress?
     /// Whether a task that observes progress or previews has joined since the last report.
     let hasNewObserver = Atomic(false)
     // Inputs that arrived before the first start.
     private var isCancelled = false
     private var hasMissedPriority = false
-    private var fetch: Fetch?
 
-    override init(engine: Engine, id: ID, plan: RequestPlan) {
-        // The stripe is that of an object that lives as long as the job, because `self` is not initialized yet.
-        stripe = LockStripes.stripe(for: plan)
-        super.init(engine: engine, id: id, plan: plan)
+    /// In a box, because few jobs of a long queue have any.
+    private indirect enum BoxedProgress {
+        case progress(ImageTask.Progress)
     }
+
+    /// The progress last reported to subscribers. Guarded by the engine's lock.
+    var progress: ImageTask.Progress? {
+        get { if case .progress(let progress) = boxedProgress { progress } else { nil } }
+        set { boxedProgress = newValue.map { .progress($0) } }
+    }
+
+    var stripe: LockStripes.Stripe { LockStripes.stripe(for: self) }
 
     override var logFields: [(name: String, value: String)] { [("job", "fetch"), ("url", plan.url.string)] }
 
@@ -150,6 +155,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     }
 
     let job: FetchJob
+    let stripe: LockStripes.Stripe
     var state: FetchState
     /// Whether the fetch has released what it held. A transport that breaks its contract may still call.
     var hasEnded = false
@@ -194,13 +200,13 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     init(_ job: FetchJob, startedAt: MonotonicTime, _ state: consuming FetchState) {
         self.job = job
+        stripe = job.stripe
         self.startedAt = startedAt
         self.state = state
     }
 
     var engine: Engine { job.engine }
     var plan: RequestPlan { job.plan }
-    var stripe: LockStripes.Stripe { job.stripe }
     var id: Job.ID { job.id }
     var clock: any EngineClock { job.engine.clock }
 

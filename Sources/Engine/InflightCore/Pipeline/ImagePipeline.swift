@@ -4,7 +4,7 @@ public import InflightConcurrency
 // The stages of one load, the key by which each is shared, and the file to read next:
 //
 //     plan      ImageRequest → RequestPlan                         Request/RequestPlan.swift
-//     look up   RequestKey of the last step, in the memory cache       Cache/CachedImages.swift
+//     look up   RequestKey of the last step, in the memory cache   Cache/CachedImages.swift
 //     schedule  one job for a key, priorities, lanes               Engine/Engine.swift and JobGraph.swift
 //     fetch     FetchKey → LoadedResponse                          Fetch/Fetch.swift
 //     decode    DecodeKey (contains the FetchKey) → LoadedImage    Decode/PixelJob.swift

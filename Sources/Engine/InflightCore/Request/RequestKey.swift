@@ -1,4 +1,5 @@
 import InflightConcurrency
+import InflightImages
 
 /// What decides whether two requests are equal, and so share a job. The key of each step contains that of the step
 /// before:
@@ -10,20 +11,27 @@ import InflightConcurrency
 /// runs no user code. Keys are references, because a million of them may be queued.
 class RequestKey: Hashable, @unchecked Sendable {
     // Unchecked: the subclasses are final and immutable.
-    final let hash: Int
+    final let hash: UInt32
+    /// Here, where they take no memory of their own.
+    fileprivate final let flags: DecodeKey.Flags
+    /// The key of the step before; nil for a fetch.
+    final let before: RequestKey?
 
-    fileprivate init(hash: Int) {
-        self.hash = hash
+    fileprivate init(hash: Hasher, flags: DecodeKey.Flags = [], after before: RequestKey?) {
+        self.hash = UInt32(truncatingIfNeeded: hash.finalize())
+        self.flags = flags
+        self.before = before
     }
 
     static func == (left: RequestKey, right: RequestKey) -> Bool {
-        left === right || (left.hash == right.hash && left.isSame(as: right))
+        left === right || (left.hash == right.hash && left.isSame(as: right) && left.before == right.before)
     }
 
     final func hash(into hasher: inout Hasher) {
         hasher.combine(hash)
     }
 
+    /// Returns whether both are keys of the same step, and agree in what it adds to the step before.
     fileprivate func isSame(as other: RequestKey) -> Bool { false }
 }
 
@@ -39,7 +47,7 @@ final class FetchKey: RequestKey, @unchecked Sendable {
         var hasher = Hasher()
         hasher.combine(url)
         if !rest.isEmpty { unsafe rest.withUnsafeBytes { unsafe hasher.combine(bytes: $0) } }
-        super.init(hash: hasher.finalize())
+        super.init(hash: hasher, after: nil)
     }
 
     override fileprivate func isSame(as other: RequestKey) -> Bool {
@@ -48,12 +56,20 @@ final class FetchKey: RequestKey, @unchecked Sendable {
     }
 }
 
-/// A fetch, and how its bytes are decoded.
+/// How the bytes of a fetch are decoded.
 final class DecodeKey: RequestKey, @unchecked Sendable {
     // Unchecked: immutable.
-    private let fetch: FetchKey
-    private let options: DecodeOptions
-    private let flags: Flags
+    private let pixels: Pixels
+
+    /// What a request can change of `DecodeOptions`. It takes less memory.
+    private struct Pixels: Hashable {
+        let resize: Resize?
+        let order: PixelBuffer.Format.Order
+        let premultiplied: Bool
+        let page: Int
+        let maximumPixels: Int
+        let maximumMemory: Int
+    }
 
     /// The options of a decode besides those for the pixels.
     struct Flags: OptionSet, Hashable {
@@ -63,40 +79,38 @@ final class DecodeKey: RequestKey, @unchecked Sendable {
         static let allowsPartialImage = Flags(rawValue: 2)
     }
 
-    init(fetch: FetchKey, options: DecodeOptions, flags: Flags = []) {
-        self.fetch = fetch
-        self.options = options
-        self.flags = flags
+    init(after fetch: FetchKey, options: DecodeOptions, flags: Flags = []) {
+        pixels = Pixels(
+            resize: options.resize, order: options.order, premultiplied: options.premultiplied, page: options.page,
+            maximumPixels: options.maximumPixels, maximumMemory: options.maximumMemory)
         var hasher = Hasher()
         fetch.hash(into: &hasher)
-        hasher.combine(options)
-        super.init(hash: hasher.finalize())
+        hasher.combine(pixels)
+        super.init(hash: hasher, flags: flags, after: fetch)
     }
 
     override fileprivate func isSame(as other: RequestKey) -> Bool {
         guard let other = other as? DecodeKey else { return false }
-        return options == other.options && flags == other.flags && fetch == other.fetch
+        return pixels == other.pixels && flags == other.flags
     }
 }
 
-/// A decode or another processor's result, and the identity of the processor applied to it.
+/// The identity of the processor that is applied to the image of a decode or of another processor.
 final class ProcessKey: RequestKey, @unchecked Sendable {
     // Unchecked: immutable.
-    private let before: RequestKey
     private let identity: String
 
     init(after before: RequestKey, identity: String) {
-        self.before = before
         self.identity = identity
         var hasher = Hasher()
         before.hash(into: &hasher)
         hasher.combine(identity)
-        super.init(hash: hasher.finalize())
+        super.init(hash: hasher, after: before)
     }
 
     override fileprivate func isSame(as other: RequestKey) -> Bool {
         guard let other = other as? ProcessKey else { return false }
-        return identity == other.identity && before == other.before
+        return identity == other.identity
     }
 }
 

@@ -21,7 +21,8 @@ final class RequestPlan: Sendable {
         case refetch
         /// The image is looked up in the store as its first `prefix` processors produced it. Nothing is fetched.
         /// An image whose response the origin has confirmed at `confirmedAt` or later may be used, even if it is stale.
-        case processed(prefix: Int, confirmedAt: WallTime?)
+        // Indirect, because it is rare, and its payload would make every plan larger.
+        indirect case processed(prefix: Int, confirmedAt: WallTime?)
 
         /// The time of the confirmation of a processed image, if it is looked up after one.
         var confirmedAt: WallTime? { if case .processed(_, let time) = self { time } else { nil } }
@@ -34,16 +35,15 @@ final class RequestPlan: Sendable {
     let purpose: Purpose
     let url: ResourceURL
     let goal: Goal
+    /// The number of steps: fetch, decode, and one for each processor to apply.
+    private let steps: Int32
     /// The harmless fields, in lower case, by which a response was found to vary. They are part of the keys.
     let varying: Set<String>
     var origin: OriginKey { url.originKey }
-    let fetchKey: FetchKey
-    /// The key of the decode; nil if the goal is not an image.
-    let decodeKey: DecodeKey?
+    /// The key of the caller's result, which contains those of the steps before.
+    let finalKey: RequestKey
     /// The index of the first processor to apply. Those before it produced the image that is looked up in the store.
-    let firstProcessor: Int
-    /// One key for each prefix of the processors to apply.
-    let processKeys: [ProcessKey]
+    var firstProcessor: Int { purpose.storedProcessors }
 
     init(
         _ request: ImageRequest, goal: Goal, fieldsExcludedFromKey: Set<String>, varying: Set<String> = [],
@@ -66,24 +66,19 @@ final class RequestPlan: Sendable {
         self.url = url
         self.goal = goal
         self.varying = varying
-        firstProcessor = purpose.storedProcessors
         let fetchKey = FetchKey(
             request, url: url, goal: goal, purpose: purpose, ignored: fieldsExcludedFromKey.subtracting(varying),
             varying: varying)
-        self.fetchKey = fetchKey
         guard goal == .image else {
-            decodeKey = nil
-            processKeys = []
+            finalKey = fetchKey
+            steps = 1
             return
         }
-        let decodeKey = DecodeKey(
-            fetch: fetchKey, options: Self.decodeOptions(request, purpose), flags: DecodeKey.Flags(request))
-        self.decodeKey = decodeKey
-        var keys: [ProcessKey] = []
-        for processor in request.processors[firstProcessor...] {
-            keys.append(ProcessKey(after: keys.last ?? decodeKey, identity: processor.identity))
-        }
-        processKeys = keys
+        let processors = request.processors[purpose.storedProcessors...]
+        let decodeKey: RequestKey = DecodeKey(
+            after: fetchKey, options: Self.decodeOptions(request, purpose), flags: DecodeKey.Flags(request))
+        finalKey = processors.reduce(decodeKey) { ProcessKey(after: $0, identity: $1.identity) }
+        steps = Int32(2 + processors.count)
     }
 
     /// Returns the plan whose keys identify images in memory, the same for every purpose and policy, or nil if none are
@@ -98,8 +93,15 @@ final class RequestPlan: Sendable {
         return try? RequestPlan(usual, goal: .image, fieldsExcludedFromKey: fieldsExcludedFromKey, varying: varying)
     }
 
-    /// Returns the key of the image after the first `count` processors.
-    func imageKey(_ count: Int) -> RequestKey { count == 0 ? decodeKey ?? fetchKey : processKeys[count - 1] }
+    /// Returns the key of the result of the step at a position.
+    func key(at position: Int) -> RequestKey {
+        var key = finalKey
+        for _ in position..<stepCount - 1 { key = key.before ?? key }
+        return key
+    }
+
+    /// Returns the key of the image after the first `count` processors to apply.
+    func imageKey(_ count: Int) -> RequestKey { key(at: 1 + count) }
 
     /// The request's own `Cache-Control`.
     private var requestControl: CacheControl {
@@ -150,11 +152,7 @@ final class RequestPlan: Sendable {
         purpose == .usual && (request.hasDefaults || allowsMemory)
     }
 
-    /// The number of steps: fetch, decode, and one for each processor.
-    var stepCount: Int { decodeKey == nil ? 1 : 2 + processKeys.count }
-
-    /// The key of the caller's result.
-    var finalKey: RequestKey { processKeys.last ?? decodeKey ?? fetchKey }
+    var stepCount: Int { Int(steps) }
 
     /// Whether to look in the store for the processed image.
     var looksForProcessed: Bool {

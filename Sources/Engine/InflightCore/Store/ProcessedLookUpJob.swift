@@ -60,7 +60,7 @@ final class ProcessedLookUpJob: Job, @unchecked Sendable {
         response.lifetime = engine.images.lifetimes.withLock {
             $0.received(image, for: resource, from: isConfirmed ? .revalidated : .stored)
         }
-        if !plan.processKeys.isEmpty {
+        if plan.stepCount > 2 {
             response.storable = StorableResponse(key: original.key, request: original.request, response: image)
         }
         return response

@@ -5,17 +5,18 @@ import InflightConcurrency
 /// The engine retains a task until it has ended, so the caller need not. Cancelling a task affects this caller alone:
 /// jobs with other subscribers continue. May be used on any thread.
 public final class ImageTask: @unchecked Sendable {
-    // Unchecked: `state` is accessed only while the task's stripe of locks is held.
+    // Unchecked: `state` is accessed only while the task's stripe of locks is held. A million tasks may be queued, so
+    // the order of the properties, here and in `State`, leaves few gaps.
     let engine: Engine
     let subject: Subject
-    /// Whether progress is observed.
-    let observesProgress: Bool
-    /// Whether previews are observed, if the request wants them.
-    private let observesPreviews: Bool
     /// The number of this task in the pipeline's events; 0 if the pipeline has no observer.
     public let number: ImagePipeline.Event.TaskNumber
     let stripe: LockStripes.Stripe
     var state: State
+    /// Whether progress is observed.
+    let observesProgress: Bool
+    /// Whether previews are observed, if the request wants them.
+    private let observesPreviews: Bool
 
     typealias Machine = GateMachine<TaskEventBacklog, JobResult>
 
@@ -30,10 +31,10 @@ public final class ImageTask: @unchecked Sendable {
         var priority: ImageRequest.Priority
         /// The number of the request's fallbacks that were taken.
         var takenFallbacks: UInt16 = 0
-        /// The request that has replaced the caller's, with the same key; see ``amend(to:)``.
-        var amended: Subject?
         /// The number of processors that made the image being looked up in the store, or -1 without such a lookup.
         var lookedForPrefix: Int16 = -1
+        /// The request that has replaced the caller's, with the same key; see ``amend(to:)``.
+        var amended: Subject?
         var confirmation = Confirmation.none
         var id: JobGraph.TaskID?
         var sink: CallbackSink?
@@ -44,7 +45,7 @@ public final class ImageTask: @unchecked Sendable {
     }
 
     /// The origin's answer about the stored processed image of the request. It is asked once.
-    enum Confirmation {
+    indirect enum Confirmation {
         case none
         /// The response that the image was made from was confirmed at this time.
         case received(WallTime)
@@ -475,9 +476,28 @@ struct CallbackSink: Sendable {
     }
 
     let queue: CallbackQueue
-    let progress: Progress?
-    let preview: Preview?
     let completion: Completion
+    /// The closures that few callers pass, apart, so that queued tasks stay small.
+    private let observers: Observers?
+
+    private final class Observers: Sendable {
+        let progress: Progress?
+        let preview: Preview?
+
+        init(progress: Progress?, preview: Preview?) {
+            self.progress = progress
+            self.preview = preview
+        }
+    }
+
+    init(queue: CallbackQueue, progress: Progress?, preview: Preview?, completion: Completion) {
+        self.queue = queue
+        self.completion = completion
+        observers = progress == nil && preview == nil ? nil : Observers(progress: progress, preview: preview)
+    }
+
+    var progress: Progress? { observers?.progress }
+    var preview: Preview? { observers?.preview }
 
     func complete(_ task: ImageTask, _ result: JobResult, isShared: Bool) {
         switch completion {

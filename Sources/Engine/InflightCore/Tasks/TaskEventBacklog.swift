@@ -8,18 +8,19 @@ import InflightConcurrency
 /// - A stale image is delivered before the progress of its revalidation, and discards progress that arrives before its
 ///   own delivery. It is complete, so no preview follows it.
 struct TaskEventBacklog: GateBacklog {
-    enum Event {
+    // Indirect, so that the many tasks without an event stay small.
+    indirect enum Event {
         case progress(ImageTask.Progress)
         case preview(BoxedPreview)
         case stale(JobResult)
     }
 
     private var preview: BoxedPreview?
-    /// The detail of the best preview so far; the maximum after a complete image.
-    private var bestDetail = 0
-    private var reportedBytes: Int64 = -1
     /// Progress, or a stale image.
     private var other: Event?
+    private var reportedBytes: Int64 = -1
+    /// The detail of the best preview so far; the maximum after a complete image.
+    private var bestDetail: Int32 = 0
     /// Whether the preview arrived before the progress.
     private var previewIsFirst = false
 
@@ -35,8 +36,9 @@ struct TaskEventBacklog: GateBacklog {
             previewIsFirst = true
             return (true, nil)
         case .preview(let better):
-            guard better.preview.detail > bestDetail else { return (false, event) }
-            bestDetail = better.preview.detail
+            let detail = Int32(clamping: better.preview.detail)
+            guard detail > bestDetail else { return (false, event) }
+            bestDetail = detail
             previewIsFirst = false
             defer { preview = better }
             return (true, preview.map(Event.preview))

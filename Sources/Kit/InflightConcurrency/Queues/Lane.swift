@@ -86,12 +86,13 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     @usableFromInline
     struct Node {
+        // In this order, a small element leaves no gap.
         @usableFromInline var element: Element?
+        @usableFromInline var level: UInt8 = 0
+        @usableFromInline var isParked = false
         @usableFromInline var group: Int32
         @usableFromInline var previous: Int32 = -1
         @usableFromInline var next: Int32 = -1
-        @usableFromInline var level: UInt8 = 0
-        @usableFromInline var isParked = false
         @usableFromInline var sequence: Int64 = 0
         @usableFromInline var since = MonotonicTime.zero
 
