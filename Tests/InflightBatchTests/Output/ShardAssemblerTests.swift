@@ -40,6 +40,24 @@ struct ShardAssemblerTests {
         }
     }
 
+    @Test("While staging is full, only rows of the oldest open shard are read and started")
+    func full() throws {
+        var assembler = try assembler(limit: 10)
+        for row in 0...2 { try assembler.rowDidStart(row) }
+        #expect(assembler.wantsRow(4) && assembler.wantsRow(127) && !assembler.wantsRow(128))
+        #expect(try assembler.rowDidEnd(2, sample("c")).isEmpty)
+        #expect(assembler.wantsRow(1) && !assembler.wantsRow(3) && assembler.fullCount == 1)
+        // It was read before the folder became full.
+        #expect(!assembler.admits(3))
+        assembler.park(3, since: .seconds(1))
+        #expect(assembler.unpark(room: 8).isEmpty)
+        for row in 0...1 { _ = try assembler.rowDidEnd(row, sample("\(row)")) }
+        #expect(assembler.unpark(room: 8).isEmpty)
+        #expect(try text(assembler.shardDidAssemble(0)) == ["discard 0"])
+        #expect(assembler.unpark(room: 0).map(\.number) == [3])
+        #expect(assembler.unpark(room: 8).isEmpty && !assembler.wantsRow(4))
+    }
+
     @Test("A shard is assembled when its last row has ended, and its images are discarded when it is finished")
     func wholeShard() throws {
         var assembler = try assembler()

@@ -15,9 +15,9 @@ struct BatchDecodeTests {
     private func configuration(images count: Int) throws -> BatchConfiguration {
         for index in 0..<count { world.serveImage("/\(index)", width: 32, seed: index) }
         var configuration = try world.configuration((0..<count).map { world.server.url("/\($0)") })
-        configuration.imageThreads = count
-        configuration.queue.pacer.ceiling = count
-        configuration.queue.pacer.initialLimit = count
+        configuration.rows.imageThreads = count
+        configuration.rows.schedule.queue.pacer.ceiling = count
+        configuration.rows.schedule.queue.pacer.initialLimit = count
         return configuration
     }
 
@@ -83,7 +83,7 @@ struct BatchDecodeTests {
         }
         // One thread, so that the others are decoded later.
         var single = configuration
-        single.imageThreads = 1
+        single.rows.imageThreads = 1
         let ending = try await world.run(
             single,
             change: { [codec] in

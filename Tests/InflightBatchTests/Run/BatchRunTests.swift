@@ -65,7 +65,7 @@ struct BatchRunTests {
     func resumption() async throws {
         for index in 0..<40 where index % 3 != 0 { world.serveImage("/\(index)", width: 8 + index, seed: index) }
         var configuration = try world.configuration((0..<60).map { url("/\($0 % 45)") }, shardSize: 7)
-        configuration.maximumRequests = 3
+        configuration.rows.schedule.maximumRequests = 3
         var stops = 0
         while true {
             let ending = try await run(configuration, stoppingAfter: 11)
@@ -76,7 +76,7 @@ struct BatchRunTests {
         #expect(stops > 2)
         let paths = Dictionary(grouping: world.server.requests, by: \.path).mapValues(\.count)
         #expect(paths.count == 45)
-        #expect(world.server.requestCount <= 45 + stops * configuration.maximumRequests)
+        #expect(world.server.requestCount <= 45 + stops * configuration.rows.schedule.maximumRequests)
         let interrupted = world.output(configuration.folder)
         configuration.folder = world.directory.appending("again")
         #expect(try await world.run(configuration).isFinished)
@@ -99,7 +99,7 @@ struct BatchRunTests {
     func lostImages() async throws {
         for index in 0..<8 { world.serveImage("/\(index)", width: 10 + index, seed: index) }
         var configuration = try world.configuration((0..<8).map { url("/\($0)") }, shardSize: 8)
-        configuration.maximumRequests = 1
+        configuration.rows.schedule.maximumRequests = 1
         #expect(try await run(configuration, stoppingAfter: 5).isStopped)
         try OutputFolder.remove(configuration.folder + "/staging")
         #expect(try await run(configuration, stoppingAfter: 2).isStopped)
@@ -112,7 +112,7 @@ struct BatchRunTests {
     func stoppedRetry() async throws {
         for index in [0, 7] { world.serveImage("/\(index)", width: 10 + index, seed: index) }
         var configuration = try world.configuration((0..<8).map { url("/\($0)") }, shardSize: 8)
-        configuration.maximumRequests = 1
+        configuration.rows.schedule.maximumRequests = 1
         #expect(try await world.run(configuration).isFinished)
         for index in 1..<7 { world.serveImage("/\(index)", width: 10 + index, seed: index) }
         configuration.retriedClasses = ["http_404"]
@@ -187,7 +187,7 @@ struct BatchRunTests {
         world.serveImage("/d", width: 30)
         var configuration = try world.configuration([url("/a"), url("/b"), url("/d"), url("/c"), url("/a"), url("/c")])
         configuration.deduplicatesContent = true
-        configuration.maximumRequests = 1
+        configuration.rows.schedule.maximumRequests = 1
         #expect(try await world.run(configuration).isFinished)
         #expect(world.ends == ["success": 2, "duplicate": 4])
         #expect(
@@ -204,8 +204,8 @@ struct BatchRunTests {
         world.serveImage("/private/1")
         world.serveImage("/out", fields: [("X-Robots-Tag", "noai")])
         var configuration = try world.configuration([url("/open"), url("/private/1"), url("/out"), url("/open?2")])
-        configuration.robots = .init(productToken: "inflight")
-        configuration.optOut = OptOut(productToken: "inflight")
+        configuration.rows.schedule.robots = .init(productToken: "inflight")
+        configuration.rows.optOut = OptOut(productToken: "inflight")
         #expect(try await world.run(configuration).isFinished)
         #expect(world.ends == ["success": 2, "robots_disallowed": 1, "opt_out": 1])
         #expect(world.server.requestCount(of: "/robots.txt") == 1 && world.server.requestCount(of: "/private/1") == 0)
@@ -215,8 +215,8 @@ struct BatchRunTests {
     func limit() async throws {
         world.server.serveOthers { _ in .status(404).held("all", after: 0) }
         var configuration = try world.configuration((0..<10).map { url("/\($0)") })
-        configuration.queue.pacer.ceiling = 2
-        configuration.queue.pacer.initialLimit = 2
+        configuration.rows.schedule.queue.pacer.ceiling = 2
+        configuration.rows.schedule.queue.pacer.initialLimit = 2
         let run = Task { [world, configuration] in try await world.run(configuration) }
         try await world.server.waitUntilHeld("all")
         #expect(world.server.maximumOpenConnections <= 2)

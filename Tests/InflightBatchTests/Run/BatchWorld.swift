@@ -50,7 +50,7 @@ final class BatchWorld: Sendable {
     func configuration(reading name: String, shardSize: Int = 4) throws -> BatchConfiguration {
         var configuration = BatchConfiguration(
             folder: folder, inputs: try InputSource.expanding([directory.appending(name)]),
-            treatment: ImageTreatment(encoding: EncodeOptions(format: .png)))
+            rows: RowConfiguration(treatment: ImageTreatment(encoding: EncodeOptions(format: .png))))
         configuration.shardSize = shardSize
         configuration.outputOptions = ["layout": "webdataset", "format": "png", "captions": "no"]
         return configuration

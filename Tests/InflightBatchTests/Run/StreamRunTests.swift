@@ -16,7 +16,7 @@ struct StreamRunTests {
 
     /// Runs a stream over this input, which ends at once, and returns its lines and its ending.
     private func answers(
-        _ input: [String], _ change: (inout StreamConfiguration) -> Void = { _ in }
+        _ input: [String], files: String? = nil, _ change: (inout RowConfiguration) -> Void = { _ in }
     ) async throws -> (lines: [String], StreamEnding) {
         world.directory.write("input", input.map { $0 + "\n" }.joined())
         let source = unsafe open(world.directory.appending("input"), O_RDONLY)
@@ -25,20 +25,22 @@ struct StreamRunTests {
             close(source)
             close(target)
         }
-        var configuration = StreamConfiguration(treatment: ImageTreatment(encoding: EncodeOptions(format: .png)))
+        var configuration = RowConfiguration(treatment: ImageTreatment(encoding: EncodeOptions(format: .png)))
         change(&configuration)
-        let ending = try await end(configuration, source, target)
+        let ending = try await end(configuration, files: files, source, target)
         let text = String(decoding: world.directory.read("output") ?? [], as: UTF8.self)
         return (text.split(separator: "\n").map(String.init), ending)
     }
 
-    private func end(_ configuration: StreamConfiguration, _ source: Int32, _ target: Int32) async throws
+    private func end(_ configuration: RowConfiguration, files: String? = nil, _ source: Int32, _ target: Int32)
+        async throws
         -> StreamEnding
     {
         var engine = ImagePipeline.Configuration(decoding: .inProcess)
         engine.retry = nil
         let pipeline = try ImagePipeline(configuration: engine)
-        let run = StreamRun(configuration, pipeline: pipeline, input: source, output: target, version: "9.9")
+        let run = StreamRun(
+            configuration, files: files, pipeline: pipeline, input: source, output: target, version: "9.9")
         let ending = await ValueBridge<StreamEnding>.value { bridge in run.start { bridge.open(with: $0) } }
         await pipeline.shutdown(.cancel)
         return ending
@@ -84,10 +86,8 @@ struct StreamRunTests {
     @Test("Images are files if a folder is named")
     func files() async throws {
         world.serveImage("/a", width: 12)
-        let folder = world.directory.path
-        let (lines, _) = try await answers(["{\"id\":\"x\",\"url\":\"\(world.server.url("/a"))\"}"]) {
-            $0.files = folder
-        }
+        let row = "{\"id\":\"x\",\"url\":\"\(world.server.url("/a"))\"}"
+        let (lines, _) = try await answers([row], files: world.directory.path)
         #expect(lines[1].hasSuffix(#""data":null,"file":"0.png"}"#))
         #expect(try BatchWorld.codecs.info(of: Bytes(world.directory.read("0.png") ?? [])).width == 12)
     }
@@ -110,7 +110,7 @@ struct StreamRunTests {
             close(source)
             close(ends[1])
         }
-        let configuration = StreamConfiguration(treatment: ImageTreatment(encoding: EncodeOptions(format: .png)))
+        let configuration = RowConfiguration(treatment: ImageTreatment(encoding: EncodeOptions(format: .png)))
         #expect(try await "\(end(configuration, source, ends[1]))" == "outputClosed")
     }
 }

@@ -7,6 +7,8 @@
 package struct RobotsFile: Hashable, Sendable {
     /// The maximum number of bytes to parse (RFC 9309 section 2.5). The rest is ignored.
     package static let sizeLimit = 500 * 1024
+    /// The maximum number of bytes to receive. A server without ranges sends the whole file.
+    static let transferLimit: Int64 = 8 << 20
     /// The number of octets to compare for one path. A file that needs more disallows the path.
     static let stepLimit = 1 << 25
 

@@ -113,6 +113,10 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
     /// The number of open shards that are finished.
     private var retainedCount = 0
     private var wasFull = false
+    /// The rows whose turn came while they might not start.
+    private var parked = RowBacklog()
+    /// The preferred shard when the parked rows were last searched for its rows.
+    private var searchedShard: Int?
 
     /// Creates an assembler.
     ///
@@ -159,6 +163,38 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
             return open[shard] != nil || open.count <= configuration.openShardLimit || retainedCount == 0
         }
         return !isFull && (open[shard] != nil || open.count < configuration.openShardLimit)
+    }
+
+    /// Whether the next row may be read: its shard is not too far ahead of the oldest open one. While staging is full,
+    /// only that shard is read.
+    package func wantsRow(_ row: Int) -> Bool {
+        guard rowCount == nil else { return false }
+        let ahead = isFull ? 1 : max(1, configuration.openShardLimit)
+        return configuration.layout.position(of: row).shard < finishedShards.firstMissing + ahead
+    }
+
+    /// Keeps a row whose turn has come, until it may start.
+    package mutating func park(_ row: Int, since: Duration) { parked.append(row, since: since) }
+
+    /// Returns the parked rows that may start now, at most `room`, unless only those of ``preferredShard`` may.
+    package mutating func unpark(room: Int) -> [(number: Int, since: Duration)] {
+        var rows: [(number: Int, since: Duration)] = []
+        guard let shard = preferredShard else {
+            searchedShard = nil
+            while rows.count < room, let first = parked.first, admits(first.number) {
+                rows.append(parked.removeFirst())
+            }
+            return rows
+        }
+        // They enter even a full window, which holds none that may start.
+        guard shard != searchedShard else { return [] }
+        searchedShard = shard
+        var rest = RowBacklog()
+        for row in parked.waiting {
+            if admits(row.number) { rows.append(row) } else { rest.append(row.number, since: row.since) }
+        }
+        parked = rest
+        return rows
     }
 
     // MARK: Facts
@@ -247,6 +283,8 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
     /// The shard has its final name and is recorded in the journal.
     package mutating func shardDidAssemble(_ shard: Int) throws(Failure) -> [Action] {
         guard case .assembling(let sources)? = open[shard]?.phase else { throw .notAssembling(shard) }
+        // A closed shard may admit rows of the oldest open one.
+        searchedShard = nil
         open[shard]?.phase = .finished
         retainedCount += 1
         finishedShards.insert(shard)
@@ -268,6 +306,7 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
         _ rows: Set<Int>, shard: Int
     ) throws(Failure) -> (restarted: [Int], actions: [Action]) {
         guard case .assembling(let sources)? = open[shard]?.phase else { throw .notAssembling(shard) }
+        searchedShard = nil
         open[shard]?.phase = .collecting
         var restarted: [Int] = []
         for row in rows.sorted() {

@@ -1,5 +1,3 @@
-package import InflightCore
-
 /// Everything that a batch run is told: its input, its output, and its limits.
 package struct BatchConfiguration: Sendable {
     /// Where the keys of samples come from.
@@ -38,26 +36,12 @@ package struct BatchConfiguration: Sendable {
     package var part: ShardLayout.Part?
     /// How the rows of a divided run are distributed.
     package var division = Division.host
-    /// How a body becomes an image.
-    package var treatment: ImageTreatment
+    /// The way of each row.
+    package var rows: RowConfiguration
     /// Whether equal bodies are stored once.
     package var deduplicatesContent = false
     /// The maximum size of the staged files, in bytes.
     package var stagingLimit: Int64 = 8 << 30
-    /// The maximum number of concurrent requests.
-    package var maximumRequests = 256
-    /// The window of waiting rows, and the pace of hosts.
-    package var queue = HostQueue<BatchMachine<Int>.Row>.Configuration()
-    /// How robots.txt is read, or `nil` if it is ignored.
-    package var robots: RobotsRecord.Configuration?
-    /// The rule by which servers opt out of the use of their images, or `nil` if it is ignored.
-    package var optOut: OptOut?
-    /// The request of each row, without its URL: limits and header fields.
-    package var request = ImageRequest("")
-    /// The number of bytes of bodies that wait for a thread above which no request is started.
-    package var maximumWaitingBytes = 64 << 20
-    /// The number of threads that decode and encode.
-    package var imageThreads = 2
     /// The options that affect the output, by their names, with their values as text. A resumed run must have the same.
     package var outputOptions: [String: String] = [:]
     /// The classes of failures that are fetched again in finished shards; `nil` unless the run is a retry. An empty set
@@ -82,37 +66,9 @@ package struct BatchConfiguration: Sendable {
     ]
 
     /// Creates a configuration with defaults for everything else.
-    package init(folder: String, inputs: [InputSource], treatment: ImageTreatment) {
+    package init(folder: String, inputs: [InputSource], rows: RowConfiguration) {
         self.folder = folder
         self.inputs = inputs
-        self.treatment = treatment
-    }
-}
-
-/// How a body becomes an image of the output: decoded, resized and encoded again.
-package struct ImageTreatment: Sendable {
-    /// The size and the limits of the decode.
-    package var decoding: DecodeOptions
-    /// The processors, in their order.
-    package var processors: [ImageProcessor]
-    /// The format and the quality.
-    package var encoding: EncodeOptions
-    /// Whether EXIF and XMP are copied into the image.
-    package var keepsMetadata: Bool
-
-    /// Creates a treatment.
-    package init(
-        decoding: DecodeOptions = DecodeOptions(), processors: [ImageProcessor] = [], encoding: EncodeOptions,
-        keepsMetadata: Bool = false
-    ) {
-        self.decoding = decoding
-        self.processors = processors
-        self.encoding = encoding
-        self.keepsMetadata = keepsMetadata
-    }
-
-    /// The extension of the images, without a dot.
-    package var fileExtension: String {
-        encoding.format == .jpeg ? "jpg" : encoding.format.rawValue
+        self.rows = rows
     }
 }

@@ -6,12 +6,13 @@ internal import InflightSQLite
 
 /// A run of `inflight batch`: reads rows, fetches each URL once, records every outcome, and writes shards.
 ///
-/// The decisions are those of ``BatchMachine``. This class holds what they need: the inputs, the journal, the contents
-/// of rows, and the staged images. Everything happens on one serial queue, except reading the inputs, decoding and
+/// A ``RowRunner`` takes each row from its turn to its image. This class is where rows come from and where images go:
+/// it holds the inputs, the journal, the contents of rows, and the staged images, and writes the shards that the
+/// ``ShardAssembler`` finds complete. Everything happens on one serial queue, except reading the inputs, decoding and
 /// encoding, and writing shards, which have threads of their own.
 ///
-/// - Rows in flight when a process is killed are fetched again, at most ``BatchConfiguration/maximumRequests`` and
-///   ``uncommittedLimit`` more.
+/// - Rows in flight when a process is killed are fetched again, at most ``HostSchedule/Configuration/maximumRequests``
+///   and ``uncommittedLimit`` more.
 /// - `stop()` ends the run soon, and keeps all recorded rows. The same run continues later.
 // Unchecked: mutable state is accessed only on `queue`, or before the run starts.
 package final class BatchRun: @unchecked Sendable {
@@ -33,7 +34,8 @@ package final class BatchRun: @unchecked Sendable {
     private let urls: URLIndex
     /// The keys so far, unless they are positions.
     private let keys: URLIndex?
-    private let driver: RowDriver<BatchRun>
+    private let runner: RowRunner<BatchRun>
+    private var shards: ShardAssembler<Int>
     private let shardThread = WorkerThreads(count: 1, name: "inflight-shards")
     private var inputs: BatchInputs
     private var feed: InputFeed?
@@ -94,18 +96,11 @@ package final class BatchRun: @unchecked Sendable {
         try BatchFailure.writing { () throws(OutputError) in
             try staging.removeFiles { !finished.contains($0) || reopened.contains($0) }
         }
-        var assembler = ShardAssembler<Int>.Configuration(
+        var limits = ShardAssembler<Int>.Configuration(
             layout: layout, stagingLimit: configuration.stagingLimit, openShardLimit: Self.openShardLimit)
-        assembler.bytesPerRowInFlight = Self.expectedImageBytes
-        var machine = BatchMachine<Int>.Configuration(assembler: assembler, robots: configuration.robots)
-        machine.queue = configuration.queue
-        machine.maximumRequests = configuration.maximumRequests
-        driver = RowDriver(
-            BatchMachine(machine, finishedShards: finished.subtracting(reopened)),
-            ImageFetcher(
-                pipeline, request: configuration.request, treatment: configuration.treatment,
-                optOut: configuration.optOut, queue: queue, threads: configuration.imageThreads),
-            queue: queue, maximumWaitingBytes: configuration.maximumWaitingBytes)
+        limits.bytesPerRowInFlight = Self.expectedImageBytes
+        shards = ShardAssembler(limits, finishedShards: finished.subtracting(reopened))
+        runner = RowRunner(configuration.rows, pipeline: pipeline, queue: queue)
     }
 
     private static let openShardLimit = 16
@@ -156,7 +151,7 @@ package final class BatchRun: @unchecked Sendable {
     package func start(onEnd: @escaping @Sendable (BatchEnding) -> Void) {
         queue.async { [self] in
             self.onEnd = onEnd
-            let feed = InputFeed(queue: queue) { [self] in driver.schedule() }
+            let feed = InputFeed(queue: queue) { [self] in runner.schedule() }
             self.feed = feed
             let summary = try? journal.summary()
             let rows = summary.map { $0.successes + $0.duplicates + $0.failures } ?? 0
@@ -164,7 +159,7 @@ package final class BatchRun: @unchecked Sendable {
             feed.start(
                 configuration.inputs, options: configuration.columns,
                 keptCopy: InputCopy.temporaryPath(in: configuration.folder))
-            driver.begin(self)
+            runner.begin(self)
         }
     }
 
@@ -185,13 +180,13 @@ package final class BatchRun: @unchecked Sendable {
     package func state(_ deliver: @escaping @Sendable (BatchState) -> Void) {
         queue.async { [self] in
             var state = BatchState()
-            state.running = driver.ask { $0.runningCount }
+            state.running = runner.runningCount
             state.rowsRead = inputs.rowCount
             state.rowCount = hasReadAll ? inputs.rowCount : nil
             state.estimatedRowCount = hasReadAll ? nil : feed?.estimatedRowCount.flatMap(inputs.rowsOfPart)
-            state.stagedBytes = driver.ask { $0.stagedBytes }
-            state.stagingWasFull = driver.ask { $0.fullCount }
-            state.stragglers = driver.stragglers(limit: 3)
+            state.stagedBytes = shards.stagedBytes
+            state.stagingWasFull = shards.fullCount
+            state.stragglers = runner.stragglers(limit: 3)
             deliver(state)
         }
     }
@@ -199,13 +194,13 @@ package final class BatchRun: @unchecked Sendable {
     private func end(_ ending: BatchEnding) {
         guard !hasEnded else { return }
         hasEnded = true
-        driver.stop()
+        runner.stop()
         feed?.stop()
         feed = nil
         commitTimer?.cancel()
         cancellation.cancel()
         // Another run may use the folder once no thread of this one writes to it any more.
-        driver.fetcher.whenIdle { [self] in
+        runner.whenIdle { [self] in
             shardThread.run { [self] in
                 queue.async { [self] in
                     journal.close()
@@ -251,15 +246,12 @@ package final class BatchRun: @unchecked Sendable {
             }
         }
     }
-
-    private func report(_ row: Int, _ host: String, _ kind: BatchRowEnd.Kind, _ message: String? = nil) {
-        onEvent(.rowEnded(BatchRowEnd(row: row, host: host, kind: kind, message: message)))
-    }
 }
 
 // MARK: - Reading
 
-extension BatchRun: RowDriverDelegate {
+extension BatchRun: RowSink {
+    var wantsRow: Bool { shards.wantsRow(inputs.rowCount) }
     var isBlocked: Bool { false }
 
     func readRow() throws(BatchFailure) -> Bool {
@@ -275,7 +267,9 @@ extension BatchRun: RowDriverDelegate {
             }
             hasReadAll = true
             onEvent(.inputEnded(rows: inputs.rowCount, rejects: inputs.rejectCount))
-            try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in try machine.inputDidEnd() }
+            try update { (shards) throws(ShardAssembler<Int>.Failure) in
+                try shards.inputDidEnd(rowCount: inputs.rowCount)
+            }
             return false
         case .reject(let reject, let source, let digest):
             if let event = try inputs.didRead(.reject(reject), source, digest, journal) { onEvent(event) }
@@ -293,7 +287,7 @@ extension BatchRun: RowDriverDelegate {
         return true
     }
 
-    private func isOfThisPart(_ place: Result<BatchMachine<Int>.Place, LoadError>) -> Bool {
+    private func isOfThisPart(_ place: Result<RowPlace, LoadError>) -> Bool {
         guard let part = configuration.part, part.count > 1 else { return true }
         var number = UInt64(inputs.candidateCount)
         if configuration.division == .host, let host = try? place.get().host {
@@ -304,7 +298,7 @@ extension BatchRun: RowDriverDelegate {
         return number % UInt64(part.count) == UInt64(part.number % part.count)
     }
 
-    private func add(_ row: InputRow, _ place: Result<BatchMachine<Int>.Place, LoadError>) throws(BatchFailure) {
+    private func add(_ row: InputRow, _ place: Result<RowPlace, LoadError>) throws(BatchFailure) {
         let number = inputs.rowCount
         inputs.rowCount += 1
         let shard = layout.position(of: number).shard
@@ -314,28 +308,32 @@ extension BatchRun: RowDriverDelegate {
         let original = try BatchFailure.writing { () throws(OutputError) in
             row.url.isEmpty ? nil : try urls.firstRow(row.url, orInsert: number)
         }
-        if !journal.finishedShards.contains(shard) || reopened.contains(shard) {
-            try BatchFailure.writing { () throws(OutputError) in try rows.append(row, shard: shard) }
-            if shardStarts[shard] == nil { shardStarts[shard] = driver.now }
-            if recorded.shard != shard { recorded = (shard, try recordedOutcomes(of: shard)) }
-        }
-        let known = recorded.shard == shard ? recorded.outcomes.removeValue(forKey: number) : nil
+        // A finished shard needs nothing.
+        guard !journal.finishedShards.contains(shard) || reopened.contains(shard) else { return }
+        try BatchFailure.writing { () throws(OutputError) in try rows.append(row, shard: shard) }
+        if shardStarts[shard] == nil { shardStarts[shard] = runner.now }
+        if recorded.shard != shard { recorded = (shard, try recordedOutcomes(of: shard)) }
+        let known = recorded.outcomes.removeValue(forKey: number)
+        let host = (try? place.get())?.host ?? ""
         if let original {
-            var isRecorded = false
-            if case .duplicate? = known { isRecorded = true }
-            try end(number, .duplicate(of: original), isRecorded: isRecorded)
+            if case .duplicate? = known {} else { try recordDuplicate(number, of: original, host) }
+            try end(number, .duplicate(of: original))
         } else if let known {
-            try end(number, known, isRecorded: true)
+            try end(number, known)
         } else {
             switch place {
-            case .success(let place):
-                try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in
-                    try machine.rowWasRead(number, place, at: driver.now)
-                }
+            case .success(let place): runner.add(number, place)
             case .failure(let error):
-                try end(number, .failure(class: FailureClasses.name(error), message: error.message), isRecorded: false)
+                let outcome = RowResult<StagedImage>.Outcome.failure(
+                    class: FailureClasses.name(error), message: error.message)
+                try rowDidEnd(number, host: host, RowResult(outcome))
             }
         }
+    }
+
+    private func recordDuplicate(_ row: Int, of original: Int, _ host: String) throws(BatchFailure) {
+        try record(row, .duplicate(of: original), host: host)
+        onEvent(.rowEnded(BatchRowEnd(row: row, host: host, kind: .duplicate)))
     }
 
     /// Returns the key of a row that does not come from its position. A row whose id or URL an earlier row has gets a
@@ -348,13 +346,6 @@ extension BatchRun: RowDriverDelegate {
             try keys.firstRow(key, orInsert: inputs.candidateCount) != nil
         }
         return isRepeated ? SampleKey.repeated(key, row: inputs.candidateCount) : key
-    }
-
-    /// Ends a row that needs no request.
-    private func end(_ row: Int, _ outcome: RowOutcome<Int>, isRecorded: Bool) throws(BatchFailure) {
-        try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in
-            try machine.rowWasRead(row, outcome: outcome, isRecorded: isRecorded)
-        }
     }
 
     /// Returns the outcomes of a shard's rows that an earlier run has recorded and that hold. Called before the shard's
@@ -436,29 +427,38 @@ extension BatchRun: RowDriverDelegate {
 
     // MARK: - Fetching
 
-    func url(of row: Int) throws(BatchFailure) -> (String, BatchMachine<Int>.Place) {
+    func place(of row: Int) throws(BatchFailure) -> RowPlace {
         let position = layout.position(of: row)
         let input = try BatchFailure.writing { () throws(OutputError) in
             try rows.row(position.index, shard: position.shard)
         }
-        guard let input, case .success(let place) = InputFeed.place(input.url) else {
+        guard let input, let place = try? RowPlace(input.url) else {
             throw .inconsistent("row \(row) is not stored")
         }
-        return (input.url, place)
+        return place
     }
+
+    func admit(_ row: Int, since: Duration) throws(BatchFailure) -> Bool {
+        guard shards.admits(row) else {
+            shards.park(row, since: since)
+            return false
+        }
+        do throws(ShardAssembler<Int>.Failure) { try shards.rowDidStart(row) } catch { throw .inconsistent("\(error)") }
+        return true
+    }
+
+    func takeAdmitted(room: Int) -> [(number: Int, since: Duration)] { shards.unpark(room: room) }
 
     func store(for row: Int) -> @Sendable (Bytes) throws(OutputError) -> StagedImage {
         let shard = layout.position(of: row).shard
         return { [staging] image throws(OutputError) in try staging.append(image, shard: shard) }
     }
 
-    func rowDidFetch(
-        _ row: Int, host: String, _ end: ImageFetcher.End<StagedImage>
-    ) throws(BatchFailure) -> RowOutcome<Int> {
+    func rowDidEnd(_ row: Int, host: String, _ result: RowResult<StagedImage>) throws(BatchFailure) {
         var report = BatchRowEnd(row: row, host: host, kind: .success)
-        report.receivedBytes = end.receivedBytes
+        report.receivedBytes = result.receivedBytes
         let outcome: RowOutcome<Int>
-        switch end.result {
+        switch result.outcome {
         case .image(var staged, let size, let image):
             report.digest = image.sha256
             report.imageBytes = size
@@ -476,10 +476,9 @@ extension BatchRun: RowDriverDelegate {
             report.message = message
             try record(row, .failure(class: name, message: message), host: host)
             outcome = .failure(class: name, message: message)
-        case .notStored(let error): throw .output(error)
         }
         onEvent(.rowEnded(report))
-        return outcome
+        try end(row, outcome)
     }
 
     /// Returns the earlier row that stores the same body, if bodies are stored once.
@@ -493,25 +492,12 @@ extension BatchRun: RowDriverDelegate {
         }
     }
 
-    func rowDidEnd(_ row: Int, _ outcome: RowOutcome<Int>) throws(BatchFailure) {
-        let host = (try? url(of: row))?.1.host ?? ""
-        switch outcome {
-        case .success: break
-        case .failure(let name, let message):
-            try record(row, .failure(class: name, message: message), host: host)
-            report(row, host, .failure(class: name), message)
-        case .duplicate(let original):
-            try record(row, .duplicate(of: original), host: host)
-            report(row, host, .duplicate)
-        }
-    }
-
-    func driverDidRest() throws(BatchFailure) {
-        if driver.ask({ $0.isFinished }) { return try finish() }
+    func runnerDidRest() throws(BatchFailure) {
+        if shards.isFinished { return try finish() }
         try commitSoon()
     }
 
-    func driverDidFail(_ failure: BatchFailure) {
+    func runnerDidFail(_ failure: BatchFailure) {
         // What was recorded is kept as far as the journal can be written.
         try? commit()
         end(.failed(failure))
@@ -519,14 +505,33 @@ extension BatchRun: RowDriverDelegate {
 
     // MARK: - Shards
 
+    private func end(_ row: Int, _ outcome: RowOutcome<Int>) throws(BatchFailure) {
+        try update { (shards) throws(ShardAssembler<Int>.Failure) in try shards.rowDidEnd(row, outcome) }
+    }
+
+    /// Reports a fact about shards, and does what follows.
+    private func update(
+        _ fact: (inout ShardAssembler<Int>) throws(ShardAssembler<Int>.Failure) -> [ShardAssembler<Int>.Action]
+    ) throws(BatchFailure) {
+        let actions: [ShardAssembler<Int>.Action]
+        do throws(ShardAssembler<Int>.Failure) { actions = try fact(&shards) } catch { throw .inconsistent("\(error)") }
+        for action in actions {
+            switch action {
+            case .assemble(let shard, let rows, let outcomes): try assemble(shard, rows, outcomes)
+            // What cannot be removed now is removed with the folder, or by the next run.
+            case .discard(let shard): shardThread.run { [staging] in try? staging.remove(shard: shard) }
+            }
+        }
+    }
+
     private func writerConfiguration(schema: SidecarSchema) -> ShardWriter.Configuration {
         ShardWriter.Configuration(
             folder: configuration.folder, layout: layout, form: configuration.form, schema: schema,
-            imageExtension: configuration.treatment.fileExtension,
+            imageExtension: configuration.rows.treatment.fileExtension,
             hasCaptions: configuration.columns.captionColumn != nil)
     }
 
-    func assemble(_ shard: Int, _ range: Range<Int>, _ outcomes: [AssembledOutcome<Int>]) throws(BatchFailure) {
+    private func assemble(_ shard: Int, _ range: Range<Int>, _ outcomes: [AssembledOutcome<Int>]) throws(BatchFailure) {
         guard let contents = rows.take(shard: shard) else { throw .inconsistent("shard \(shard) has no rows") }
         // All rows of the first shard were read before any shard is complete.
         let writer = writer ?? writerConfiguration(schema: SidecarSchema(ownColumns: ownColumns))
@@ -534,10 +539,10 @@ extension BatchRun: RowDriverDelegate {
         let parts = try BatchFailure.recording { () throws(JournalError) in
             try journal.parts(of: shard, outcomes)
         }
-        let start = shardStarts[shard] ?? driver.now
+        let start = shardStarts[shard] ?? runner.now
         let assembly = ShardAssembly(
             shard: shard, parts: parts, rows: contents, writer: writer, staging: staging,
-            columns: configuration.columns, ownColumns: ownColumns, duration: driver.now - start,
+            columns: configuration.columns, ownColumns: ownColumns, duration: runner.now - start,
             cancellation: cancellation)
         shardThread.run { [self] in
             let result = Result { () throws(OutputError) in try assembly.run() }
@@ -551,7 +556,7 @@ extension BatchRun: RowDriverDelegate {
                         try didLose(images, shard)
                     }
                 } catch {
-                    driverDidFail(error)
+                    runnerDidFail(error)
                 }
             }
         }
@@ -569,10 +574,14 @@ extension BatchRun: RowDriverDelegate {
                         + "again."))
         }
         warnOfLostImages(images.count, shard)
-        try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in
-            try machine.shardDidLose(images, shard: shard, at: driver.now)
+        var restarted: [Int] = []
+        try update { (shards) throws(ShardAssembler<Int>.Failure) in
+            let next = try shards.shardDidLose(images, shard: shard)
+            restarted = next.restarted
+            return next.actions
         }
-        driver.schedule()
+        for row in restarted { try runner.addAgain(row, since: runner.now, self) }
+        runner.schedule()
     }
 
     private func didAssemble(
@@ -584,7 +593,7 @@ extension BatchRun: RowDriverDelegate {
         try BatchFailure.recording { () throws(JournalError) in
             try journal.finish(shard, rows: range, images: result.imageBlocks)
         }
-        try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in try machine.shardDidAssemble(shard) }
+        try update { (shards) throws(ShardAssembler<Int>.Failure) in try shards.shardDidAssemble(shard) }
         let others = result.rowsWithOtherColumns
         // Columns that --columns omits are left out on purpose.
         if others > 0, configuration.ownColumns == nil, !hasWarnedOfColumns {
@@ -595,11 +604,6 @@ extension BatchRun: RowDriverDelegate {
                         + "Name all columns with --columns."))
         }
         onEvent(.shardFinished(shard: shard, result.stats))
-        driver.schedule()
-    }
-
-    func discard(_ shard: Int) {
-        // What cannot be removed now is removed with the folder, or by the next run.
-        shardThread.run { [staging] in try? staging.remove(shard: shard) }
+        runner.schedule()
     }
 }

@@ -30,14 +30,14 @@ package enum FailureClasses {
             LoadError.Code.cannotConnect, .connectionLost, .timedOut, .tooManyOpenFiles, .truncated,
             .originUnavailable, .decoderCrashed, .decoderUnavailable,
         ].map(\.rawValue)
-            + [BatchMachine<Int>.FailureClass.unreachable, .impatient].map(\.rawValue))
+            + [HostSchedule.FailureClass.unreachable, .impatient].map(\.rawValue))
 
     /// The classes that no later attempt resolves, beside those of ``imageFaults`` and most statuses.
     private static let lastingFaults: Set<String> = Set(
         [
             LoadError.Code.invalidURL, .unsupportedScheme, .addressNotAllowed, .untrusted, .badResponse, .badRedirect,
             .tooLarge,
-        ].map(\.rawValue) + [optOut, hostNotFound, BatchMachine<Int>.FailureClass.disallowed.rawValue])
+        ].map(\.rawValue) + [optOut, hostNotFound, HostSchedule.FailureClass.disallowed.rawValue])
 
     /// Returns whether the rows of some run may fail with this class. Others are misspelled.
     package static func isKnown(_ name: String) -> Bool {

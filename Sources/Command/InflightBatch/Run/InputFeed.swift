@@ -9,7 +9,7 @@ final class InputFeed: Sendable {
     /// What was read.
     enum Item: Sendable {
         /// A row, with its digest and the place that its URL leads to; without one, why there is none.
-        case row(InputRow, source: Int, digest: UInt32, Result<BatchMachine<Int>.Place, LoadError>)
+        case row(InputRow, source: Int, digest: UInt32, Result<RowPlace, LoadError>)
         case reject(InputReject, source: Int, digest: UInt32)
         case ended
         case failed(InputFailure)
@@ -111,26 +111,10 @@ final class InputFeed: Sendable {
     private static func item(_ entry: InputReader.Entry) -> Item {
         let digest = entry.result.digest
         switch entry.result {
-        case .row(let row): return .row(row, source: entry.source, digest: digest, place(row.url))
+        case .row(let row):
+            let place = Result { () throws(LoadError) in try RowPlace(row.url) }
+            return .row(row, source: entry.source, digest: digest, place)
         case .reject(let reject): return .reject(reject, source: entry.source, digest: digest)
-        }
-    }
-
-    /// Returns the place that a URL leads to.
-    static func place(_ text: String) -> Result<BatchMachine<Int>.Place, LoadError> {
-        Result { () throws(LoadError) in
-            if text.isEmpty {
-                throw LoadError(.invalidURL, stage: .request, message: "The row of the input has no URL.")
-            }
-            let url = try ResourceURL(text)
-            guard let origin = url.origin, url.scheme == "http" || url.scheme == "https" else {
-                throw LoadError(
-                    .unsupportedScheme, stage: .request, url: url.string,
-                    message: "Unsupported URL scheme '\(url.scheme)'. Supported: http, https.")
-            }
-            let path = url.string[url.path.startIndex...]
-            return BatchMachine<Int>.Place(
-                host: origin.host, authority: origin.description, path: path.isEmpty ? "/" : String(path))
         }
     }
 }

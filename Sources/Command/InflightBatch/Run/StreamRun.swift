@@ -6,31 +6,6 @@ package import InflightCore
 internal import InflightFiles
 internal import InflightPrograms
 
-/// What a run of `inflight batch --stream` is told.
-package struct StreamConfiguration: Sendable {
-    /// How a body becomes an image.
-    package var treatment: ImageTreatment
-    /// The request of each row, without its URL.
-    package var request = ImageRequest("")
-    /// The window of waiting rows, and the pace of hosts.
-    package var queue = HostQueue<BatchMachine<Int>.Row>.Configuration()
-    /// How robots.txt is read, or `nil` if it is ignored.
-    package var robots: RobotsRecord.Configuration?
-    /// The rule by which servers opt out, or `nil` if it is ignored.
-    package var optOut: OptOut?
-    /// The maximum number of concurrent requests.
-    package var maximumRequests = 256
-    /// The number of bytes of bodies that wait for a thread above which no request is started.
-    package var maximumWaitingBytes = 64 << 20
-    /// The number of threads that decode and encode.
-    package var imageThreads = 2
-    /// The folder for the images; if `nil`, the answers contain them.
-    package var files: String?
-
-    /// Creates a configuration with defaults for everything else.
-    package init(treatment: ImageTreatment) { self.treatment = treatment }
-}
-
 /// How a stream ended.
 package enum StreamEnding: Sendable {
     /// The input has ended, and every row is answered.
@@ -45,8 +20,8 @@ package enum StreamEnding: Sendable {
 
 /// A run that reads rows as JSON Lines and answers each by one line, in any order: `Documentation/StreamProtocol.md`.
 ///
-/// Stops reading while the window is full, or while its reader does not take the answers. Rows have the pace of their
-/// hosts, as in ``BatchRun``; nothing is recorded.
+/// Stops reading while so many rows wait for their answers as the window and the requests hold, or while its reader
+/// does not take the answers. Rows have the pace of their hosts, as in ``BatchRun``; nothing is recorded.
 // Unchecked: mutable state is accessed only on `queue`, or before the run starts.
 package final class StreamRun: @unchecked Sendable {
     /// The version of the protocol.
@@ -59,54 +34,41 @@ package final class StreamRun: @unchecked Sendable {
     private static let missingID = LoadError(
         .invalidRequest, stage: .request, message: "The row has no member 'id'. Add one, as a string.")
 
-    private struct Row {
-        var url: String
-        var place: BatchMachine<Int>.Place
-    }
-
-    private let configuration: StreamConfiguration
+    private let configuration: RowConfiguration
+    private let files: String?
     private let version: String
     private let input: Int32
     private let output: Int32
     private let queue = DispatchQueue(label: "inflight.stream")
     private let writer = WorkerThreads(count: 1, name: "inflight-output")
-    private let driver: RowDriver<StreamRun>
+    private let runner: RowRunner<StreamRun>
     private var feed: InputFeed?
     private var items: ArraySlice<InputFeed.Item> = []
-    private var rows: [Int: Row] = [:]
-    private var answers: [Int: StreamAnswer] = [:]
+    /// The rows that are not answered.
+    private var rows: [Int: (place: RowPlace, answer: StreamAnswer)] = [:]
     private var rowCount = 0
+    private var hasReadAll = false
     private var waitingOutput = 0
     private var onEnd: (@Sendable (StreamEnding) -> Void)?
 
     /// Creates a stream.
     ///
     /// - Parameters:
+    ///   - files: The folder for the images; if `nil`, the answers contain them.
     ///   - pipeline: Fetches and decodes. The stream does not shut it down.
     ///   - input: The descriptor of the rows.
     ///   - output: The descriptor of the answers.
     ///   - version: The version of the program, for the first line.
     package init(
-        _ configuration: StreamConfiguration, pipeline: ImagePipeline, input: Int32 = 0, output: Int32 = 1,
-        version: String
+        _ configuration: RowConfiguration, files: String? = nil, pipeline: ImagePipeline, input: Int32 = 0,
+        output: Int32 = 1, version: String
     ) {
         self.configuration = configuration
+        self.files = files
         self.version = version
         self.input = input
         self.output = output
-        // Each row is a shard of its own: its assembly is its answer.
-        guard let layout = ShardLayout(shardSize: 1) else { preconditionFailure("a shard of one row is valid") }
-        let window = configuration.queue.capacity + configuration.maximumRequests
-        var machine = BatchMachine<Int>.Configuration(
-            assembler: .init(layout: layout, stagingLimit: .max, openShardLimit: window), robots: configuration.robots)
-        machine.queue = configuration.queue
-        machine.maximumRequests = configuration.maximumRequests
-        driver = RowDriver(
-            BatchMachine(machine),
-            ImageFetcher(
-                pipeline, request: configuration.request, treatment: configuration.treatment,
-                optOut: configuration.optOut, queue: queue, threads: configuration.imageThreads),
-            queue: queue, maximumWaitingBytes: configuration.maximumWaitingBytes)
+        runner = RowRunner(configuration, pipeline: pipeline, queue: queue)
     }
 
     /// Starts the stream. `onEnd` is called once, on the stream's queue.
@@ -117,13 +79,13 @@ package final class StreamRun: @unchecked Sendable {
             json.add("protocol", Self.protocolVersion)
             json.add("version", version)
             write(json.object)
-            let feed = InputFeed(queue: queue) { [self] in driver.schedule() }
+            let feed = InputFeed(queue: queue) { [self] in runner.schedule() }
             self.feed = feed
             var options = InputOptions()
             options.idColumn = "id"
             options.rowLimit = Self.lineLimit
             feed.start([InputSource(path: nil, format: .jsonLines)], options: options, standardInput: input)
-            driver.begin(self)
+            runner.begin(self)
         }
     }
 
@@ -133,20 +95,13 @@ package final class StreamRun: @unchecked Sendable {
     private func end(_ ending: StreamEnding) {
         guard let onEnd else { return }
         self.onEnd = nil
-        driver.stop()
+        runner.stop()
         feed?.stop()
         feed = nil
         onEnd(ending)
     }
 
     // MARK: Answers
-
-    private func answer(_ row: Int) throws(BatchFailure) {
-        if let answer = answers.removeValue(forKey: row) { write(answer.json) }
-        rows[row] = nil
-        try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in try machine.shardDidAssemble(row) }
-        driver.schedule()
-    }
 
     private func write(_ line: [UInt8]) {
         let bytes = line + [UInt8(ascii: "\n")]
@@ -160,7 +115,7 @@ package final class StreamRun: @unchecked Sendable {
                         failure == EPIPE
                             ? .outputClosed : .failed(.output(OutputError(.write, "standard output", failure))))
                 } else if waitingOutput < Self.outputLimit {
-                    driver.schedule()
+                    runner.schedule()
                 }
             }
         }
@@ -177,7 +132,12 @@ package final class StreamRun: @unchecked Sendable {
     }
 }
 
-extension StreamRun: RowDriverDelegate {
+extension StreamRun: RowSink {
+    var wantsRow: Bool {
+        let schedule = configuration.schedule
+        return !hasReadAll && rows.count < max(1, schedule.queue.capacity + schedule.maximumRequests)
+    }
+
     var isBlocked: Bool { waitingOutput >= Self.outputLimit }
 
     func readRow() throws(BatchFailure) -> Bool {
@@ -188,41 +148,38 @@ extension StreamRun: RowDriverDelegate {
             guard case .empty = failure.error else { throw .input(failure) }
             fallthrough
         case .ended:
-            try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in try machine.inputDidEnd() }
+            hasReadAll = true
             return false
-        case .reject(let reject, _, _):
-            write(StreamAnswer(rejected: reject).json)
+        case .reject(let reject, _, _): write(StreamAnswer(rejected: reject).json)
         case .row(let row, _, _, let place):
             let number = rowCount
             rowCount += 1
             var answer = StreamAnswer(id: row.id, line: row.line)
             switch row.id == nil ? .failure(Self.missingID) : place {
             case .success(let place):
-                answers[number] = answer
-                rows[number] = Row(url: row.url, place: place)
-                try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in
-                    try machine.rowWasRead(number, place, at: driver.now)
-                }
+                rows[number] = (place, answer)
+                runner.add(number, place)
             case .failure(let error):
                 if row.id == nil || row.url.isEmpty { answer.status = "rejected" }
                 answer.fail(FailureClasses.name(error), error.message)
-                answers[number] = answer
-                try driver.perform { (machine) throws(BatchMachine<Int>.Failure) in
-                    try machine.rowWasRead(
-                        number, outcome: .failure(class: FailureClasses.name(error), message: ""), isRecorded: true)
-                }
+                write(answer.json)
             }
         }
         return true
     }
 
-    func url(of row: Int) throws(BatchFailure) -> (String, BatchMachine<Int>.Place) {
-        guard let found = rows[row] else { throw .inconsistent("row \(row) is not stored") }
-        return (found.url, found.place)
+    func place(of row: Int) throws(BatchFailure) -> RowPlace {
+        guard let place = rows[row]?.place else { throw .inconsistent("row \(row) is not stored") }
+        return place
     }
 
+    // Every row that was read may start.
+    func admit(_ row: Int, since: Duration) -> Bool { true }
+
+    func takeAdmitted(room: Int) -> [(number: Int, since: Duration)] { [] }
+
     func store(for row: Int) -> @Sendable (Bytes) throws(OutputError) -> [UInt8] {
-        guard let files = configuration.files else {
+        guard let files else {
             return { image throws(OutputError) in Self.base64(image) }
         }
         let name = "\(row).\(configuration.treatment.fileExtension)"
@@ -234,35 +191,22 @@ extension StreamRun: RowDriverDelegate {
         }
     }
 
-    func rowDidFetch(
-        _ row: Int, host: String, _ end: ImageFetcher.End<[UInt8]>
-    ) throws(BatchFailure) -> RowOutcome<Int> {
-        switch end.result {
+    func rowDidEnd(_ row: Int, host: String, _ result: RowResult<[UInt8]>) {
+        guard var answer = rows.removeValue(forKey: row)?.answer else { return }
+        switch result.outcome {
         case .image(let value, let size, let image):
-            answers[row]?.succeed(value, size, image, configuration)
-            return .success(StagedSample(imageSize: 0, token: row))
-        case .failure(let name, let message):
-            answers[row]?.fail(name, message)
-            return .failure(class: name, message: "")
-        case .notStored(let error): throw .output(error)
+            answer.succeed(size, image, format: configuration.treatment.encoding.format)
+            if files == nil { answer.data = value } else { answer.file = String(decoding: value, as: UTF8.self) }
+        case .failure(let name, let message): answer.fail(name, message)
         }
+        write(answer.json)
     }
 
-    func rowDidEnd(_ row: Int, _ outcome: RowOutcome<Int>) throws(BatchFailure) {
-        if case .failure(let name, let message) = outcome { answers[row]?.fail(name, message) }
+    func runnerDidRest() {
+        if hasReadAll, rows.isEmpty, waitingOutput == 0 { end(.finished) }
     }
 
-    func assemble(_ shard: Int, _ rows: Range<Int>, _ outcomes: [AssembledOutcome<Int>]) throws(BatchFailure) {
-        try answer(shard)
-    }
-
-    func discard(_ shard: Int) {}
-
-    func driverDidRest() throws(BatchFailure) {
-        if driver.ask({ $0.isFinished }), waitingOutput == 0 { end(.finished) }
-    }
-
-    func driverDidFail(_ failure: BatchFailure) { end(.failed(failure)) }
+    func runnerDidFail(_ failure: BatchFailure) { end(.failed(failure)) }
 
     private static func base64(_ image: Bytes) -> [UInt8] {
         let count = (image.count + 2) / 3 * 4
@@ -304,12 +248,11 @@ private struct StreamAnswer {
         (failureClass, message) = (name, text)
     }
 
-    mutating func succeed(_ value: [UInt8], _ size: Int64, _ image: ImageRecord, _ configuration: StreamConfiguration) {
+    mutating func succeed(_ size: Int64, _ image: ImageRecord, format: ImageFormat) {
         status = "success"
         self.size = size
         self.image = image
-        format = configuration.treatment.encoding.format.rawValue
-        if configuration.files == nil { data = value } else { file = String(decoding: value, as: UTF8.self) }
+        self.format = format.rawValue
     }
 
     var json: [UInt8] {

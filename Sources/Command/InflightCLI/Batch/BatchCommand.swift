@@ -147,7 +147,7 @@ enum BatchCommand {
         let main = MainThreadWaiter()
         let pipeline = try options.pipeline()
         let run = StreamRun(
-            options.streamConfiguration, pipeline: pipeline, input: 0, output: 1, version: CurlTransport.version)
+            options.rows, files: options.streamFolder, pipeline: pipeline, version: CurlTransport.version)
         let interruption = Guarded<Int32?>(nil)
         run.start { ending in
             let status =

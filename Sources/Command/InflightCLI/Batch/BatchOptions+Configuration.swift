@@ -6,12 +6,10 @@ import InflightCore
 extension BatchOptions {
     /// The name by which robots.txt and opt-outs address this program.
     private static let productToken = "inflight"
-    /// The number of bytes of coded and decoded bodies that may wait for a thread.
-    private static let maximumWaitingBytes = 64 << 20
 
     /// Returns the configuration of the run.
     func configuration(inputs: [InputSource], folder: String) -> BatchConfiguration {
-        var configuration = BatchConfiguration(folder: folder, inputs: inputs, treatment: treatment)
+        var configuration = BatchConfiguration(folder: folder, inputs: inputs, rows: rows)
         configuration.columns = columns
         configuration.ownColumns = ownColumns
         configuration.form = form
@@ -21,28 +19,27 @@ extension BatchOptions {
         configuration.division = division
         configuration.deduplicatesContent = deduplicatesContent
         configuration.stagingLimit = stagingLimit
-        configuration.maximumRequests = network.concurrency
-        setPace(&configuration.queue)
-        configuration.robots = robots
-        configuration.optOut = optOut
-        configuration.request = request
-        configuration.imageThreads = MachineSize.processors
         configuration.outputOptions = outputOptions
         configuration.retriedClasses = action == .retry ? retriedClasses : nil
         return configuration
     }
 
-    /// The configuration of a stream.
-    var streamConfiguration: StreamConfiguration {
-        var configuration = StreamConfiguration(treatment: treatment)
-        configuration.request = request
-        setPace(&configuration.queue)
-        configuration.robots = robots
-        configuration.optOut = optOut
-        configuration.maximumRequests = network.concurrency
-        configuration.imageThreads = MachineSize.processors
-        configuration.files = streamFolder
-        return configuration
+    /// What a batch and a stream are told about the way of a row.
+    var rows: RowConfiguration {
+        var rows = RowConfiguration(treatment: treatment)
+        rows.schedule.maximumRequests = network.concurrency
+        rows.schedule.queue.patience = hostPatience
+        rows.schedule.queue.pacer.ceiling = network.perHost
+        rows.schedule.queue.pacer.initialLimit = network.perHost
+        rows.schedule.queue.pacer.minimumDelay = delay
+        if !ignoresRobots { rows.schedule.robots = RobotsRecord.Configuration(productToken: Self.productToken) }
+        if !honoredSignals.isEmpty {
+            rows.optOut = OptOut(honoring: honoredSignals, productToken: Self.productToken)
+        }
+        rows.request.limits = network.limits
+        rows.request.fields = HTTPFields(network.headers.map { ($0.name, $0.value) })
+        rows.imageThreads = MachineSize.processors
+        return rows
     }
 
     /// Returns the engine for the run. The run itself bounds and paces requests; it decodes on threads of its own.
@@ -60,28 +57,6 @@ extension BatchOptions {
         return ImageTreatment(
             decoding: decoding, processors: image.processors, encoding: image.encoding(as: image.format ?? .jpeg),
             keepsMetadata: image.keepsMetadata)
-    }
-
-    private var request: ImageRequest {
-        var request = ImageRequest("")
-        request.limits = network.limits
-        request.fields = HTTPFields(network.headers.map { ($0.name, $0.value) })
-        return request
-    }
-
-    private var robots: RobotsRecord.Configuration? {
-        ignoresRobots ? nil : RobotsRecord.Configuration(productToken: Self.productToken)
-    }
-
-    private var optOut: OptOut? {
-        honoredSignals.isEmpty ? nil : OptOut(honoring: honoredSignals, productToken: Self.productToken)
-    }
-
-    private func setPace(_ queue: inout HostQueue<BatchMachine<Int>.Row>.Configuration) {
-        queue.patience = hostPatience
-        queue.pacer.ceiling = network.perHost
-        queue.pacer.initialLimit = network.perHost
-        queue.pacer.minimumDelay = delay
     }
 
     /// The options that affect the output, without defaults: another spelling of the same run has the same.

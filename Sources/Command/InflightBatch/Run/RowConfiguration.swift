@@ -1,0 +1,48 @@
+package import InflightCore
+
+/// What a run is told about the way of a row, whether it leads to a shard or to the answer of a stream.
+package struct RowConfiguration: Sendable {
+    /// The window of waiting rows, the pace of hosts, and the number of requests at once.
+    package var schedule = HostSchedule.Configuration()
+    /// The request of each row, without its URL: limits and header fields.
+    package var request = ImageRequest("")
+    /// The rule by which servers opt out of the use of their images, or `nil` if it is ignored.
+    package var optOut: OptOut?
+    /// How a body becomes an image.
+    package var treatment: ImageTreatment
+    /// The number of bytes of bodies that wait for a thread above which no request is started.
+    package var maximumWaitingBytes = 64 << 20
+    /// The number of threads that decode and encode.
+    package var imageThreads = 2
+
+    /// Creates a configuration with defaults for everything else.
+    package init(treatment: ImageTreatment) { self.treatment = treatment }
+}
+
+/// How a body becomes an image of the output: decoded, resized and encoded again.
+package struct ImageTreatment: Sendable {
+    /// The size and the limits of the decode.
+    package var decoding: DecodeOptions
+    /// The processors, in their order.
+    package var processors: [ImageProcessor]
+    /// The format and the quality.
+    package var encoding: EncodeOptions
+    /// Whether EXIF and XMP are copied into the image.
+    package var keepsMetadata: Bool
+
+    /// Creates a treatment.
+    package init(
+        decoding: DecodeOptions = DecodeOptions(), processors: [ImageProcessor] = [], encoding: EncodeOptions,
+        keepsMetadata: Bool = false
+    ) {
+        self.decoding = decoding
+        self.processors = processors
+        self.encoding = encoding
+        self.keepsMetadata = keepsMetadata
+    }
+
+    /// The extension of the images, without a dot.
+    package var fileExtension: String {
+        encoding.format == .jpeg ? "jpg" : encoding.format.rawValue
+    }
+}
