@@ -92,6 +92,25 @@ struct StreamRunTests {
         #expect(try BatchWorld.codecs.info(of: Bytes(world.directory.read("0.png") ?? [])).width == 12)
     }
 
+    @Test("Rows beyond the window are answered, too, and no host has more requests at once than its limit")
+    func window() async throws {
+        world.server.serveOthers { _ in .status(404) }
+        let lines = (0..<60).map { row in
+            let url = world.server.url("/\(row)", host: row % 3 == 0 ? "localhost" : "127.0.0.1")
+            return "{\"id\":\"\(row)\",\"url\":\"\(url)\"}"
+        }
+        let (answers, ending) = try await answers(lines) {
+            $0.schedule.queue.capacity = 6
+            $0.schedule.queue.hostShare = 2
+            $0.schedule.queue.pacer.ceiling = 1
+            $0.schedule.queue.pacer.initialLimit = 1
+            $0.schedule.maximumRequests = 2
+        }
+        #expect("\(ending)" == "finished" && answers.count == 61)
+        #expect(Set(answers.dropFirst().map { $0.prefix { $0 != "," } }).count == 60)
+        #expect(world.server.maximumOpenConnections <= 2 && world.server.requestCount == 60)
+    }
+
     @Test("An empty input is answered by nothing")
     func empty() async throws {
         let (lines, ending) = try await answers([])

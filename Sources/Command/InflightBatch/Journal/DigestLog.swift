@@ -1,9 +1,12 @@
 internal import InflightSQLite
 
-/// The digests of the inputs' rows, in blocks of ``InputHistory/blockLength``.
+/// The digests of the inputs' rows, in blocks of ``blockLength``.
 ///
 /// The last block of each input is kept in memory. It is written when it is full, and by ``write(in:)``.
 struct DigestLog {
+    /// The number of rows in a block.
+    static let blockLength = 4096
+
     private struct Tail {
         var block = 0
         var digests: [UInt32] = []
@@ -15,7 +18,7 @@ struct DigestLog {
     /// Returns the number of an input's digests.
     mutating func count(_ input: Int, in database: Database) throws(DatabaseError) -> Int {
         let tail = try tail(input, in: database)
-        return tail.block * InputHistory.blockLength + tail.digests.count
+        return tail.block * Self.blockLength + tail.digests.count
     }
 
     /// Returns a block of an input, empty behind the last one.
@@ -26,7 +29,7 @@ struct DigestLog {
             "SELECT digests FROM block WHERE input = ? AND number = ?", .number(Int64(input)), .number(Int64(block))
         ) { (row: borrowing Row) throws(DatabaseError) in
             let bytes = row.bytes(0)
-            guard bytes.count % 4 == 0, bytes.count <= 4 * InputHistory.blockLength else { throw .damaged }
+            guard bytes.count % 4 == 0, bytes.count <= 4 * Self.blockLength else { throw .damaged }
             digests = JournalLayout.numbers(bytes)
             return false
         }
@@ -40,7 +43,7 @@ struct DigestLog {
         tails[input] = nil
         tail.digests.append(digest)
         tail.isWritten = false
-        if tail.digests.count == InputHistory.blockLength {
+        if tail.digests.count == Self.blockLength {
             try Self.write(tail, input, in: database)
             tail = Tail(block: tail.block + 1)
         }
@@ -62,7 +65,7 @@ struct DigestLog {
         if count > 0 {
             tail.digests = try digests(input, tail.block, in: database)
             guard !tail.digests.isEmpty else { throw .damaged }
-            if tail.digests.count == InputHistory.blockLength { tail = Tail(block: tail.block + 1) }
+            if tail.digests.count == Self.blockLength { tail = Tail(block: tail.block + 1) }
         }
         tails[input] = tail
         return tail

@@ -181,7 +181,7 @@ package final class Journal {
         try inDatabase { () throws(DatabaseError) in try log.count(input, in: database) }
     }
 
-    /// Returns the recorded digests of a block of an input, at most ``InputHistory/blockLength``.
+    /// Returns the recorded digests of a block of an input, at most ``DigestLog/blockLength``.
     package func digests(ofInput input: Int, block: Int) throws(JournalError) -> [UInt32] {
         try inDatabase { () throws(DatabaseError) in try log.digests(input, block, in: database) }
     }

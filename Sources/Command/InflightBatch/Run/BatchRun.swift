@@ -31,14 +31,10 @@ package final class BatchRun: @unchecked Sendable {
     private let staging: StagingFolder
     private let rejects: RejectFile
     private let rows: RowStore
-    private let urls: URLIndex
-    /// The keys so far, unless they are positions.
-    private let keys: URLIndex?
+    private let source: RowSource
     private let runner: RowRunner<BatchRun>
     private var shards: ShardAssembler<Int>
     private let shardThread = WorkerThreads(count: 1, name: "inflight-shards")
-    private var inputs: BatchInputs
-    private var feed: InputFeed?
 
     /// The finished shards whose rows are ended again, and written anew.
     private let reopened: Set<Int>
@@ -53,7 +49,6 @@ package final class BatchRun: @unchecked Sendable {
     private var shardStarts: [Int: Duration] = [:]
     private var uncommitted = 0
     private var commitTimer: (any ScheduledWork)?
-    private var hasReadAll = false
     private var hasWarnedOfColumns = false
     private var hasEnded = false
     /// Set when the run ends, so that no shard is written any more.
@@ -84,14 +79,12 @@ package final class BatchRun: @unchecked Sendable {
             try Journal(folder: configuration.folder, options: configuration.outputOptions, layout: layout)
         }
         self.journal = journal
-        inputs = try BatchInputs(configuration.inputs, journal)
-        (staging, rejects, rows, urls) = try Self.openFiles(configuration.folder)
+        source = try RowSource(configuration, journal)
+        (staging, rejects, rows) = try Self.openFiles(configuration.folder)
         let staging = staging
-        keys = try BatchFailure.writing { () throws(OutputError) in
-            configuration.keys == .position ? nil : try URLIndex(in: staging.path)
-        }
+        try source.createIndices(in: staging.path)
         let finished = journal.finishedShards
-        let reopened = try Self.reopenedShards(configuration, journal, layout, inputs)
+        let reopened = try Self.reopenedShards(configuration, journal, layout, source)
         self.reopened = reopened
         try BatchFailure.writing { () throws(OutputError) in
             try staging.removeFiles { !finished.contains($0) || reopened.contains($0) }
@@ -111,32 +104,30 @@ package final class BatchRun: @unchecked Sendable {
 
     private static func openFiles(
         _ folder: String
-    ) throws(BatchFailure) -> (StagingFolder, RejectFile, RowStore, URLIndex) {
+    ) throws(BatchFailure) -> (StagingFolder, RejectFile, RowStore) {
         let rejects = folder + "/rejects.jsonl"
-        let (staging, rows, urls) = try BatchFailure.writing { () throws(OutputError) in
+        let (staging, rows) = try BatchFailure.writing { () throws(OutputError) in
             for name in try OutputFolder.names(in: folder) where name.hasSuffix(OutputFile.temporarySuffix) {
                 try OutputFolder.removeAny(folder + "/" + name)
             }
             // All inputs are read again, so all rejects are written again.
             try OutputFolder.remove(file: rejects)
             let staging = try StagingFolder(in: folder)
-            return (staging, RowStore(in: staging.path), try URLIndex(in: staging.path))
+            return (staging, RowStore(in: staging.path))
         }
-        return (
-            staging, try BatchFailure.rejecting { () throws(LoadError) in try RejectFile(path: rejects) }, rows, urls
-        )
+        return (staging, try BatchFailure.rejecting { () throws(LoadError) in try RejectFile(path: rejects) }, rows)
     }
 
     /// Returns the finished shards that are written again: those that a retry concerns, and a last one that may grow.
     private static func reopenedShards(
-        _ configuration: BatchConfiguration, _ journal: Journal, _ layout: ShardLayout, _ inputs: BatchInputs
+        _ configuration: BatchConfiguration, _ journal: Journal, _ layout: ShardLayout, _ source: RowSource
     ) throws(BatchFailure) -> Set<Int> {
         try BatchFailure.recording { () throws(JournalError) in
             var shards: Set<Int> = []
             let retried = try journal.failuresByClass().keys.filter(configuration.retries)
             if !retried.isEmpty { shards = Set(try journal.finishedShards(withFailures: Set(retried))) }
             let last = journal.finishedShards.end - 1
-            if last >= 0, inputs.mayHaveGrown, let shard = try journal.finishedShard(last),
+            if last >= 0, source.mayHaveGrown, let shard = try journal.finishedShard(last),
                 shard.rows.count < layout.shardSize
             {
                 shards.insert(last)
@@ -151,14 +142,10 @@ package final class BatchRun: @unchecked Sendable {
     package func start(onEnd: @escaping @Sendable (BatchEnding) -> Void) {
         queue.async { [self] in
             self.onEnd = onEnd
-            let feed = InputFeed(queue: queue) { [self] in runner.schedule() }
-            self.feed = feed
             let summary = try? journal.summary()
             let rows = summary.map { $0.successes + $0.duplicates + $0.failures } ?? 0
             onEvent(.started(resumedRows: rows, finishedShards: journal.finishedShards.count))
-            feed.start(
-                configuration.inputs, options: configuration.columns,
-                keptCopy: InputCopy.temporaryPath(in: configuration.folder))
+            source.start(InputFeed(queue: queue) { [self] in runner.schedule() })
             runner.begin(self)
         }
     }
@@ -181,9 +168,9 @@ package final class BatchRun: @unchecked Sendable {
         queue.async { [self] in
             var state = BatchState()
             state.running = runner.runningCount
-            state.rowsRead = inputs.rowCount
-            state.rowCount = hasReadAll ? inputs.rowCount : nil
-            state.estimatedRowCount = hasReadAll ? nil : feed?.estimatedRowCount.flatMap(inputs.rowsOfPart)
+            state.rowsRead = source.rowCount
+            state.rowCount = source.isAtEnd ? source.rowCount : nil
+            state.estimatedRowCount = source.isAtEnd ? nil : source.estimatedRowCount
             state.stagedBytes = shards.stagedBytes
             state.stagingWasFull = shards.fullCount
             state.stragglers = runner.stragglers(limit: 3)
@@ -195,8 +182,7 @@ package final class BatchRun: @unchecked Sendable {
         guard !hasEnded else { return }
         hasEnded = true
         runner.stop()
-        feed?.stop()
-        feed = nil
+        source.stop()
         commitTimer?.cancel()
         cancellation.cancel()
         // Another run may use the folder once no thread of this one writes to it any more.
@@ -251,77 +237,46 @@ package final class BatchRun: @unchecked Sendable {
 // MARK: - Reading
 
 extension BatchRun: RowSink {
-    var wantsRow: Bool { shards.wantsRow(inputs.rowCount) }
+    var wantsRow: Bool { shards.wantsRow(source.rowCount) }
     var isBlocked: Bool { false }
 
     func readRow() throws(BatchFailure) -> Bool {
-        guard let feed, let item = inputs.next(feed) else { return false }
-        switch item {
-        case .failed(let failure):
-            if case .cannotKeep(let error) = failure.error { throw .output(error) }
-            throw .input(failure)
-        case .ended:
-            if let event = try inputs.didEnd(journal) { onEvent(event) }
-            if configuration.inputs.contains(where: { $0.path == nil }) {
-                try BatchFailure.writing { () throws(OutputError) in try InputCopy.keep(in: configuration.folder) }
-            }
-            hasReadAll = true
-            onEvent(.inputEnded(rows: inputs.rowCount, rejects: inputs.rejectCount))
+        switch try source.next(onEvent) {
+        case nil: return false
+        case .row(let row): try add(row)
+        case .reject(let reject, let file):
+            try BatchFailure.rejecting { () throws(LoadError) in try rejects.append(reject, of: file) }
+            onEvent(.rejected(file: file, line: reject.line, reason: reject.reason.description))
+        case .ended(let count):
+            onEvent(.inputEnded(rows: source.rowCount, rejects: count))
             try update { (shards) throws(ShardAssembler<Int>.Failure) in
-                try shards.inputDidEnd(rowCount: inputs.rowCount)
+                try shards.inputDidEnd(rowCount: source.rowCount)
             }
             return false
-        case .reject(let reject, let source, let digest):
-            if let event = try inputs.didRead(.reject(reject), source, digest, journal) { onEvent(event) }
-            let place = configuration.inputs[source].place(ofLine: reject.line)
-            var named = reject
-            named.line = place.line
-            try BatchFailure.rejecting { [named] () throws(LoadError) in try rejects.append(named, of: place.name) }
-            onEvent(.rejected(file: place.name, line: place.line, reason: reject.reason.description))
-        case .row(var row, let source, let digest, let place):
-            if let event = try inputs.didRead(.row(row), source, digest, journal) { onEvent(event) }
-            row.key = try key(of: row)
-            if isOfThisPart(place) { try add(row, place) }
-            inputs.candidateCount += 1
         }
         return true
     }
 
-    private func isOfThisPart(_ place: Result<RowPlace, LoadError>) -> Bool {
-        guard let part = configuration.part, part.count > 1 else { return true }
-        var number = UInt64(inputs.candidateCount)
-        if configuration.division == .host, let host = try? place.get().host {
-            var sum = XXH64(seed: 0)
-            sum.add(Array(host.utf8))
-            number = UInt64(bitPattern: Int64(truncatingIfNeeded: sum.value))
-        }
-        return number % UInt64(part.count) == UInt64(part.number % part.count)
-    }
-
-    private func add(_ row: InputRow, _ place: Result<RowPlace, LoadError>) throws(BatchFailure) {
-        let number = inputs.rowCount
-        inputs.rowCount += 1
+    private func add(_ row: RowSource.Row) throws(BatchFailure) {
+        let number = row.number
         let shard = layout.position(of: number).shard
         if shard == 0, configuration.ownColumns == nil {
-            for column in row.columns where !ownColumns.contains(column.name) { ownColumns.append(column.name) }
-        }
-        let original = try BatchFailure.writing { () throws(OutputError) in
-            row.url.isEmpty ? nil : try urls.firstRow(row.url, orInsert: number)
+            for column in row.input.columns where !ownColumns.contains(column.name) { ownColumns.append(column.name) }
         }
         // A finished shard needs nothing.
         guard !journal.finishedShards.contains(shard) || reopened.contains(shard) else { return }
-        try BatchFailure.writing { () throws(OutputError) in try rows.append(row, shard: shard) }
+        try BatchFailure.writing { () throws(OutputError) in try rows.append(row.input, shard: shard) }
         if shardStarts[shard] == nil { shardStarts[shard] = runner.now }
         if recorded.shard != shard { recorded = (shard, try recordedOutcomes(of: shard)) }
         let known = recorded.outcomes.removeValue(forKey: number)
-        let host = (try? place.get())?.host ?? ""
-        if let original {
+        let host = (try? row.place.get())?.host ?? ""
+        if let original = row.original {
             if case .duplicate? = known {} else { try recordDuplicate(number, of: original, host) }
             try end(number, .duplicate(of: original))
         } else if let known {
             try end(number, known)
         } else {
-            switch place {
+            switch row.place {
             case .success(let place): runner.add(number, place)
             case .failure(let error):
                 let outcome = RowResult<StagedImage>.Outcome.failure(
@@ -334,18 +289,6 @@ extension BatchRun: RowSink {
     private func recordDuplicate(_ row: Int, of original: Int, _ host: String) throws(BatchFailure) {
         try record(row, .duplicate(of: original), host: host)
         onEvent(.rowEnded(BatchRowEnd(row: row, host: host, kind: .duplicate)))
-    }
-
-    /// Returns the key of a row that does not come from its position. A row whose id or URL an earlier row has gets a
-    /// key of its own, by its number among the rows of all parts.
-    private func key(of row: InputRow) throws(BatchFailure) -> String? {
-        guard let keys else { return nil }
-        let id = configuration.keys == .id ? row.id : nil
-        let key = SampleKey.key(id: id, url: row.url, options: configuration.keyOptions)
-        let isRepeated = try BatchFailure.writing { () throws(OutputError) in
-            try keys.firstRow(key, orInsert: inputs.candidateCount) != nil
-        }
-        return isRepeated ? SampleKey.repeated(key, row: inputs.candidateCount) : key
     }
 
     /// Returns the outcomes of a shard's rows that an earlier run has recorded and that hold. Called before the shard's
