@@ -130,9 +130,10 @@ struct HostScheduleTests {
         }
         #expect(refill() && asked == [1])
         #expect(!refill())
-        schedule.add(4, slow, at: .zero)
         schedule.rowDidFinish(0, Self.served, at: .zero)
         #expect(Self.steps(&schedule, at: .zero).texts == ["fetch 1"])
+        // A row that was read later stays behind row 2.
+        schedule.add(4, slow, at: .zero)
         #expect(refill() && asked == [1, 2])
     }
 
@@ -164,14 +165,14 @@ struct HostScheduleTests {
         configuration.queue.hostShare = Int.random(in: 1...4, using: &random)
         configuration.queue.patience = .seconds(Int.random(in: 5...50, using: &random))
         configuration.maximumRequests = Int.random(in: 1...6, using: &random)
-        let limits = ShardAssembler<Int>.Configuration(
+        let limits = ShardBook.Configuration(
             layout: layout, stagingLimit: Int64.random(in: 1...100, using: &random),
             openShardLimit: Int.random(in: 1...5, using: &random))
         let rowCount = Int.random(in: 1...120, using: &random)
         let hosts = Int.random(in: 1...6, using: &random)
         let places = try (0..<rowCount).map { try place("h\($0 * 7 % hosts)", "/\($0)") }
         var schedule = HostSchedule(configuration)
-        var shards = ShardAssembler<Int>(limits)
+        var shards = ShardBook(limits)
         var (read, now) = (0, Duration.zero)
         var ended = Set<Int>()
         var staged = Set<Int>()
@@ -182,7 +183,7 @@ struct HostScheduleTests {
         var runningByHost: [String: Int] = [:]
         var hasEnded = false
 
-        func perform(_ actions: [ShardAssembler<Int>.Action]) {
+        func perform(_ actions: [ShardBook.Action]) {
             for action in actions {
                 switch action {
                 case .assemble(let shard, _, _):

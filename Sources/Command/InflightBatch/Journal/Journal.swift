@@ -302,7 +302,7 @@ package final class Journal {
     ///
     /// - Parameters:
     ///   - shard: The number of the shard.
-    ///   - rows: Its rows, as in ``ShardAssembler/Action``.
+    ///   - rows: Its rows, as in ``ShardBook/Action``.
     ///   - images: The blocks of its archive at which the images of its rows begin, 0 for rows without one. Empty
     ///     without an archive.
     package func finish(_ shard: Int, rows: Range<Int>, images: [UInt32] = []) throws(JournalError) {

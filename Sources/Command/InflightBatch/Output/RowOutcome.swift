@@ -1,6 +1,6 @@
 /// The end of one row.
 ///
-/// `Token` names the staged image of a success. The assembler stores it and returns it.
+/// `Token` names the staged image of a success: its row for the ``ShardBook``, its place in the file for the journal.
 package enum RowOutcome<Token: Sendable>: Sendable {
     /// The row's image is staged.
     case success(StagedSample<Token>)
@@ -28,11 +28,11 @@ package struct StagedSample<Token: Sendable>: Sendable {
 }
 
 /// The outcome of a row, as the assembly of its shard needs it.
-package enum AssembledOutcome<Token: Sendable>: Sendable {
+package enum AssembledOutcome: Sendable {
     /// Where the assembly finds the outcome of the row that a duplicate names.
     package enum Original: Sendable {
         /// The original is staged, and remains so until the assembly ends.
-        case staged(StagedSample<Token>)
+        case staged(StagedSample<Int>)
         /// The original failed.
         case failed(class: String, message: String)
         /// The original's shard was finished before. The journal knows its outcome, and the shard holds its body.
@@ -40,7 +40,7 @@ package enum AssembledOutcome<Token: Sendable>: Sendable {
     }
 
     /// The row's own staged sample.
-    case success(StagedSample<Token>)
+    case success(StagedSample<Int>)
     /// The row's own failure.
     case failure(class: String, message: String)
     /// The outcome of another row. The number names a row that is no duplicate itself, unless its shard was finished

@@ -8,7 +8,7 @@ internal import InflightSQLite
 ///
 /// A ``RowRunner`` takes each row from its turn to its image. This class is where rows come from and where images go:
 /// it holds the inputs, the journal, the contents of rows, and the staged images, and writes the shards that the
-/// ``ShardAssembler`` finds complete. Everything happens on one serial queue, except reading the inputs, decoding and
+/// ``ShardBook`` finds complete. Everything happens on one serial queue, except reading the inputs, decoding and
 /// encoding, and writing shards, which have threads of their own.
 ///
 /// - Rows in flight when a process is killed are fetched again, at most ``HostSchedule/Configuration/maximumRequests``
@@ -33,7 +33,7 @@ package final class BatchRun: @unchecked Sendable {
     private let rows: RowStore
     private let source: RowSource
     private let runner: RowRunner<BatchRun>
-    private var shards: ShardAssembler<Int>
+    private var shards: ShardBook
     private let shardThread = WorkerThreads(count: 1, name: "inflight-shards")
 
     /// The finished shards whose rows are ended again, and written anew.
@@ -89,10 +89,10 @@ package final class BatchRun: @unchecked Sendable {
         try BatchFailure.writing { () throws(OutputError) in
             try staging.removeFiles { !finished.contains($0) || reopened.contains($0) }
         }
-        var limits = ShardAssembler<Int>.Configuration(
+        var limits = ShardBook.Configuration(
             layout: layout, stagingLimit: configuration.stagingLimit, openShardLimit: Self.openShardLimit)
         limits.bytesPerRowInFlight = Self.expectedImageBytes
-        shards = ShardAssembler(limits, finishedShards: finished.subtracting(reopened))
+        shards = ShardBook(limits, finishedShards: finished.subtracting(reopened))
         runner = RowRunner(configuration.rows, pipeline: pipeline, queue: queue)
     }
 
@@ -249,7 +249,7 @@ extension BatchRun: RowSink {
             onEvent(.rejected(file: file, line: reject.line, reason: reject.reason.description))
         case .ended(let count):
             onEvent(.inputEnded(rows: source.rowCount, rejects: count))
-            try update { (shards) throws(ShardAssembler<Int>.Failure) in
+            try update { (shards) throws(ShardBook.Failure) in
                 try shards.inputDidEnd(rowCount: source.rowCount)
             }
             return false
@@ -386,7 +386,7 @@ extension BatchRun: RowSink {
             shards.park(row, since: since)
             return false
         }
-        do throws(ShardAssembler<Int>.Failure) { try shards.rowDidStart(row) } catch { throw .inconsistent("\(error)") }
+        do throws(ShardBook.Failure) { try shards.rowDidStart(row) } catch { throw .inconsistent("\(error)") }
         return true
     }
 
@@ -449,15 +449,15 @@ extension BatchRun: RowSink {
     // MARK: - Shards
 
     private func end(_ row: Int, _ outcome: RowOutcome<Int>) throws(BatchFailure) {
-        try update { (shards) throws(ShardAssembler<Int>.Failure) in try shards.rowDidEnd(row, outcome) }
+        try update { (shards) throws(ShardBook.Failure) in try shards.rowDidEnd(row, outcome) }
     }
 
     /// Reports a fact about shards, and does what follows.
     private func update(
-        _ fact: (inout ShardAssembler<Int>) throws(ShardAssembler<Int>.Failure) -> [ShardAssembler<Int>.Action]
+        _ fact: (inout ShardBook) throws(ShardBook.Failure) -> [ShardBook.Action]
     ) throws(BatchFailure) {
-        let actions: [ShardAssembler<Int>.Action]
-        do throws(ShardAssembler<Int>.Failure) { actions = try fact(&shards) } catch { throw .inconsistent("\(error)") }
+        let actions: [ShardBook.Action]
+        do throws(ShardBook.Failure) { actions = try fact(&shards) } catch { throw .inconsistent("\(error)") }
         for action in actions {
             switch action {
             case .assemble(let shard, let rows, let outcomes): try assemble(shard, rows, outcomes)
@@ -474,7 +474,7 @@ extension BatchRun: RowSink {
             hasCaptions: configuration.columns.captionColumn != nil)
     }
 
-    private func assemble(_ shard: Int, _ range: Range<Int>, _ outcomes: [AssembledOutcome<Int>]) throws(BatchFailure) {
+    private func assemble(_ shard: Int, _ range: Range<Int>, _ outcomes: [AssembledOutcome]) throws(BatchFailure) {
         guard let contents = rows.take(shard: shard) else { throw .inconsistent("shard \(shard) has no rows") }
         // All rows of the first shard were read before any shard is complete.
         let writer = writer ?? writerConfiguration(schema: SidecarSchema(ownColumns: ownColumns))
@@ -518,7 +518,7 @@ extension BatchRun: RowSink {
         }
         warnOfLostImages(images.count, shard)
         var restarted: [Int] = []
-        try update { (shards) throws(ShardAssembler<Int>.Failure) in
+        try update { (shards) throws(ShardBook.Failure) in
             let next = try shards.shardDidLose(images, shard: shard)
             restarted = next.restarted
             return next.actions
@@ -536,7 +536,7 @@ extension BatchRun: RowSink {
         try BatchFailure.recording { () throws(JournalError) in
             try journal.finish(shard, rows: range, images: result.imageBlocks)
         }
-        try update { (shards) throws(ShardAssembler<Int>.Failure) in try shards.shardDidAssemble(shard) }
+        try update { (shards) throws(ShardBook.Failure) in try shards.shardDidAssemble(shard) }
         let others = result.rowsWithOtherColumns
         // Columns that --columns omits are left out on purpose.
         if others > 0, configuration.ownColumns == nil, !hasWarnedOfColumns {

@@ -153,7 +153,7 @@ struct ShardAssembly: Sendable {
 extension Journal {
     /// Returns what the rows of a shard add to it.
     func parts(
-        of shard: Int, _ outcomes: [AssembledOutcome<Int>]
+        of shard: Int, _ outcomes: [AssembledOutcome]
     ) throws(JournalError) -> [ShardAssembly.Part] {
         var images: [Int: StagedImage] = [:]
         for row in try rows(of: shard) {

@@ -1,12 +1,13 @@
-/// Decides when a shard is assembled, from the ends of its rows, and how much may be staged until then.
+/// Which rows each shard still lacks: decides when it is assembled, which rows may be read and start, and how much may
+/// be staged until then.
 ///
 /// A value without locks, clocks and I/O. Rows are numbered from 0 in input order, and end in any order. Each fact
 /// returns the actions that the caller runs next:
 ///
 /// ```swift
-/// if assembler.admits(row) { try assembler.rowDidStart(row) }
-/// for action in try assembler.rowDidEnd(row, .success(sample)) { run(action) }
-/// for action in try assembler.shardDidAssemble(shard) { run(action) }   // renamed, and recorded in the journal
+/// if book.admits(row) { try book.rowDidStart(row) } else { book.park(row, since: now) }
+/// for action in try book.rowDidEnd(row, .success(sample)) { run(action) }
+/// for action in try book.shardDidAssemble(shard) { run(action) }   // renamed, and recorded in the journal
 /// ```
 ///
 /// - A shard is assembled once, when all its rows have ended. The last one also needs ``inputDidEnd(rowCount:)``.
@@ -16,19 +17,19 @@
 /// - If the staged bytes reach the limit, only rows of ``preferredShard`` are admitted: the lowest one that is not
 ///   finished. It waits for nothing but running assemblies, so that the run always proceeds. The limit is exceeded by
 ///   at most the rows in flight and the rows of that shard.
-/// - To resume, create an assembler with the finished shards, and pass the outcomes of the rows in the journal to
+/// - To resume, create a book with the finished shards, and pass the outcomes of the rows in the journal to
 ///   ``rowDidEnd(_:_:)`` while reading the input. A short last shard of an input that has grown is not finished: pass
 ///   its outcomes again. `retry` does the same with the shards concerned.
 ///
 /// Only open shards take memory. Facts about a row take constant time on average.
-package struct ShardAssembler<Token: Sendable>: Sendable {
-    /// The limits of an assembler.
+package struct ShardBook: Sendable {
+    /// The limits of a book.
     package struct Configuration: Sendable {
         /// The division of rows into shards.
         package var layout: ShardLayout
         /// The maximum size of the staged images, in bytes.
         package var stagingLimit: Int64
-        /// The maximum number of open shards. ``ShardAssembler/preferredShard`` may be one more.
+        /// The maximum number of open shards. ``ShardBook/preferredShard`` may be one more.
         package var openShardLimit: Int
         /// The number of bytes that a row in flight counts as staged, because it will be.
         package var bytesPerRowInFlight: Int64
@@ -47,12 +48,12 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
     /// What the caller does next.
     package enum Action: Sendable {
         /// Assemble a shard from the outcomes of `rows`, in their order, then report ``shardDidAssemble(_:)``.
-        case assemble(shard: Int, rows: Range<Int>, outcomes: [AssembledOutcome<Token>])
+        case assemble(shard: Int, rows: Range<Int>, outcomes: [AssembledOutcome])
         /// Remove the staged images of the rows of a shard, which is finished.
         case discard(shard: Int)
     }
 
-    /// A fact that cannot be true. The assembler is unchanged.
+    /// A fact that cannot be true. The book is unchanged.
     package enum Failure: Error, Equatable, Sendable {
         /// The row is negative, beyond the end of the input, or beyond ``ShardLayout/maximumRowCount``.
         case rowOutOfRange(Int)
@@ -69,7 +70,7 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
     private enum Slot {
         case waiting
         case started
-        case ended(RowOutcome<Token>)
+        case ended(RowOutcome<Int>)
     }
 
     private enum Phase {
@@ -118,7 +119,7 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
     /// The preferred shard when the parked rows were last searched for its rows.
     private var searchedShard: Int?
 
-    /// Creates an assembler.
+    /// Creates a book.
     ///
     /// - Parameters:
     ///   - configuration: The limits.
@@ -222,7 +223,7 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
     }
 
     /// The row has ended. The first end of a row counts.
-    package mutating func rowDidEnd(_ row: Int, _ outcome: RowOutcome<Token>) throws(Failure) -> [Action] {
+    package mutating func rowDidEnd(_ row: Int, _ outcome: RowOutcome<Int>) throws(Failure) -> [Action] {
         try check(row)
         guard !hasEnded(row) else { return [] }
         var outcome = outcome
@@ -346,7 +347,7 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
             state.endedCount == rows.count
         else { return }
         var sources: Set<Int> = []
-        var outcomes: [AssembledOutcome<Token>] = []
+        var outcomes: [AssembledOutcome] = []
         outcomes.reserveCapacity(rows.count)
         for case .ended(let outcome) in state.slots {
             outcomes.append(assembled(outcome, in: shard, &sources))
@@ -357,8 +358,8 @@ package struct ShardAssembler<Token: Sendable>: Sendable {
     }
 
     private func assembled(
-        _ outcome: RowOutcome<Token>, in shard: Int, _ sources: inout Set<Int>
-    ) -> AssembledOutcome<Token> {
+        _ outcome: RowOutcome<Int>, in shard: Int, _ sources: inout Set<Int>
+    ) -> AssembledOutcome {
         switch outcome {
         case .success(let sample): return .success(sample)
         case .failure(let name, let message): return .failure(class: name, message: message)

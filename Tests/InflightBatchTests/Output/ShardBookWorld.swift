@@ -4,29 +4,28 @@ import Testing
 @testable import InflightBatch
 
 /// A run over rows whose outcomes are known before, with a random order of events. It checks each action of the
-/// assembler against a plain model: the journal, the staged files and the finished shards.
-struct AssemblyWorld {
+/// book against a plain model: the journal, the staged files and the finished shards.
+struct ShardBookWorld {
     enum Truth: Equatable {
         case success(size: Int)
         case failure
         case duplicate(of: Int)
     }
 
-    struct Token: Hashable {
-        let row: Int
-        let attempt: Int
-    }
+    /// Returns the name of an image: that of another attempt differs.
+    private func token(_ row: Int, attempt: Int) -> Int { (attempt << 20) | row }
+    private static func row(of token: Int) -> Int { token & ((1 << 20) - 1) }
 
     let truths: [Truth]
     let layout: ShardLayout
-    let configuration: ShardAssembler<Token>.Configuration
+    let configuration: ShardBook.Configuration
     var generator: SeededGenerator
     let kills: Bool
 
-    var assembler: ShardAssembler<Token>
+    var book: ShardBook
     /// What survives a kill.
-    var journal: [Int: RowOutcome<Token>] = [:]
-    var staged: [Token: Int64] = [:]
+    var journal: [Int: RowOutcome<Int>] = [:]
+    var staged: [Int: Int64] = [:]
     var finished: Set<Int> = []
     var discarded: Set<Int> = []
     var output: [Int: [UInt8]] = [:]
@@ -34,7 +33,7 @@ struct AssemblyWorld {
     var cursor = 0
     var pending: [Int] = []
     var inFlight: [Int] = []
-    var assembling: [Int: Set<Token>] = [:]
+    var assembling: [Int: Set<Int>] = [:]
     var inputEnded = false
 
     var attempts = 0
@@ -48,7 +47,7 @@ struct AssemblyWorld {
             layout: layout, stagingLimit: limit, openShardLimit: openShardLimit, bytesPerRowInFlight: reserve)
         generator = SeededGenerator(seed: seed)
         self.kills = kills
-        assembler = ShardAssembler(configuration)
+        book = ShardBook(configuration)
     }
 
     static func truths(count: Int, generator: inout SeededGenerator) -> [Truth] {
@@ -66,7 +65,7 @@ struct AssemblyWorld {
 
     /// Runs to the end. Records an issue if no event is possible before.
     mutating func run() throws {
-        while !assembler.isFinished {
+        while !book.isFinished {
             guard try step() else {
                 Issue.record("deadlock")
                 return
@@ -74,30 +73,30 @@ struct AssemblyWorld {
             try checkState()
         }
         #expect(finished == Set(0..<shardCount))
-        #expect(staged.isEmpty && assembler.stagedBytes == 0 && assembler.openShardCount == 0)
+        #expect(staged.isEmpty && book.stagedBytes == 0 && book.openShardCount == 0)
         #expect(journal.count == truths.count)
-        #expect(assembler.preferredShard == nil)
+        #expect(book.preferredShard == nil)
     }
 
     private func checkState() throws {
-        #expect(assembler.stagedBytes == loadedBytes)
-        #expect(assembler.startedCount == inFlight.count)
-        #expect(assembler.openShardCount <= configuration.openShardLimit + 1)
+        #expect(book.stagedBytes == loadedBytes)
+        #expect(book.startedCount == inFlight.count)
+        #expect(book.openShardCount <= configuration.openShardLimit + 1)
         let reserve = Int64(inFlight.count) * configuration.bytesPerRowInFlight
         let isFull = loadedBytes + reserve >= configuration.stagingLimit
-        #expect(assembler.isFull == isFull)
-        #expect(assembler.preferredShard == (isFull && !assembler.isFinished ? lowestUnfinished : nil))
+        #expect(book.isFull == isFull)
+        #expect(book.preferredShard == (isFull && !book.isFinished ? lowestUnfinished : nil))
     }
 
     /// The size of the staged files that this process knows: after a kill, those whose row was read again.
     private var loadedBytes: Int64 {
-        staged.reduce(0) { $0 + (loaded.contains($1.key.row) ? $1.value : 0) }
+        staged.reduce(0) { $0 + (loaded.contains(Self.row(of: $1.key)) ? $1.value : 0) }
     }
 
     private var loaded: Set<Int> = []
 
     private mutating func step() throws -> Bool {
-        var events: [(inout AssemblyWorld) throws -> Void] = []
+        var events: [(inout ShardBookWorld) throws -> Void] = []
         if cursor < truths.count {
             events.append { world in
                 world.pending.append(world.cursor)
@@ -106,16 +105,16 @@ struct AssemblyWorld {
         } else if !inputEnded {
             events.append { world in
                 world.inputEnded = true
-                try world.run(world.assembler.inputDidEnd(rowCount: world.truths.count))
+                try world.run(world.book.inputDidEnd(rowCount: world.truths.count))
             }
         }
-        let admitted = pending.filter { assembler.admits($0) }
+        let admitted = pending.filter { book.admits($0) }
         if let row = admitted.randomElement(using: &generator) { events.append { try $0.begin(row) } }
         if let row = inFlight.randomElement(using: &generator) {
             for _ in 0..<3 { events.append { try $0.end(row) } }
             events.append { world in
                 guard world.generator.below(8) == 0 else { return try world.end(row) }
-                try world.assembler.rowDidRequeue(row)
+                try world.book.rowDidRequeue(row)
                 world.inFlight.removeAll { $0 == row }
                 world.pending.append(row)
             }
@@ -125,33 +124,33 @@ struct AssemblyWorld {
         }
         guard let event = events.randomElement(using: &generator) else { return false }
         try event(&self)
-        if kills, generator.below(40) == 0, killCount < 5, !assembler.isFinished { kill() }
+        if kills, generator.below(40) == 0, killCount < 5, !book.isFinished { kill() }
         return true
     }
 
     /// Starts a row, or reports it at once if its outcome needs no fetch.
     private mutating func begin(_ row: Int) throws {
         let isLowest = layout.position(of: row).shard == lowestUnfinished
-        #expect(isLowest || !assembler.isFull)
+        #expect(isLowest || !book.isFull)
         pending.removeAll { $0 == row }
         if let outcome = journal[row] {
             loaded.insert(row)
-            try run(assembler.rowDidEnd(row, outcome))
+            try run(book.rowDidEnd(row, outcome))
         } else if case .duplicate = truths[row] {
             try end(row)
         } else {
             inFlight.append(row)
-            try assembler.rowDidStart(row)
+            try book.rowDidStart(row)
         }
     }
 
     private mutating func end(_ row: Int) throws {
         inFlight.removeAll { $0 == row }
         attempts += 1
-        let outcome: RowOutcome<Token>
+        let outcome: RowOutcome<Int>
         switch truths[row] {
         case .success(let size):
-            let token = Token(row: row, attempt: attempts)
+            let token = self.token(row, attempt: attempts)
             staged[token] = Int64(size)
             outcome = .success(StagedSample(imageSize: Int64(size), token: token))
         case .failure: outcome = .failure(class: "http", message: "row \(row)")
@@ -159,32 +158,32 @@ struct AssemblyWorld {
         }
         #expect(journal.updateValue(outcome, forKey: row) == nil)
         loaded.insert(row)
-        try run(assembler.rowDidEnd(row, outcome))
+        try run(book.rowDidEnd(row, outcome))
         guard generator.below(10) == 0 else { return }
-        let second = StagedSample(imageSize: 1, token: Token(row: row, attempt: -attempts))
-        #expect(try assembler.rowDidEnd(row, .success(second)).isEmpty, "a second end changed the row")
+        let second = StagedSample(imageSize: 1, token: token(row, attempt: -attempts))
+        #expect(try book.rowDidEnd(row, .success(second)).isEmpty, "a second end changed the row")
     }
 
     private mutating func finish(_ shard: Int) throws {
         assembling[shard] = nil
         finished.insert(shard)
-        try run(assembler.shardDidAssemble(shard))
+        try run(book.shardDidAssemble(shard))
     }
 
     /// Starts a new process on the journal. It removes the staged files of finished shards.
     private mutating func kill() {
         killCount += 1
         (cursor, pending, inFlight, assembling, inputEnded, loaded) = (0, [], [], [:], false, [])
-        staged = staged.filter { !finished.contains(layout.position(of: $0.key.row).shard) }
-        assembler = ShardAssembler(configuration, finishedShards: ShardSet(finished.map { $0..<($0 + 1) }))
+        staged = staged.filter { !finished.contains(layout.position(of: Self.row(of: $0.key)).shard) }
+        book = ShardBook(configuration, finishedShards: ShardSet(finished.map { $0..<($0 + 1) }))
     }
 
-    private mutating func run(_ actions: [ShardAssembler<Token>.Action]) throws {
+    private mutating func run(_ actions: [ShardBook.Action]) throws {
         for action in actions {
             switch action {
             case .discard(let shard):
                 #expect(finished.contains(shard) && discarded.insert(shard).inserted)
-                let tokens = staged.keys.filter { layout.position(of: $0.row).shard == shard }
+                let tokens = staged.keys.filter { layout.position(of: Self.row(of: $0)).shard == shard }
                 for token in tokens {
                     staged[token] = nil
                     #expect(!assembling.values.contains { $0.contains(token) }, "discarded while an assembly reads it")
@@ -195,7 +194,7 @@ struct AssemblyWorld {
                 #expect(rows == first..<min(first + layout.shardSize, truths.count))
                 #expect(outcomes.count == rows.count)
                 var archive = ShardOutput()
-                var tokens: Set<Token> = []
+                var tokens: Set<Int> = []
                 for (row, outcome) in zip(rows, outcomes) {
                     archive.add(row, try check(row, outcome, &tokens), in: self)
                 }
@@ -206,9 +205,9 @@ struct AssemblyWorld {
         }
     }
 
-    /// Compares the assembler's outcome with the journal. Returns the row whose body the row has, if any.
-    private func check(_ row: Int, _ outcome: AssembledOutcome<Token>, _ tokens: inout Set<Token>) throws -> Int? {
-        func expectStaged(_ sample: StagedSample<Token>, of row: Int, _ tokens: inout Set<Token>) {
+    /// Compares the book's outcome with the journal. Returns the row whose body the row has, if any.
+    private func check(_ row: Int, _ outcome: AssembledOutcome, _ tokens: inout Set<Int>) throws -> Int? {
+        func expectStaged(_ sample: StagedSample<Int>, of row: Int, _ tokens: inout Set<Int>) {
             guard case .success(let expected)? = journal[row] else {
                 Issue.record("row \(row) has no body")
                 return
@@ -247,7 +246,7 @@ private struct ShardOutput {
     private var sidecar: [UInt8] = []
     private var keys: Set<String> = []
 
-    mutating func add(_ row: Int, _ original: Int?, in world: AssemblyWorld) {
+    mutating func add(_ row: Int, _ original: Int?, in world: ShardBookWorld) {
         let schema = SidecarSchema(ownColumns: ["id"])
         let id = SampleKey.key(id: Array("id.\(row % 3)".utf8), digest: ShardLayoutTests.digest)
         let key = keys.insert(id).inserted ? id : SampleKey.repeated(id, row: row)
