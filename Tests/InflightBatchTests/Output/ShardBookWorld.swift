@@ -112,12 +112,6 @@ struct ShardBookWorld {
         if let row = admitted.randomElement(using: &generator) { events.append { try $0.begin(row) } }
         if let row = inFlight.randomElement(using: &generator) {
             for _ in 0..<3 { events.append { try $0.end(row) } }
-            events.append { world in
-                guard world.generator.below(8) == 0 else { return try world.end(row) }
-                try world.book.rowDidRequeue(row)
-                world.inFlight.removeAll { $0 == row }
-                world.pending.append(row)
-            }
         }
         if let shard = assembling.keys.sorted().randomElement(using: &generator) {
             events.append { try $0.finish(shard) }

@@ -212,16 +212,6 @@ package struct ShardBook: Sendable {
         noteFullness()
     }
 
-    /// The row is no longer in flight and has not ended. It will start again.
-    package mutating func rowDidRequeue(_ row: Int) throws(Failure) {
-        try check(row)
-        let position = configuration.layout.position(of: row)
-        guard case .started? = slot(position) else { return }
-        open[position.shard]?.slots[position.index] = .waiting
-        startedCount -= 1
-        noteFullness()
-    }
-
     /// The row has ended. The first end of a row counts.
     package mutating func rowDidEnd(_ row: Int, _ outcome: RowOutcome<Int>) throws(Failure) -> [Action] {
         try check(row)

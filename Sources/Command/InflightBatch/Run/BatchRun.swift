@@ -4,7 +4,7 @@ internal import InflightConcurrency
 package import InflightCore
 internal import InflightSQLite
 
-/// A run of `inflight batch`: reads rows, fetches each URL once, records every outcome, and writes shards.
+/// A run of `inflight batch`: reads rows, fetches each URL once, records every outcome, and writes book.
 ///
 /// A ``RowRunner`` takes each row from its turn to its image. This class is where rows come from and where images go:
 /// it holds the inputs, the journal, the contents of rows, and the staged images, and writes the shards that the
@@ -33,7 +33,7 @@ package final class BatchRun: @unchecked Sendable {
     private let rows: RowStore
     private let source: RowSource
     private let runner: RowRunner<BatchRun>
-    private var shards: ShardBook
+    private var book: ShardBook
     private let shardThread = WorkerThreads(count: 1, name: "inflight-shards")
 
     /// The finished shards whose rows are ended again, and written anew.
@@ -92,7 +92,7 @@ package final class BatchRun: @unchecked Sendable {
         var limits = ShardBook.Configuration(
             layout: layout, stagingLimit: configuration.stagingLimit, openShardLimit: Self.openShardLimit)
         limits.bytesPerRowInFlight = Self.expectedImageBytes
-        shards = ShardBook(limits, finishedShards: finished.subtracting(reopened))
+        book = ShardBook(limits, finishedShards: finished.subtracting(reopened))
         runner = RowRunner(configuration.rows, pipeline: pipeline, queue: queue)
     }
 
@@ -171,8 +171,8 @@ package final class BatchRun: @unchecked Sendable {
             state.rowsRead = source.rowCount
             state.rowCount = source.isAtEnd ? source.rowCount : nil
             state.estimatedRowCount = source.isAtEnd ? nil : source.estimatedRowCount
-            state.stagedBytes = shards.stagedBytes
-            state.stagingWasFull = shards.fullCount
+            state.stagedBytes = book.stagedBytes
+            state.stagingWasFull = book.fullCount
             state.stragglers = runner.stragglers(limit: 3)
             deliver(state)
         }
@@ -237,7 +237,7 @@ package final class BatchRun: @unchecked Sendable {
 // MARK: - Reading
 
 extension BatchRun: RowSink {
-    var wantsRow: Bool { shards.wantsRow(source.rowCount) }
+    var wantsRow: Bool { book.wantsRow(source.rowCount) }
     var isBlocked: Bool { false }
 
     func readRow() throws(BatchFailure) -> Bool {
@@ -249,8 +249,8 @@ extension BatchRun: RowSink {
             onEvent(.rejected(file: file, line: reject.line, reason: reject.reason.description))
         case .ended(let count):
             onEvent(.inputEnded(rows: source.rowCount, rejects: count))
-            try update { (shards) throws(ShardBook.Failure) in
-                try shards.inputDidEnd(rowCount: source.rowCount)
+            try update { (book) throws(ShardBook.Failure) in
+                try book.inputDidEnd(rowCount: source.rowCount)
             }
             return false
         }
@@ -382,15 +382,15 @@ extension BatchRun: RowSink {
     }
 
     func admit(_ row: Int, since: Duration) throws(BatchFailure) -> Bool {
-        guard shards.admits(row) else {
-            shards.park(row, since: since)
+        guard book.admits(row) else {
+            book.park(row, since: since)
             return false
         }
-        do throws(ShardBook.Failure) { try shards.rowDidStart(row) } catch { throw .inconsistent("\(error)") }
+        do throws(ShardBook.Failure) { try book.rowDidStart(row) } catch { throw .inconsistent("\(error)") }
         return true
     }
 
-    func takeAdmitted(room: Int) -> [(number: Int, since: Duration)] { shards.unpark(room: room) }
+    func takeAdmitted(room: Int) -> [(number: Int, since: Duration)] { book.unpark(room: room) }
 
     func store(for row: Int) -> @Sendable (Bytes) throws(OutputError) -> StagedImage {
         let shard = layout.position(of: row).shard
@@ -436,7 +436,7 @@ extension BatchRun: RowSink {
     }
 
     func runnerDidRest() throws(BatchFailure) {
-        if shards.isFinished { return try finish() }
+        if book.isFinished { return try finish() }
         try commitSoon()
     }
 
@@ -449,7 +449,7 @@ extension BatchRun: RowSink {
     // MARK: - Shards
 
     private func end(_ row: Int, _ outcome: RowOutcome<Int>) throws(BatchFailure) {
-        try update { (shards) throws(ShardBook.Failure) in try shards.rowDidEnd(row, outcome) }
+        try update { (book) throws(ShardBook.Failure) in try book.rowDidEnd(row, outcome) }
     }
 
     /// Reports a fact about shards, and does what follows.
@@ -457,7 +457,7 @@ extension BatchRun: RowSink {
         _ fact: (inout ShardBook) throws(ShardBook.Failure) -> [ShardBook.Action]
     ) throws(BatchFailure) {
         let actions: [ShardBook.Action]
-        do throws(ShardBook.Failure) { actions = try fact(&shards) } catch { throw .inconsistent("\(error)") }
+        do throws(ShardBook.Failure) { actions = try fact(&book) } catch { throw .inconsistent("\(error)") }
         for action in actions {
             switch action {
             case .assemble(let shard, let rows, let outcomes): try assemble(shard, rows, outcomes)
@@ -518,8 +518,8 @@ extension BatchRun: RowSink {
         }
         warnOfLostImages(images.count, shard)
         var restarted: [Int] = []
-        try update { (shards) throws(ShardBook.Failure) in
-            let next = try shards.shardDidLose(images, shard: shard)
+        try update { (book) throws(ShardBook.Failure) in
+            let next = try book.shardDidLose(images, shard: shard)
             restarted = next.restarted
             return next.actions
         }
@@ -536,7 +536,7 @@ extension BatchRun: RowSink {
         try BatchFailure.recording { () throws(JournalError) in
             try journal.finish(shard, rows: range, images: result.imageBlocks)
         }
-        try update { (shards) throws(ShardBook.Failure) in try shards.shardDidAssemble(shard) }
+        try update { (book) throws(ShardBook.Failure) in try book.shardDidAssemble(shard) }
         let others = result.rowsWithOtherColumns
         // Columns that --columns omits are left out on purpose.
         if others > 0, configuration.ownColumns == nil, !hasWarnedOfColumns {
