@@ -16,7 +16,7 @@ struct InputErrorTests {
     ) -> FilesReading {
         directory.write(name, bytes)
         let reading = readingFiles([directory.appending(name)], nil, options)
-        #expect(reading.failure == nil || reading.failure?.name == directory.appending(name))
+        #expect(reading.failure == nil || reading.name == directory.appending(name))
         return reading
     }
 
@@ -29,7 +29,7 @@ struct InputErrorTests {
         directory.write("a.txt", "a\n")
         let result = readingFiles([directory.appending("a.txt"), directory.appending("b.txt")])
         let path = directory.appending("b.txt")
-        #expect(result.failure == InputFailure(name: path, error: .cannotOpen(code: ENOENT)))
+        #expect(result.failure == .input(InputFailure(name: path, error: .cannotOpen(code: ENOENT))))
         #expect(result.failure?.description == "\(path): Cannot open the input: No such file or directory.")
         #expect(result.entries.isEmpty)
         #expect(readingFiles([directory.appending("a.txt/b.txt")]).error == .cannotOpen(code: ENOTDIR))
@@ -42,7 +42,7 @@ struct InputErrorTests {
         TemporaryDirectory.remove(directory.appending("a.txt"))
         let reader = InputReader(sources, options: .init())
         for _ in 0..<2 {
-            #expect(throws: InputFailure(name: sources[0].name, error: .cannotOpen(code: ENOENT))) {
+            #expect(throws: BatchFailure.input(InputFailure(name: sources[0].name, error: .cannotOpen(code: ENOENT)))) {
                 try reader.next()
             }
         }
@@ -69,11 +69,11 @@ struct InputErrorTests {
     @Test("A folder is an error, also as standard input")
     func folder() {
         let result = readingFiles([directory.path])
-        #expect(result.failure == InputFailure(name: directory.path, error: .folder))
+        #expect(result.failure == .input(InputFailure(name: directory.path, error: .folder)))
         let descriptor = unsafe open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         defer { close(descriptor) }
         let input = readingFiles(["-"], .text, standardInput: descriptor)
-        #expect(input.failure == InputFailure(name: "standard input", error: .folder))
+        #expect(input.failure == .input(InputFailure(name: "standard input", error: .folder)))
     }
 
     @Test("A closed standard input is an error")
@@ -87,7 +87,7 @@ struct InputErrorTests {
         for name in ["*.csv", "none/*.txt", "a.txt/*", "[b].txt"] {
             let pattern = directory.appending(name)
             let result = readingFiles([directory.appending("a.txt"), pattern])
-            #expect(result.failure == InputFailure(name: pattern, error: .noMatch))
+            #expect(result.failure == .input(InputFailure(name: pattern, error: .noMatch)))
             #expect(result.entries.isEmpty)
         }
     }
@@ -97,7 +97,7 @@ struct InputErrorTests {
         directory.write("a.gz", Compressed.gzip("a\n"))
         #expect(readingFiles([directory.appending("a.gz")]).error == .unknownFormat)
         #expect(readingFiles([directory.appending("a.gz")], .text).urls == ["a"])
-        #expect(readingFiles(["-"]).failure == InputFailure(name: "standard input", error: .unknownFormat))
+        #expect(readingFiles(["-"]).failure == .input(InputFailure(name: "standard input", error: .unknownFormat)))
     }
 
     @Test("An input whose reading fails is an error")
@@ -129,7 +129,7 @@ struct InputErrorTests {
         #expect(reading("a.csv", "url\n").error == .empty(header: true))
         directory.write("b.txt", "b\n")
         let result = readingFiles(["b.txt", "a.txt", "b.txt"].map(directory.appending))
-        #expect(result.urls == ["b"] && result.failure?.name == directory.appending("a.txt"))
+        #expect(result.urls == ["b"] && result.name == directory.appending("a.txt"))
     }
 
     @Test("A missing column is an error that names the input and its columns")

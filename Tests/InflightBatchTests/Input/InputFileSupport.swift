@@ -7,7 +7,7 @@ import Testing
 /// All that a reader makes of several inputs.
 struct FilesReading {
     var entries: [InputReader.Entry] = []
-    var failure: InputFailure?
+    var failure: BatchFailure?
 
     var rows: [InputRow] {
         entries.compactMap { if case .row(let row) = $0.result { row } else { nil } }
@@ -16,7 +16,9 @@ struct FilesReading {
         entries.compactMap { if case .reject(let reject) = $0.result { reject } else { nil } }
     }
     var urls: [String] { rows.map(\.url) }
-    var error: InputError? { failure?.error }
+    /// The name of the input that failed.
+    var name: String? { if case .input(let input) = failure { input.name } else { nil } }
+    var error: InputError? { if case .input(let input) = failure { input.error } else { nil } }
 }
 
 /// Reads the inputs that arguments of a command name.
@@ -24,7 +26,7 @@ func readingFiles(
     _ arguments: [String], _ format: InputFormat? = nil, _ options: InputOptions = .init(), standardInput: Int32 = -1
 ) -> FilesReading {
     var reading = FilesReading()
-    do throws(InputFailure) {
+    do throws(BatchFailure) {
         let sources = try InputSource.expanding(arguments, format: format)
         let reader = InputReader(sources, options: options, standardInput: standardInput)
         while let entry = try reader.next() { reading.entries.append(entry) }

@@ -76,9 +76,8 @@ struct RejectFileTests {
     func cannotOpen() {
         directory.write("file", "")
         for path in [directory.path, directory.appending("none/rejects.jsonl"), directory.appending("file/rejects")] {
-            let error = #expect(throws: LoadError.self) { _ = try RejectFile(path: path) }
-            #expect(error?.code == .cannotWrite && error?.stage == .store)
-            #expect(error?.message.hasPrefix("Cannot write the reject file \(path): ") == true)
+            let error = #expect(throws: BatchFailure.self) { _ = try RejectFile(path: path) }
+            #expect(error?.description.hasPrefix("Cannot write the reject file \(path): ") == true)
         }
     }
 
@@ -87,12 +86,12 @@ struct RejectFileTests {
         let file = try RejectFile(path: "/dev/full")
         try file.append(reject, of: "a")
         for _ in 0..<2 {
-            let error = #expect(throws: LoadError.self) { try file.flush() }
-            #expect(error?.message.contains("No space left on device. Free disk space") == true)
+            let error = #expect(throws: BatchFailure.self) { try file.flush() }
+            #expect(error?.description.contains("No space left on device. Free disk space") == true)
         }
-        #expect(throws: LoadError.self) { try file.close() }
+        #expect(throws: BatchFailure.self) { try file.close() }
         let many = try RejectFile(path: "/dev/full")
-        #expect(throws: LoadError.self) {
+        #expect(throws: BatchFailure.self) {
             for _ in 0..<5000 { try many.append(reject, of: "a") }
         }
     }

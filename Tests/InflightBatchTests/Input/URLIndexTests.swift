@@ -32,7 +32,7 @@ struct URLIndexTests {
         let largest = 1 << 40 - 1
         #expect(try index.firstRow("a", orInsert: largest) == nil)
         #expect(try index.firstRow("a", orInsert: 0) == largest)
-        #expect(throws: OutputError.self) { try index.firstRow("b", orInsert: largest + 1) }
+        #expect(throws: BatchFailure.self) { try index.firstRow("b", orInsert: largest + 1) }
     }
 
     @Test("The file has no name, and a missing folder is an error that names it")
@@ -41,7 +41,7 @@ struct URLIndexTests {
         let index = try URLIndex(in: directory.path)
         #expect(TemporaryDirectory.names(directory.path).isEmpty)
         #expect(index.count == 0)
-        let error = #expect(throws: OutputError.self) { try URLIndex(in: directory.appending("missing")) }
+        let error = #expect(throws: BatchFailure.self) { try URLIndex(in: directory.appending("missing")) }
         #expect(
             error?.description
                 == "Cannot create \(directory.path)/missing/urls.partial: No such file or directory.")

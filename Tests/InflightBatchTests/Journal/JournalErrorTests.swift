@@ -45,7 +45,7 @@ struct JournalErrorTests {
         run.directory.write("run", "text")
         #expect(run.openError() == .notAFolder(run.path))
         run = RunFolder()
-        #expect(throws: JournalError.notAFolder("/dev/null/x")) {
+        #expect(throws: BatchFailure.journal(.notAFolder("/dev/null/x"))) {
             _ = try Journal(folder: "/dev/null/x", options: [:], layout: run.layout)
         }
     }
@@ -53,11 +53,11 @@ struct JournalErrorTests {
     @Test("The status of a folder without a journal is an error, and creates nothing")
     func missing() throws {
         let run = RunFolder()
-        #expect(throws: JournalError.missing(run.path)) { _ = try Journal(reading: run.path) }
+        #expect(throws: BatchFailure.journal(.missing(run.path))) { _ = try Journal(reading: run.path) }
         #expect(run.directory.names.isEmpty)
         let other = try run.killed()
         other.write("notes.txt", [1])
-        #expect(throws: JournalError.missing(other.path)) { _ = try Journal(reading: other.path) }
+        #expect(throws: BatchFailure.journal(.missing(other.path))) { _ = try Journal(reading: other.path) }
     }
 
     @Test("A newer journal is refused and not changed")
@@ -155,7 +155,9 @@ struct JournalErrorTests {
             try journal.finish(0, rows: 0..<1)
             try journal.database.run(statement)
             let reader = try Journal(reading: run.path)
-            #expect(throws: JournalError.damaged(run.path, reason: "a row has invalid contents"), "\(statement)") {
+            #expect(
+                throws: BatchFailure.journal(.damaged(run.path, reason: "a row has invalid contents")), "\(statement)"
+            ) {
                 _ = (try reader.rows(of: 1), try reader.finishedShard(0), try reader.recordedCount(ofInput: 0))
             }
         }
@@ -169,16 +171,16 @@ struct JournalErrorTests {
             let journal = try run.open()
             let pages = try journal.database.number("PRAGMA page_count") ?? 0
             try journal.database.run("PRAGMA max_page_count = \(pages + 4)")
-            #expect(throws: JournalError.full(run.path)) {
+            #expect(throws: BatchFailure.journal(.full(run.path))) {
                 while count < 10_000 {
                     try journal.record(failed(count, host: String(repeating: "h", count: 200)))
                     try journal.commit()
                     count += 1
                 }
             }
-            #expect(throws: JournalError.full(run.path)) { try journal.commit() }
-            #expect(throws: JournalError.full(run.path)) { try journal.record(success(0)) }
-            #expect(throws: JournalError.full(run.path)) { try journal.finish(0, rows: 0..<4) }
+            #expect(throws: BatchFailure.journal(.full(run.path))) { try journal.commit() }
+            #expect(throws: BatchFailure.journal(.full(run.path))) { try journal.record(success(0)) }
+            #expect(throws: BatchFailure.journal(.full(run.path))) { try journal.finish(0, rows: 0..<4) }
         }
         #expect(count > 10)
         let journal = try run.open()

@@ -10,17 +10,21 @@ struct RunFolder {
     var path: String { directory.appending("run") }
     var layout = ShardLayout(shardSize: 4)!
 
-    func open(_ options: [String: String] = ["format": "jpeg"]) throws(JournalError) -> Journal {
+    func open(_ options: [String: String] = ["format": "jpeg"]) throws(BatchFailure) -> Journal {
         try Journal(folder: path, options: options, layout: layout)
     }
 
-    /// Returns the error with which opening fails.
+    /// Returns the error of the journal with which opening fails.
     func openError(_ options: [String: String] = ["format": "jpeg"]) -> JournalError? {
-        do throws(JournalError) {
+        do throws(BatchFailure) {
             _ = try open(options)
             return nil
         } catch {
-            return error
+            guard case .journal(let failure) = error else {
+                Issue.record(error)
+                return nil
+            }
+            return failure
         }
     }
 

@@ -63,7 +63,9 @@ struct JournalTests {
         let run = RunFolder()
         let journal = try run.open()
         try journal.record([success(0), success(2), success(3)])
-        #expect(throws: JournalError.incomplete(run.path, shard: 0, row: 1)) { try journal.finish(0, rows: 0..<4) }
+        #expect(throws: BatchFailure.journal(.incomplete(run.path, shard: 0, row: 1))) {
+            try journal.finish(0, rows: 0..<4)
+        }
         #expect(try journal.rows(of: 0).count == 3 && journal.finishedShards.ranges.isEmpty)
         try journal.record(success(1))
         try journal.finish(0, rows: 0..<4)

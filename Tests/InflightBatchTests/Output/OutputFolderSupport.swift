@@ -103,7 +103,7 @@ struct FinishedRun {
     /// The lines of the first shard's sidecar.
     static var lines: [String] { rows[0].map { String(decoding: $0.line.line(schema), as: UTF8.self) } }
 
-    func reader(_ shard: Int = 0) throws(OutputError) -> ShardReader { try ShardReader(shard, configuration) }
+    func reader(_ shard: Int = 0) throws(BatchFailure) -> ShardReader { try ShardReader(shard, configuration) }
 
     func readRows(_ shard: Int = 0) throws -> [SidecarRow] {
         var rows: [SidecarRow] = []

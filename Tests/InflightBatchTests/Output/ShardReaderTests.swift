@@ -10,7 +10,7 @@ struct ShardReaderTests {
 
     /// Returns the text of the error with which `body` ends, without the folder.
     private func error(_ run: FinishedRun, _ body: () throws -> Void) -> String? {
-        let error = #expect(throws: OutputError.self) { try body() }
+        let error = #expect(throws: BatchFailure.self) { try body() }
         let parts = error?.description.split(separator: run.folder.path + "/") ?? []
         return parts.joined()
     }
@@ -65,7 +65,7 @@ struct ShardReaderTests {
             let (line, image) = try reader.sample(atBlock: UInt32(place.offset / 512))
             #expect(try line == row.line && image.bytes() == body)
             for block in [0, place.offset / 512 - 1, place.offset / 512 + 1, 1 << 31] {
-                #expect(throws: OutputError.self) { try reader.sample(atBlock: UInt32(block)) }
+                #expect(throws: BatchFailure.self) { try reader.sample(atBlock: UInt32(block)) }
             }
         }
     }

@@ -122,12 +122,12 @@ struct ShardWriterTests {
         directory.write("0", [1, 2, 3])
         let writer = try ShardWriter(0, configuration(form))
         let file = try StoredFile(directory.appending("0"))
-        let error = #expect(throws: OutputError.self) {
+        let error = #expect(throws: BatchFailure.self) {
             try writer.add(row(0), .image(FileRange(file: file, offset: offset, size: 4 - offset + 1)))
         }
         #expect(error?.description == "Cannot read \(directory.path)/0: It is truncated.")
         directory.write("0", [1])
-        let second = #expect(throws: OutputError.self) { try writer.add(row(0), .image(file.whole)) }
+        let second = #expect(throws: BatchFailure.self) { try writer.add(row(0), .image(file.whole)) }
         #expect(second?.description == "Cannot read \(directory.path)/0: It changed since it was written.")
     }
 
@@ -141,11 +141,11 @@ struct ShardWriterTests {
     @Test("A folder in the place of a file, and a file in the place of the folder, are errors that name them")
     func inTheWay() throws {
         unsafe mkdir(directory.appending("00000.jsonl.zst.partial"), 0o755)
-        let error = #expect(throws: OutputError.self) { try ShardWriter(0, configuration(.webdataset)) }
+        let error = #expect(throws: BatchFailure.self) { try ShardWriter(0, configuration(.webdataset)) }
         #expect(error?.description == "Cannot create \(directory.path)/00000.jsonl.zst.partial: Is a directory.")
         directory.write("file", [])
         var other = try configuration(.files)
         other.folder = directory.appending("file")
-        #expect(throws: OutputError.self) { try ShardWriter(0, other) }
+        #expect(throws: BatchFailure.self) { try ShardWriter(0, other) }
     }
 }

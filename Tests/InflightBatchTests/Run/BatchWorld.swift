@@ -90,7 +90,7 @@ final class BatchWorld: Sendable {
     func rows(of shard: Int, _ configuration: BatchConfiguration) throws -> [String] {
         var rows: [String] = []
         let reader = try ShardReader(shard, writer(configuration))
-        try reader.rows { (_, row) throws(OutputError) in
+        try reader.rows { (_, row) throws(BatchFailure) in
             let width = row.image.width.map { " \($0)" } ?? ""
             rows.append("\(row.key) \(row.status.rawValue)\(width)")
             if row.status == .success {

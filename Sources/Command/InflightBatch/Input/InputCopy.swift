@@ -12,7 +12,7 @@ final class InputCopy {
     static func temporaryPath(in folder: String) -> String { "\(folder)/\(name)\(OutputFile.temporarySuffix)" }
 
     /// Gives the copy its name, in place of that of an earlier run.
-    static func keep(in folder: String) throws(OutputError) {
+    static func keep(in folder: String) throws(BatchFailure) {
         try OutputFolder.replace("\(folder)/\(name)", with: temporaryPath(in: folder))
         try OutputFolder.synchronize(folder)
     }
@@ -21,7 +21,7 @@ final class InputCopy {
     private let encoder: ZstandardEncoder
 
     init(_ path: String) throws(InputError) {
-        file = try Self.keeping { () throws(OutputError) in try OutputFile(path) }
+        file = try Self.keeping { () throws(BatchFailure) in try OutputFile(path) }
         do {
             encoder = try ZstandardEncoder()
         } catch {
@@ -35,7 +35,7 @@ final class InputCopy {
     /// The input has ended.
     func commit() throws(InputError) {
         try encode([], ends: true)
-        try Self.keeping { () throws(OutputError) in try file.commit() }
+        try Self.keeping { () throws(BatchFailure) in try file.commit() }
     }
 
     private func encode(_ bytes: [UInt8], ends: Bool) throws(InputError) {
@@ -45,11 +45,11 @@ final class InputCopy {
         } catch {
             throw .outOfMemory
         }
-        try Self.keeping { () throws(OutputError) in try file.append(output) }
+        try Self.keeping { () throws(BatchFailure) in try file.append(output) }
     }
 
-    private static func keeping<Value>(_ body: () throws(OutputError) -> Value) throws(InputError) -> Value {
-        do throws(OutputError) { return try body() } catch { throw .cannotKeep(error) }
+    private static func keeping<Value>(_ body: () throws(BatchFailure) -> Value) throws(InputError) -> Value {
+        do throws(BatchFailure) { return try body() } catch { throw .cannotKeep(error) }
     }
 }
 

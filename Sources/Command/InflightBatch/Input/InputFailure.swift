@@ -1,7 +1,7 @@
 internal import InflightCore
 
 /// An error that ends the reading of all inputs, with the input that caused it.
-package struct InputFailure: Error, Hashable, Sendable {
+package struct InputFailure: Hashable, Sendable {
     /// The name of the input, or the pattern that matches no file.
     package var name: String
     /// What is wrong with the input.

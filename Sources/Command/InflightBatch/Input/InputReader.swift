@@ -32,7 +32,7 @@ package final class InputReader {
     private var endedBytes = 0.0
     /// The number of bytes of all inputs; `nil` if one is not a file.
     private let totalBytes: Double?
-    private var failure: InputFailure?
+    private var failure: BatchFailure?
 
     /// Creates a reader at the beginning of the first input.
     ///
@@ -63,9 +63,9 @@ package final class InputReader {
 
     /// Returns the next row or reject, or `nil` after the last input. Blocks until it is read.
     ///
-    /// - Throws: ``InputFailure`` if an input cannot be read. The rows before the error were returned, those of later
+    /// - Throws: ``BatchFailure`` if an input cannot be read. The rows before the error were returned, those of later
     ///   inputs are not. Further calls throw the same error.
-    package func next() throws(InputFailure) -> Entry? {
+    package func next() throws(BatchFailure) -> Entry? {
         if let failure { throw failure }
         while index < sources.count {
             do throws(InputError) {
@@ -75,7 +75,12 @@ package final class InputReader {
                 endedBytes += file.readBytes
             } catch {
                 current = nil
-                let failure = InputFailure(name: sources[index].name, error: error)
+                let failure: BatchFailure
+                if case .cannotKeep(let reason) = error {
+                    failure = reason
+                } else {
+                    failure = .input(InputFailure(name: sources[index].name, error: error))
+                }
                 self.failure = failure
                 throw failure
             }

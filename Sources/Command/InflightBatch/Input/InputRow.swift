@@ -131,7 +131,7 @@ package enum InputError: Error, Hashable, Sendable {
     /// There is no memory for reading the input.
     case outOfMemory
     /// The copy of the input cannot be written.
-    case cannotKeep(OutputError)
+    indirect case cannotKeep(BatchFailure)
 }
 
 extension InputError: CustomStringConvertible {

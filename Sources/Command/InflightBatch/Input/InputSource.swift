@@ -54,10 +54,10 @@ package struct InputSource: Hashable, Sendable {
     /// and closed, so that a wrong name is found before the first row is read.
     ///
     /// - Parameter format: The format of all inputs; if `nil`, the name of each input tells it.
-    /// - Throws: ``InputFailure`` for the first argument that is wrong.
+    /// - Throws: ``BatchFailure`` for the first argument that is wrong.
     package static func expanding(
         _ arguments: [String], format: InputFormat? = nil
-    ) throws(InputFailure) -> [InputSource] {
+    ) throws(BatchFailure) -> [InputSource] {
         var sources: [InputSource] = []
         for argument in arguments {
             if argument == "-" {
@@ -73,11 +73,11 @@ package struct InputSource: Hashable, Sendable {
         return sources
     }
 
-    private static func source(_ path: String?, _ format: InputFormat?) throws(InputFailure) -> InputSource {
+    private static func source(_ path: String?, _ format: InputFormat?) throws(BatchFailure) -> InputSource {
         var source = InputSource(path: path, format: format ?? .text)
         if format == nil {
             guard let detected = path.flatMap(InputFormat.detected) else {
-                throw InputFailure(name: source.name, error: .unknownFormat)
+                throw .input(InputFailure(name: source.name, error: .unknownFormat))
             }
             source.format = detected.format
         }
@@ -88,29 +88,30 @@ package struct InputSource: Hashable, Sendable {
         (try? FileStatus(of: path)) != nil
     }
 
-    private static func checkReadable(_ path: String) throws(InputFailure) {
+    private static func checkReadable(_ path: String) throws(BatchFailure) {
         let status: FileStatus
         do {
             status = try FileStatus(of: path, followsLink: true)
             // Opening a named pipe would wait for its writer.
             if status.isFile { try FileDescriptor.open(path, O_RDONLY).close() }
         } catch {
-            throw InputFailure(name: path, error: .cannotOpen(code: error.code))
+            throw .input(InputFailure(name: path, error: .cannotOpen(code: error.code)))
         }
-        if status.isFolder { throw InputFailure(name: path, error: .folder) }
+        if status.isFolder { throw .input(InputFailure(name: path, error: .folder)) }
     }
 
-    private static func matches(_ pattern: String) throws(InputFailure) -> [String] {
+    private static func matches(_ pattern: String) throws(BatchFailure) -> [String] {
         var found = unsafe glob_t()
         let status = unsafe glob(pattern, GLOB_ERR | GLOB_NOSORT, nil, &found)
         let code = errno
         defer { unsafe globfree(&found) }
         switch status {
         case 0: break
-        case GLOB_NOSPACE: throw InputFailure(name: pattern, error: .outOfMemory)
+        case GLOB_NOSPACE: throw .input(InputFailure(name: pattern, error: .outOfMemory))
         // A folder in the pattern cannot be read. One that does not exist has no matches.
-        case GLOB_ABORTED where code != ENOENT: throw InputFailure(name: pattern, error: .cannotOpen(code: code))
-        default: throw InputFailure(name: pattern, error: .noMatch)
+        case GLOB_ABORTED where code != ENOENT:
+            throw .input(InputFailure(name: pattern, error: .cannotOpen(code: code)))
+        default: throw .input(InputFailure(name: pattern, error: .noMatch))
         }
         var paths: [String] = []
         for index in unsafe 0..<Int(found.gl_pathc) {

@@ -1,5 +1,5 @@
 internal import Glibc
-package import InflightCore
+internal import InflightCore
 internal import InflightFiles
 internal import InflightPrograms
 
@@ -17,8 +17,8 @@ package final class RejectFile {
 
     /// Opens the file, and creates it if it does not exist.
     ///
-    /// - Throws: ``LoadError`` if it cannot be written.
-    package init(path: String) throws(LoadError) {
+    /// - Throws: ``BatchFailure`` if it cannot be written.
+    package init(path: String) throws(BatchFailure) {
         self.path = path
         do {
             let file = try FileDescriptor.open(path, O_RDWR | O_CREAT | O_APPEND | O_NOCTTY)
@@ -40,16 +40,16 @@ package final class RejectFile {
     /// - Parameters:
     ///   - reject: The row and the reason, of which at most 300 characters are written.
     ///   - name: The name of the row's input.
-    /// - Throws: ``LoadError`` if the file cannot be written.
-    package func append(_ reject: InputReject, of name: String) throws(LoadError) {
+    /// - Throws: ``BatchFailure`` if the file cannot be written.
+    package func append(_ reject: InputReject, of name: String) throws(BatchFailure) {
         buffer += Self.line(reject, of: name)
         if buffer.count >= Self.bufferSize { try flush() }
     }
 
     /// Writes all rejects that were appended.
     ///
-    /// - Throws: ``LoadError`` if the file cannot be written. A later call continues at the first byte not written.
-    package func flush() throws(LoadError) {
+    /// - Throws: ``BatchFailure`` if the file cannot be written. A later call continues at the first byte not written.
+    package func flush() throws(BatchFailure) {
         guard let file else { return }
         while !buffer.isEmpty {
             let count = unsafe buffer.withUnsafeBytes { unsafe write(file.number, $0.baseAddress, $0.count) }
@@ -59,8 +59,8 @@ package final class RejectFile {
 
     /// Writes all rejects that were appended, and closes the file. Without this call, they may be lost.
     ///
-    /// - Throws: ``LoadError`` if the file cannot be written.
-    package func close() throws(LoadError) {
+    /// - Throws: ``BatchFailure`` if the file cannot be written.
+    package func close() throws(BatchFailure) {
         try flush()
         do {
             try file.take()?.close()
@@ -78,10 +78,8 @@ package final class RejectFile {
         return json.line
     }
 
-    private func failure(_ error: SystemError) -> LoadError {
+    private func failure(_ error: SystemError) -> BatchFailure {
         let remedy = error.isFull ? " Free disk space, then run the command again." : ""
-        return LoadError(
-            .cannotWrite, stage: .store,
-            message: "Cannot write the reject file \(Message.cleaned(path)): \(error.systemText).\(remedy)")
+        return .rejects("Cannot write the reject file \(Message.cleaned(path)): \(error.systemText).\(remedy)")
     }
 }

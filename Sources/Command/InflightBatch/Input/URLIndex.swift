@@ -38,8 +38,8 @@ package final class URLIndex {
     /// Creates an index without URLs.
     ///
     /// - Parameter folder: A folder on a disk with room for the file, which is gone when the process ends.
-    /// - Throws: `OutputError` if the file cannot be created.
-    package init(in folder: String) throws(OutputError) {
+    /// - Throws: ``BatchFailure`` if the file cannot be created.
+    package init(in folder: String) throws(BatchFailure) {
         file = try OpenFile(temporary: folder + "/urls.partial")
         try write(0)
     }
@@ -49,9 +49,9 @@ package final class URLIndex {
     /// - Parameters:
     ///   - url: The URL, normalised by the caller.
     ///   - row: The number of the row, below 2⁴⁰.
-    /// - Throws: `OutputError` if the file cannot be read or written.
-    package func firstRow(_ url: String, orInsert row: Int) throws(OutputError) -> Int? {
-        guard row >= 0, row < 1 << Self.rowBits else { throw OutputError(.write, file.path, EFBIG) }
+    /// - Throws: ``BatchFailure`` if the file cannot be read or written.
+    package func firstRow(_ url: String, orInsert row: Int) throws(BatchFailure) -> Int? {
+        guard row >= 0, row < 1 << Self.rowBits else { throw .output(.write, file.path, EFBIG) }
         var low = Hasher()
         var high = Hasher()
         low.combine(0)
@@ -87,9 +87,9 @@ package final class URLIndex {
     private func slot(_ entry: Entry) -> Int { Int(truncatingIfNeeded: entry.low) & (1 << depth - 1) }
 
     /// Divides the full bucket in memory by the next bit of its entries' hashes.
-    private func divide(_ number: UInt32) throws(OutputError) {
+    private func divide(_ number: UInt32) throws(BatchFailure) {
         let bit = bucketDepth
-        guard bit < Self.maximumDepth else { throw OutputError(.write, file.path, EFBIG) }
+        guard bit < Self.maximumDepth else { throw .output(.write, file.path, EFBIG) }
         if bit == depth {
             directory += directory
             depth += 1
@@ -145,11 +145,11 @@ package final class URLIndex {
 
     // MARK: File
 
-    private func read(_ number: UInt32) throws(OutputError) {
+    private func read(_ number: UInt32) throws(BatchFailure) {
         try file.read(&bucket, at: Int64(number) * Int64(Self.bucketSize))
     }
 
-    private func write(_ number: UInt32, from start: Int = 0, count: Int = bucketSize) throws(OutputError) {
+    private func write(_ number: UInt32, from start: Int = 0, count: Int = bucketSize) throws(BatchFailure) {
         try file.write(bucket[start..<start + count], at: Int64(number) * Int64(Self.bucketSize) + Int64(start))
     }
 }

@@ -43,7 +43,7 @@ extension Journal {
         """
 
     /// Counts the rows. Takes time in proportion to their number.
-    package func summary() throws(JournalError) -> JournalSummary {
+    package func summary() throws(BatchFailure) -> JournalSummary {
         try inDatabase { () throws(DatabaseError) in
             var summary = JournalSummary()
             func add(_ code: UInt8, _ count: Int) {
@@ -75,7 +75,7 @@ extension Journal {
     /// Returns the failures by class and host, the most frequent first.
     ///
     /// - Parameter limit: The maximum number of groups.
-    package func failures(limit: Int = 1000) throws(JournalError) -> [FailureCount] {
+    package func failures(limit: Int = 1000) throws(BatchFailure) -> [FailureCount] {
         try inDatabase { () throws(DatabaseError) in
             var counts: [FailureCount] = []
             try database.query(
@@ -92,7 +92,7 @@ extension Journal {
     }
 
     /// Returns the number of failures of each class.
-    package func failuresByClass() throws(JournalError) -> [String: Int] {
+    package func failuresByClass() throws(BatchFailure) -> [String: Int] {
         try inDatabase { () throws(DatabaseError) in
             var counts: [String: Int] = [:]
             try database.query(
@@ -106,7 +106,7 @@ extension Journal {
     }
 
     /// Returns the finished shards that have failures of these classes, for `retry`.
-    package func finishedShards(withFailures names: Set<String>) throws(JournalError) -> [Int] {
+    package func finishedShards(withFailures names: Set<String>) throws(BatchFailure) -> [Int] {
         try inDatabase { () throws(DatabaseError) in
             var shards: Set<Int> = []
             try database.query("SELECT DISTINCT shard, class FROM failure") {

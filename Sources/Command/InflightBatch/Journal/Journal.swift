@@ -33,7 +33,7 @@ package final class Journal {
     let folder: String
     private var lock: JournalLock?
     let layout: ShardLayout
-    private var failure: JournalError?
+    private var failure: BatchFailure?
     private var log = DigestLog()
     private var pendingCount = 0
     private(set) var classes = ClassTable()
@@ -46,11 +46,11 @@ package final class Journal {
     ///   - folder: The output folder. Its parent must exist.
     ///   - options: The options that affect the output, by their names, with their values as text.
     ///   - layout: The division of rows into shards. The size of a shard is compared as the option `shard-size`.
-    /// - Throws: ``JournalError``, in particular if another run has the folder or the options differ. A folder that
+    /// - Throws: ``BatchFailure``, in particular if another run has the folder or the options differ. A folder that
     ///   has no journal and is not empty is not changed.
     package convenience init(
         folder: String, options: [String: String], layout: ShardLayout
-    ) throws(JournalError) {
+    ) throws(BatchFailure) {
         var options = options
         options[Self.shardSizeOption] = String(layout.shardSize)
         let place = try JournalFolder(folder, creates: true)
@@ -61,24 +61,25 @@ package final class Journal {
         try self.init(place, .writing, lock)
         let changes = Set(options.keys).union(self.options.keys).sorted().filter { options[$0] != self.options[$0] }
         guard changes.isEmpty else {
-            throw .changedOptions(
-                folder, changes.map { .init(name: $0, old: self.options[$0], new: options[$0]) })
+            throw .journal(
+                .changedOptions(
+                    folder, changes.map { .init(name: $0, old: self.options[$0], new: options[$0]) }))
         }
     }
 
     /// Opens the journal of a run to read it, also while the run writes.
-    package convenience init(reading folder: String) throws(JournalError) {
+    package convenience init(reading folder: String) throws(BatchFailure) {
         let place = try JournalFolder(folder, creates: false)
-        do throws(JournalError) {
-            guard try place.hasJournal() else { throw .missing(folder) }
+        do throws(BatchFailure) {
+            guard try place.hasJournal() else { throw .journal(.missing(folder)) }
         } catch {
-            if case .foreignFolder = error { throw .missing(folder) }
+            if case .journal(.foreignFolder) = error { throw .journal(.missing(folder)) }
             throw error
         }
         try self.init(place, .reading, nil)
     }
 
-    private init(_ place: JournalFolder, _ mode: Database.Mode, _ lock: JournalLock?) throws(JournalError) {
+    private init(_ place: JournalFolder, _ mode: Database.Mode, _ lock: JournalLock?) throws(BatchFailure) {
         folder = place.named
         self.lock = lock
         do throws(DatabaseError) {
@@ -100,7 +101,7 @@ package final class Journal {
             database.copiesLogWhenClosed()
             try load()
         } catch {
-            throw JournalError(error, place.named)
+            throw .journal(JournalError(error, place.named))
         }
     }
 
@@ -155,7 +156,7 @@ package final class Journal {
     // MARK: Input
 
     /// Returns the inputs, in the order of the run.
-    package func inputs() throws(JournalError) -> [JournalInput] {
+    package func inputs() throws(BatchFailure) -> [JournalInput] {
         try inDatabase { () throws(DatabaseError) in
             var inputs: [JournalInput] = []
             try database.query("SELECT name, identity, row_count FROM input ORDER BY number") {
@@ -168,7 +169,7 @@ package final class Journal {
     }
 
     /// Records an input, or replaces it. Call it again when its end was read.
-    package func record(_ input: JournalInput, number: Int) throws(JournalError) {
+    package func record(_ input: JournalInput, number: Int) throws(BatchFailure) {
         try changing { () throws(DatabaseError) in
             try database.change(
                 "INSERT OR REPLACE INTO input VALUES (?, ?, ?, ?)", .number(Int64(number)), .text(input.name),
@@ -177,17 +178,17 @@ package final class Journal {
     }
 
     /// Returns the number of rows of an input whose digests were recorded.
-    package func recordedCount(ofInput input: Int) throws(JournalError) -> Int {
+    package func recordedCount(ofInput input: Int) throws(BatchFailure) -> Int {
         try inDatabase { () throws(DatabaseError) in try log.count(input, in: database) }
     }
 
     /// Returns the recorded digests of a block of an input, at most ``DigestLog/blockLength``.
-    package func digests(ofInput input: Int, block: Int) throws(JournalError) -> [UInt32] {
+    package func digests(ofInput input: Int, block: Int) throws(BatchFailure) -> [UInt32] {
         try inDatabase { () throws(DatabaseError) in try log.digests(input, block, in: database) }
     }
 
     /// Records the digest of an input's next row. Call it before recording the outcome of that row.
-    package func record(_ digest: UInt32, ofInput input: Int) throws(JournalError) {
+    package func record(_ digest: UInt32, ofInput input: Int) throws(BatchFailure) {
         try changing { () throws(DatabaseError) in
             try log.append(digest, input, in: database)
         }
@@ -196,7 +197,7 @@ package final class Journal {
     // MARK: Rows
 
     /// Records the end of a row. A row that was recorded before is replaced.
-    package func record(_ row: JournalRow) throws(JournalError) {
+    package func record(_ row: JournalRow) throws(BatchFailure) {
         try changing { () throws(DatabaseError) in
             var (code, size, offset, sum) = (JournalLayout.success, nil as Int?, nil as Int?, nil as UInt64?)
             var (message, original) = (nil as String?, nil as Int?)
@@ -222,7 +223,7 @@ package final class Journal {
 
     /// Removes the records of rows, which have not ended any more, and of their duplicates: another fetch may bring
     /// other bodies. Takes time in proportion to the number of all rows.
-    package func forget(_ rows: Set<Int>) throws(JournalError) {
+    package func forget(_ rows: Set<Int>) throws(BatchFailure) {
         let numbers = rows.map(String.init).joined(separator: ",")
         try changing { () throws(DatabaseError) in
             try database.run("DELETE FROM row WHERE number IN (\(numbers)) OR original IN (\(numbers))")
@@ -232,7 +233,7 @@ package final class Journal {
 
     /// Makes everything recorded so far survive the end of the process. After a power cut, the latest commits may be
     /// missing, but never a finished shard.
-    package func commit() throws(JournalError) {
+    package func commit() throws(BatchFailure) {
         if let failure { throw failure }
         guard database.isInTransaction else { return }
         try changing { () throws(DatabaseError) in
@@ -243,7 +244,7 @@ package final class Journal {
     }
 
     /// Returns the ended rows of a shard that is open, or is being replaced, in their order.
-    package func rows(of shard: Int) throws(JournalError) -> [JournalRow] {
+    package func rows(of shard: Int) throws(BatchFailure) -> [JournalRow] {
         let rows = layout.rows(of: shard)
         return try inDatabase { () throws(DatabaseError) in
             var found: [JournalRow] = []
@@ -259,7 +260,7 @@ package final class Journal {
     }
 
     /// Returns an ended row of a shard that is open, or is being replaced.
-    package func row(_ number: Int) throws(JournalError) -> JournalRow? {
+    package func row(_ number: Int) throws(BatchFailure) -> JournalRow? {
         try inDatabase { () throws(DatabaseError) in
             var found: JournalRow?
             try database.query("SELECT \(rowColumns) FROM row WHERE number = ?", .number(Int64(number))) {
@@ -305,7 +306,7 @@ package final class Journal {
     ///   - rows: Its rows, as in ``ShardBook/Action``.
     ///   - images: The blocks of its archive at which the images of its rows begin, 0 for rows without one. Empty
     ///     without an archive.
-    package func finish(_ shard: Int, rows: Range<Int>, images: [UInt32] = []) throws(JournalError) {
+    package func finish(_ shard: Int, rows: Range<Int>, images: [UInt32] = []) throws(BatchFailure) {
         try commit()
         var missing: Int?
         try inDatabase { () throws(DatabaseError) in try database.run("PRAGMA synchronous = FULL") }
@@ -314,7 +315,7 @@ package final class Journal {
             try database.run(missing == nil ? "COMMIT" : "ROLLBACK")
         }
         try inDatabase { () throws(DatabaseError) in try database.run("PRAGMA synchronous = NORMAL") }
-        if let missing { throw .incomplete(folder, shard: shard, row: missing) }
+        if let missing { throw .journal(.incomplete(folder, shard: shard, row: missing)) }
         finishedShards.insert(shard)
     }
 
@@ -395,7 +396,7 @@ package final class Journal {
     }
 
     /// Returns a finished shard, or `nil`.
-    package func finishedShard(_ shard: Int) throws(JournalError) -> FinishedShard? {
+    package func finishedShard(_ shard: Int) throws(BatchFailure) -> FinishedShard? {
         try inDatabase { () throws(DatabaseError) -> FinishedShard? in
             guard let stored = try storedShard(shard) else { return nil }
             var classes: [OutcomeClass] = []
@@ -405,7 +406,7 @@ package final class Journal {
     }
 
     /// Returns a row of a finished shard, or `nil`. Takes much less time than ``finishedShard(_:)``.
-    package func finishedRow(_ row: Int) throws(JournalError) -> FinishedRow? {
+    package func finishedRow(_ row: Int) throws(BatchFailure) -> FinishedRow? {
         let position = layout.position(of: row)
         return try inDatabase { () throws(DatabaseError) in
             var found: (code: UInt8, image: [UInt8])?
@@ -442,14 +443,14 @@ package final class Journal {
     // MARK: Bodies
 
     /// Returns the row that stores a body, or `nil`.
-    package func row(withContent digest: ContentDigest) throws(JournalError) -> Int? {
+    package func row(withContent digest: ContentDigest) throws(BatchFailure) -> Int? {
         try inDatabase { () throws(DatabaseError) in
             try database.number("SELECT row FROM content WHERE sha256 = ?", .bytes(digest.bytes)).map { Int($0) }
         }
     }
 
     /// Records the row that stores a body. Of two rows, the first in the input remains.
-    package func record(_ digest: ContentDigest, storedInRow row: Int) throws(JournalError) {
+    package func record(_ digest: ContentDigest, storedInRow row: Int) throws(BatchFailure) {
         try changing { () throws(DatabaseError) in
             try database.change(
                 "INSERT INTO content VALUES (?, ?) ON CONFLICT DO UPDATE SET row = min(row, excluded.row)",
@@ -460,24 +461,24 @@ package final class Journal {
     // MARK: Errors
 
     /// Runs `body` in the open transaction, or in a new one. After an error, the transaction is rolled back.
-    private func changing(_ body: () throws(DatabaseError) -> Void) throws(JournalError) {
+    private func changing(_ body: () throws(DatabaseError) -> Void) throws(BatchFailure) {
         if let failure { throw failure }
         do throws(DatabaseError) {
             if !database.isInTransaction { try database.run("BEGIN IMMEDIATE") }
             try body()
         } catch {
             if database.isInTransaction { try? database.run("ROLLBACK") }
-            let error = JournalError(error, folder)
-            failure = error
-            throw error
+            let failure = BatchFailure.journal(JournalError(error, folder))
+            self.failure = failure
+            throw failure
         }
     }
 
-    func inDatabase<Result>(_ body: () throws(DatabaseError) -> Result) throws(JournalError) -> Result {
+    func inDatabase<Result>(_ body: () throws(DatabaseError) -> Result) throws(BatchFailure) -> Result {
         do throws(DatabaseError) {
             return try body()
         } catch {
-            throw JournalError(error, folder)
+            throw .journal(JournalError(error, folder))
         }
     }
 }

@@ -5,7 +5,7 @@ internal import InflightSQLite
 /// A failure of the journal. Its description says what failed, where, and what to do.
 ///
 /// Each case names the output folder as the caller did.
-package enum JournalError: Error, Hashable, Sendable {
+package enum JournalError: Hashable, Sendable {
     /// An option with its values in the journal and in the command; `nil` if it is not set.
     package struct OptionChange: Hashable, Sendable {
         /// The option's name.

@@ -18,57 +18,59 @@ struct JournalFolder {
     var new: String { path + "/" + Self.newName }
 
     /// Opens the folder, and creates it first if `creates`. Its parent must exist.
-    init(_ named: String, creates: Bool) throws(JournalError) {
+    init(_ named: String, creates: Bool) throws(BatchFailure) {
         self.named = named
-        if creates, unsafe mkdir(named, 0o777) != 0, errno != EEXIST { throw JournalError(errno: errno, named) }
+        if creates, unsafe mkdir(named, 0o777) != 0, errno != EEXIST {
+            throw .journal(JournalError(errno: errno, named))
+        }
         guard let real = unsafe realpath(named, nil) else {
-            throw errno == ENOENT ? .missing(named) : JournalError(errno: errno, named)
+            throw .journal(errno == ENOENT ? .missing(named) : JournalError(errno: errno, named))
         }
         defer { unsafe free(real) }
         path = unsafe String(cString: real)
-        guard let status = try? FileStatus(of: path) else { throw JournalError(errno: errno, named) }
-        guard status.isFolder else { throw .notAFolder(named) }
+        guard let status = try? FileStatus(of: path) else { throw .journal(JournalError(errno: errno, named)) }
+        guard status.isFolder else { throw .journal(.notAFolder(named)) }
     }
 
     /// Returns whether there is a journal of ours, without changing anything.
     ///
-    /// - Throws: ``JournalError`` if there is another one, or other files without a journal.
-    func hasJournal() throws(JournalError) -> Bool {
+    /// - Throws: ``BatchFailure`` if there is another one, or other files without a journal.
+    func hasJournal() throws(BatchFailure) -> Bool {
         var header = [UInt8](repeating: 0, count: 100)
         let file = unsafe open(journal, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard file >= 0 else {
-            guard errno == ENOENT else { throw JournalError(errno: errno, named) }
+            guard errno == ENOENT else { throw .journal(JournalError(errno: errno, named)) }
             try checkIsEmpty()
             return false
         }
         defer { close(file) }
         let count = unsafe header.withUnsafeMutableBytes { unsafe pread(file, $0.baseAddress, $0.count, 0) }
-        guard count >= 0 else { throw JournalError(errno: errno, named) }
+        guard count >= 0 else { throw .journal(JournalError(errno: errno, named)) }
         guard count == header.count, header.starts(with: "SQLite format 3\0".utf8) else {
-            throw .damaged(named, reason: "it is not an SQLite database")
+            throw .journal(.damaged(named, reason: "it is not an SQLite database"))
         }
         // SQLite's header holds the version at offset 60 and the application's identity at offset 68. Both are written
         // before the file has its name, so they are never only in the log. The version may be older than that in the
         // log, after an upgrade.
         func word(_ offset: Int) -> Int { header[offset..<(offset + 4)].reduce(0) { $0 << 8 | Int($1) } }
-        guard word(68) == JournalLayout.applicationID else { throw .foreignFile(named) }
+        guard word(68) == JournalLayout.applicationID else { throw .journal(.foreignFile(named)) }
         let version = word(60)
         guard version <= JournalLayout.version else {
-            throw .newer(named, version: version, supported: JournalLayout.version)
+            throw .journal(.newer(named, version: version, supported: JournalLayout.version))
         }
         return true
     }
 
     /// Throws if the folder has files that no killed start of a run has left.
-    private func checkIsEmpty() throws(JournalError) {
+    private func checkIsEmpty() throws(BatchFailure) {
         // With `-journal` for SQLite's own file beside the new one.
         let own = [Self.lockName, Self.newName, Self.newName + "-journal"]
-        let names = try output { () throws(OutputError) in try OutputFolder.names(in: path) }
-        guard names.allSatisfy(own.contains) else { throw .foreignFolder(named) }
+        let names = try namingFolder { () throws(BatchFailure) in try OutputFolder.names(in: path) }
+        guard names.allSatisfy(own.contains) else { throw .journal(.foreignFolder(named)) }
     }
 
     /// Creates an empty journal under another name, then renames it, so that no journal is ever incomplete.
-    func makeJournal(options: [String: String]) throws(JournalError) {
+    func makeJournal(options: [String: String]) throws(BatchFailure) {
         for name in [new, new + "-journal"] { unsafe unlink(name) }
         do throws(DatabaseError) {
             let database = try Database(path: new, mode: .making, waitingAtMost: 0)
@@ -82,17 +84,19 @@ struct JournalFolder {
             }
             try database.run("COMMIT")
         } catch {
-            throw JournalError(error, named)
+            throw .journal(JournalError(error, named))
         }
-        guard unsafe rename(new, journal) == 0 else { throw JournalError(errno: errno, named) }
-        try output { () throws(OutputError) in try OutputFolder.synchronize(path) }
+        guard unsafe rename(new, journal) == 0 else { throw .journal(JournalError(errno: errno, named)) }
+        try namingFolder { () throws(BatchFailure) in try OutputFolder.synchronize(path) }
     }
 
-    private func output<Result>(_ body: () throws(OutputError) -> Result) throws(JournalError) -> Result {
-        do throws(OutputError) {
+    /// Names the folder instead of the file in it.
+    private func namingFolder<Result>(_ body: () throws(BatchFailure) -> Result) throws(BatchFailure) -> Result {
+        do throws(BatchFailure) {
             return try body()
         } catch {
-            throw JournalError(errno: error.number, named)
+            guard case .output(let output) = error else { throw error }
+            throw .journal(JournalError(errno: output.number, named))
         }
     }
 }
@@ -101,14 +105,14 @@ struct JournalFolder {
 final class JournalLock {
     private let file: Int32
 
-    init(_ folder: JournalFolder) throws(JournalError) {
+    init(_ folder: JournalFolder) throws(BatchFailure) {
         let path = folder.path + "/" + JournalFolder.lockName
         let file = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o666)
-        guard file >= 0 else { throw JournalError(errno: errno, folder.named) }
+        guard file >= 0 else { throw .journal(JournalError(errno: errno, folder.named)) }
         let status = RangeLock.acquire(.exclusive, file, start: 0, count: 1)
         guard status == 0 else {
             close(file)
-            throw status == EAGAIN ? .locked(folder.named) : JournalError(errno: status, folder.named)
+            throw .journal(status == EAGAIN ? .locked(folder.named) : JournalError(errno: status, folder.named))
         }
         self.file = file
     }

@@ -2,7 +2,7 @@ internal import Glibc
 internal import InflightFiles
 
 /// An output file that cannot be written, or read again.
-package struct OutputError: Error, Hashable, Sendable {
+package struct OutputError: Hashable, Sendable {
     /// What was done to the file.
     package enum Operation: String, Sendable {
         case create, write, read, rename, synchronize, remove

@@ -23,8 +23,8 @@ package final class ShardReader {
     /// - Parameters:
     ///   - shard: The number of the shard.
     ///   - configuration: What all shards of the run have in common.
-    /// - Throws: `OutputError` if the sidecar or the archive cannot be opened.
-    package init(_ shard: Int, _ configuration: ShardWriter.Configuration) throws(OutputError) {
+    /// - Throws: ``BatchFailure`` if the sidecar or the archive cannot be opened.
+    package init(_ shard: Int, _ configuration: ShardWriter.Configuration) throws(BatchFailure) {
         let layout = configuration.layout
         self.configuration = configuration
         folder = "\(configuration.folder)/\(layout.shardName(shard))"
@@ -38,9 +38,9 @@ package final class ShardReader {
 
     /// Calls `body` with each row and its index in the shard, in their order.
     ///
-    /// - Throws: `OutputError` if the sidecar cannot be read or is damaged, also behind rows that were reported; and
+    /// - Throws: ``BatchFailure`` if the sidecar cannot be read or is damaged, also behind rows that were reported; and
     ///   the errors of `body`.
-    package func rows(_ body: (Int, SidecarRow) throws(OutputError) -> Void) throws(OutputError) {
+    package func rows(_ body: (Int, SidecarRow) throws(BatchFailure) -> Void) throws(BatchFailure) {
         var decoder = InputDecoder()
         var lines = RecordScanner(.lines, limit: Self.textLimit)
         var offset: Int64 = 0
@@ -72,33 +72,33 @@ package final class ShardReader {
         if count == 0 { throw damage("It has no rows.") }
     }
 
-    private func next(_ decoder: inout InputDecoder) throws(OutputError) -> ArraySlice<UInt8>? {
+    private func next(_ decoder: inout InputDecoder) throws(BatchFailure) -> ArraySlice<UInt8>? {
         do throws(InputError) {
             return try decoder.next()
         } catch {
-            if error == .outOfMemory { throw OutputError(.read, sidecar.path, ENOMEM) }
+            if error == .outOfMemory { throw .output(.read, sidecar.path, ENOMEM) }
             throw damage(error.description)
         }
     }
 
-    private func damage(_ text: String) -> OutputError { OutputError(damaged: sidecar.path, text) }
+    private func damage(_ text: String) -> BatchFailure { .output(damaged: sidecar.path, text) }
 
     // MARK: Samples
 
     /// Returns the caption of a row with an image, or `nil` if samples have none.
-    package func caption(_ row: SidecarRow) throws(OutputError) -> String? {
+    package func caption(_ row: SidecarRow) throws(BatchFailure) -> String? {
         guard configuration.hasCaptions, configuration.form != .hashedFiles else { return nil }
         let member = try member(row, "txt")
         guard member.size <= Self.textLimit, let text = String(validating: try member.bytes(), as: UTF8.self) else {
-            throw OutputError(damaged: member.file.path, "The caption of \(row.key) is not as it was written.")
+            throw .output(damaged: member.file.path, "The caption of \(row.key) is not as it was written.")
         }
         return text
     }
 
     /// Returns the place of a row's image.
     ///
-    /// - Throws: `OutputError` if the row has none, or if it is missing.
-    package func image(_ row: SidecarRow) throws(OutputError) -> FileRange {
+    /// - Throws: ``BatchFailure`` if the row has none, or if it is missing.
+    package func image(_ row: SidecarRow) throws(BatchFailure) -> FileRange {
         guard row.status == .success else { throw damage("The row \(row.key) has no image.") }
         guard configuration.form == .hashedFiles else { return try member(row, configuration.imageExtension) }
         guard let digest = row.image.sha256 else { throw damage("The row \(row.key) has no digest.") }
@@ -107,45 +107,45 @@ package final class ShardReader {
     }
 
     /// Returns the place of a member of a row's sample, which has files of its own.
-    func member(_ row: SidecarRow, _ name: String) throws(OutputError) -> FileRange {
+    func member(_ row: SidecarRow, _ name: String) throws(BatchFailure) -> FileRange {
         let name = "\(row.key).\(name)"
         guard let archive else { return try StoredFile("\(folder)/\(name)").whole }
         guard let member = try members()?[name] else {
-            throw OutputError(damaged: archive.path, "It has no member named \(name).")
+            throw .output(damaged: archive.path, "It has no member named \(name).")
         }
         return FileRange(file: archive, offset: member.offset, size: member.size)
     }
 
     /// Returns a row and its image, which begins at a block of the archive. Reads only this sample.
     ///
-    /// - Throws: `OutputError` if there is no sample as it was written.
-    func sample(atBlock block: UInt32) throws(OutputError) -> (SidecarRow, FileRange) {
+    /// - Throws: ``BatchFailure`` if there is no sample as it was written.
+    func sample(atBlock block: UInt32) throws(BatchFailure) -> (SidecarRow, FileRange) {
         let offset = Int64(block) * Int64(TarHeader.blockSize)
         guard let archive else { throw damage("There is no archive.") }
         let image = try member(endingIn: configuration.imageExtension, at: offset, of: archive)
         let padded = (image.body.size + Int64(TarHeader.blockSize) - 1) / Int64(TarHeader.blockSize) + 1
         let text = try member(endingIn: "json", at: offset + padded * Int64(TarHeader.blockSize), of: archive)
-        guard text.body.size <= Self.textLimit else { throw OutputError(damaged: archive.path, "A row is too long.") }
+        guard text.body.size <= Self.textLimit else { throw .output(damaged: archive.path, "A row is too long.") }
         let line = try text.body.bytes()
         guard let schema = SidecarSchema(line: line[...]), let row = SidecarRow(line: line[...], schema: schema),
             row.key == image.key, row.key == text.key, row.status == .success
-        else { throw OutputError(damaged: archive.path, "The sample at byte \(offset) is not as it was written.") }
+        else { throw .output(damaged: archive.path, "The sample at byte \(offset) is not as it was written.") }
         return (row, image.body)
     }
 
     private func member(
         endingIn fileExtension: String, at offset: Int64, of archive: StoredFile
-    ) throws(OutputError) -> (key: String, body: FileRange) {
+    ) throws(BatchFailure) -> (key: String, body: FileRange) {
         let block = try archive.read(TarHeader.blockSize, at: offset - Int64(TarHeader.blockSize))
         guard let (name, size) = TarHeader.nameAndSize(block), name.hasSuffix("." + fileExtension),
             (try? TarHeader(path: name, size: size))?.bytes == block
-        else { throw OutputError(damaged: archive.path, "The header before byte \(offset) is not as it was written.") }
+        else { throw .output(damaged: archive.path, "The header before byte \(offset) is not as it was written.") }
         let key = String(name.dropLast(fileExtension.count + 1))
         return (key, FileRange(file: archive, offset: offset, size: size))
     }
 
     /// Returns the members of the archive. Reads their headers once.
-    func members() throws(OutputError) -> TarIndex? {
+    func members() throws(BatchFailure) -> TarIndex? {
         guard let archive else { return nil }
         if index == nil { index = try TarIndex(archive) }
         return index

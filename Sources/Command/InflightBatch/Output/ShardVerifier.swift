@@ -37,16 +37,12 @@ package struct ShardVerifier {
         folder: String, codecs: CodecRegistry, isCancelled: () -> Bool = { false },
         progress: (Int, Int) -> Void = { _, _ in }
     ) throws(BatchFailure) -> VerifyReport {
-        do throws(JournalError) {
-            var verifier = try ShardVerifier(folder, codecs)
-            try verifier.check(isCancelled, progress)
-            return verifier.report
-        } catch {
-            throw .journal(error)
-        }
+        var verifier = try ShardVerifier(folder, codecs)
+        try verifier.check(isCancelled, progress)
+        return verifier.report
     }
 
-    private init(_ folder: String, _ codecs: CodecRegistry) throws(JournalError) {
+    private init(_ folder: String, _ codecs: CodecRegistry) throws(BatchFailure) {
         journal = try Journal(reading: folder)
         self.codecs = codecs
         let options = journal.options
@@ -56,33 +52,35 @@ package struct ShardVerifier {
         guard let form = options["layout"].flatMap({ forms[$0] }), numbers == nil || part != nil,
             let format = options["format"].flatMap(ImageFormat.init(fileExtension:)),
             let layout = ShardLayout(shardSize: journal.layout.shardSize, part: part)
-        else { throw .damaged(folder, reason: "its options are not those of a run") }
+        else { throw .journal(.damaged(folder, reason: "its options are not those of a run")) }
         self.format = format
         configuration = ShardWriter.Configuration(
             folder: folder, layout: layout, form: form, schema: SidecarSchema(), imageExtension: format.fileExtension,
             hasCaptions: options["captions"] == "yes")
     }
 
-    private mutating func check(_ isCancelled: () -> Bool, _ progress: (Int, Int) -> Void) throws(JournalError) {
+    private mutating func check(_ isCancelled: () -> Bool, _ progress: (Int, Int) -> Void) throws(BatchFailure) {
         let finished = journal.finishedShards
         report.finishedShards = finished.count
         for shard in finished.ranges.joined() {
             guard let record = try journal.finishedShard(shard) else { continue }
-            do throws(OutputError) {
+            do throws(BatchFailure) {
                 try check(shard, record, isCancelled)
             } catch {
-                if error.number == ECANCELED { return }
-                add(error)
+                guard case .output(let output) = error else { throw error }
+                if output.number == ECANCELED { return }
+                add(output)
             }
             report.checkedShards += 1
             progress(report.checkedShards, report.finishedShards)
         }
         let (inputs, summary) = (try journal.inputs(), try journal.summary())
         let hasEnded = inputs.allSatisfy { $0.rowCount != nil } && summary.openRows == 0
-        do throws(OutputError) {
+        do throws(BatchFailure) {
             try checkNames(hasEnded: hasEnded)
         } catch {
-            add(error)
+            guard case .output(let output) = error else { throw error }
+            add(output)
         }
     }
 
@@ -96,7 +94,7 @@ package struct ShardVerifier {
 
     private mutating func check(
         _ shard: Int, _ record: FinishedShard, _ isCancelled: () -> Bool
-    ) throws(OutputError) {
+    ) throws(BatchFailure) {
         let (name, sidecar) = (configuration.layout.shardName(shard), configuration.layout.sidecarName(shard))
         let reader = try ShardReader(shard, configuration)
         let archive = try reader.members()
@@ -104,8 +102,8 @@ package struct ShardVerifier {
         var keys: Set<String> = []
         var members: [String] = []
         var rowCount = 0
-        try reader.rows { index, row throws(OutputError) in
-            if isCancelled() { throw OutputError(.read, sidecar, ECANCELED) }
+        try reader.rows { index, row throws(BatchFailure) in
+            if isCancelled() { throw .output(.read, sidecar, ECANCELED) }
             rowCount += 1
             if !keys.insert(row.key).inserted { report.add(sidecar, "Two rows have the key \(row.key).") }
             guard index < record.classes.count else { return }
@@ -118,10 +116,11 @@ package struct ShardVerifier {
                 return
             }
             if configuration.form != .hashedFiles { members += extensions.map { "\(row.key).\($0)" } }
-            do throws(OutputError) {
+            do throws(BatchFailure) {
                 stats.addSuccess(bytes: try checkSample(row, reader))
             } catch {
-                add(error)
+                guard case .output(let output) = error else { throw error }
+                add(output)
             }
         }
         if rowCount != record.rows.count {
@@ -153,11 +152,11 @@ package struct ShardVerifier {
     }
 
     /// Checks the members of a sample. Returns the size of the image.
-    private mutating func checkSample(_ row: SidecarRow, _ reader: ShardReader) throws(OutputError) -> Int64 {
+    private mutating func checkSample(_ row: SidecarRow, _ reader: ShardReader) throws(BatchFailure) -> Int64 {
         if configuration.form == .hashedFiles, let digest = row.image.sha256 { digests.insert(Self.short(digest)) }
         let found = try reader.image(row)
-        func damage(_ text: String) -> OutputError {
-            OutputError(damaged: found.file.path, "\(text) (row \(row.key)).")
+        func damage(_ text: String) -> BatchFailure {
+            .output(damaged: found.file.path, "\(text) (row \(row.key)).")
         }
         guard found.size <= Self.imageLimit else { throw damage("The image is larger than 1 GiB") }
         let image = Bytes(try found.bytes())
@@ -171,22 +170,22 @@ package struct ShardVerifier {
         let json = row.json(reader.schema ?? SidecarSchema())
         let member = try reader.member(row, "json")
         guard member.size == json.count, try member.bytes() == json else {
-            throw OutputError(damaged: member.file.path, "\(row.key).json differs from the sidecar.")
+            throw .output(damaged: member.file.path, "\(row.key).json differs from the sidecar.")
         }
         _ = try reader.caption(row)
         return found.size
     }
 
-    private func checkStats(_ name: String, _ stats: ShardStats) throws(OutputError) {
+    private func checkStats(_ name: String, _ stats: ShardStats) throws(BatchFailure) {
         let file = try StoredFile("\(configuration.folder)/\(name)")
-        guard file.size <= Self.statsLimit else { throw OutputError(damaged: file.path, "It is larger than 1 MiB.") }
+        guard file.size <= Self.statsLimit else { throw .output(damaged: file.path, "It is larger than 1 MiB.") }
         let bytes = try file.read(Int(file.size), at: 0)
         let members = (try? JSONScanner.members(bytes[...])) ?? nil
         // Only the duration is not known.
         let duration = members?.first { $0.name == "duration" }?.value
         guard let duration,
             bytes[..<duration.startIndex] + Array("0.000000".utf8) + bytes[duration.endIndex...] == stats.json[...]
-        else { throw OutputError(damaged: file.path, "It differs from the rows of the shard.") }
+        else { throw .output(damaged: file.path, "It differs from the rows of the shard.") }
     }
 
     // MARK: Names
@@ -196,7 +195,7 @@ package struct ShardVerifier {
     }
 
     /// Checks that nothing is left that no shard names. A run that has not ended may have files of open shards.
-    private mutating func checkNames(hasEnded: Bool) throws(OutputError) {
+    private mutating func checkNames(hasEnded: Bool) throws(BatchFailure) {
         let names = Set(try OutputFolder.names(in: configuration.folder))
         report.isComplete = hasEnded && !names.contains(StagingFolder.name)
         guard report.isComplete, report.checkedShards == report.finishedShards else { return }
@@ -225,7 +224,7 @@ package struct ShardVerifier {
     }
 
     /// Checks the names in a folder of images by digest.
-    private mutating func checkHashed(_ folder: String) throws(OutputError) {
+    private mutating func checkHashed(_ folder: String) throws(BatchFailure) {
         for middle in try OutputFolder.names(in: "\(configuration.folder)/\(folder)").sorted() {
             for name in try OutputFolder.names(in: "\(configuration.folder)/\(folder)/\(middle)").sorted() {
                 let path = "\(folder)/\(middle)/\(name)"
@@ -240,7 +239,7 @@ package struct ShardVerifier {
         }
     }
 
-    private mutating func checkNames(in folder: String, expected: Set<String>) throws(OutputError) {
+    private mutating func checkNames(in folder: String, expected: Set<String>) throws(BatchFailure) {
         let names = Set(try OutputFolder.names(in: "\(configuration.folder)/\(folder)"))
         for name in names.subtracting(expected).sorted() {
             report.add("\(folder)/\(name)", "No row of the shard names it.")

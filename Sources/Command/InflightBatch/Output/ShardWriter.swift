@@ -82,8 +82,8 @@ package final class ShardWriter {
     /// - Parameters:
     ///   - shard: The number of the shard.
     ///   - configuration: What all shards of the run have in common. Its folder exists.
-    /// - Throws: `OutputError` if a file cannot be created.
-    package init(_ shard: Int, _ configuration: Configuration) throws(OutputError) {
+    /// - Throws: ``BatchFailure`` if a file cannot be created.
+    package init(_ shard: Int, _ configuration: Configuration) throws(BatchFailure) {
         let (layout, folder) = (configuration.layout, configuration.folder)
         self.configuration = configuration
         hasBlocks = configuration.form == .webdataset
@@ -92,7 +92,7 @@ package final class ShardWriter {
         do {
             encoder = try ZstandardEncoder()
         } catch {
-            throw OutputError(.create, sidecar.path, ENOMEM)
+            throw .output(.create, sidecar.path, ENOMEM)
         }
         switch configuration.form {
         case .webdataset:
@@ -117,8 +117,8 @@ package final class ShardWriter {
     /// - Parameters:
     ///   - row: The row's line in the sidecar, and its `KEY.json`.
     ///   - content: The row's image, or the class of its failure.
-    /// - Throws: `OutputError`. The shard cannot be continued then.
-    package func add(_ row: SidecarRow, _ content: Content) throws(OutputError) {
+    /// - Throws: ``BatchFailure``. The shard cannot be continued then.
+    package func add(_ row: SidecarRow, _ content: Content) throws(BatchFailure) {
         let line = row.line(configuration.schema)
         switch content {
         case .failure(let name):
@@ -135,8 +135,8 @@ package final class ShardWriter {
     ///
     /// - Parameter duration: The time since the shard's first row, for its statistics.
     /// - Returns: The statistics.
-    /// - Throws: `OutputError`. Files that have their names already remain, and are replaced by the next attempt.
-    package func finish(duration: Duration) throws(OutputError) -> ShardStats {
+    /// - Throws: ``BatchFailure``. Files that have their names already remain, and are replaced by the next attempt.
+    package func finish(duration: Duration) throws(BatchFailure) -> ShardStats {
         stats.duration = duration
         try encode([], ends: true)
         try sidecar.commit()
@@ -161,14 +161,14 @@ package final class ShardWriter {
 
     private func addSample(
         _ row: SidecarRow, _ json: [UInt8], _ image: FileRange, _ caption: String
-    ) throws(OutputError) {
+    ) throws(BatchFailure) {
         var texts = [("json", json)]
         if configuration.hasCaptions { texts.append(("txt", Array(caption.utf8))) }
         switch samples {
         case .archive(let file, var archive):
             let name = "\(row.key).\(configuration.imageExtension)"
             guard let header = try? archive.beginMember(name, size: image.size) else {
-                throw OutputError(.write, name, EFBIG)
+                throw .output(.write, name, EFBIG)
             }
             note(imageAt: archive.bodyOffset)
             try file.append(header)
@@ -177,16 +177,16 @@ package final class ShardWriter {
             for (name, bytes) in texts {
                 let name = "\(row.key).\(name)"
                 guard let member = try? archive.member(name, body: bytes) else {
-                    throw OutputError(.write, name, EFBIG)
+                    throw .output(.write, name, EFBIG)
                 }
                 try file.append(member)
             }
             samples = .archive(file, archive)
         case .folder(let temporary, _):
             let path = "\(temporary)/\(row.key)."
-            try write(path + configuration.imageExtension) { (file) throws(OutputError) in try file.append(image) }
+            try write(path + configuration.imageExtension) { (file) throws(BatchFailure) in try file.append(image) }
             for (name, bytes) in texts {
-                try write(path + name) { (file) throws(OutputError) in try file.append(bytes) }
+                try write(path + name) { (file) throws(BatchFailure) in try file.append(bytes) }
             }
         case .hashed(var folders):
             guard let digest = row.image.sha256 else { return }
@@ -196,13 +196,13 @@ package final class ShardWriter {
             if folders.insert(folder).inserted { try OutputFolder.create(folder) }
             // Rows with equal bodies have equal images. A file that a power cut has damaged is replaced.
             if !(try Self.file(target, isEqualTo: image)) {
-                try write(target) { (file) throws(OutputError) in try file.append(image) }
+                try write(target) { (file) throws(BatchFailure) in try file.append(image) }
             }
             samples = .hashed(folders: folders)
         }
     }
 
-    private static func file(_ path: String, isEqualTo image: FileRange) throws(OutputError) -> Bool {
+    private static func file(_ path: String, isEqualTo image: FileRange) throws(BatchFailure) -> Bool {
         guard try OutputFolder.size(ofFile: path) == image.size else { return false }
         let file = try StoredFile(path)
         var done: Int64 = 0
@@ -226,19 +226,19 @@ package final class ShardWriter {
 
     /// Writes a file that ``finish(duration:)`` writes to the disk.
     private func write(
-        _ path: String, _ append: (OutputFile) throws(OutputError) -> Void
-    ) throws(OutputError) {
+        _ path: String, _ append: (OutputFile) throws(BatchFailure) -> Void
+    ) throws(BatchFailure) {
         let file = try OutputFile(path)
         try append(file)
         try file.commit(synchronizes: false)
     }
 
-    private func encode(_ bytes: [UInt8], ends: Bool) throws(OutputError) {
+    private func encode(_ bytes: [UInt8], ends: Bool) throws(BatchFailure) {
         var output: [UInt8] = []
         do {
             try encoder.encode(bytes, ends: ends, into: &output)
         } catch {
-            throw OutputError(.write, sidecar.path, ENOMEM)
+            throw .output(.write, sidecar.path, ENOMEM)
         }
         try sidecar.append(output)
     }

@@ -15,10 +15,10 @@ package final class StoredFile: Sendable {
     var path: String { file.path }
 
     /// Opens a file. Links are not followed.
-    package init(_ path: String) throws(OutputError) {
+    package init(_ path: String) throws(BatchFailure) {
         // Without O_NONBLOCK, a named pipe in the place of the file would block.
         file = try OpenFile(path, O_RDONLY | O_NONBLOCK, .read)
-        guard let size = try file.size() else { throw OutputError(damaged: path, "It is not a file.") }
+        guard let size = try file.size() else { throw .output(damaged: path, "It is not a file.") }
         self.size = size
     }
 
@@ -30,7 +30,7 @@ package final class StoredFile: Sendable {
     /// - Parameters:
     ///   - count: The number of bytes. The caller limits it. Fewer in the file are an error.
     ///   - offset: The offset of the first byte.
-    func read(_ count: Int, at offset: Int64) throws(OutputError) -> [UInt8] {
+    func read(_ count: Int, at offset: Int64) throws(BatchFailure) -> [UInt8] {
         try check(count, offset)
         var bytes = [UInt8](repeating: 0, count: count)
         try file.read(&bytes, at: offset)
@@ -38,14 +38,14 @@ package final class StoredFile: Sendable {
     }
 
     /// Fills a buffer with bytes of the file. Fewer in the file are an error.
-    func read(_ bytes: UnsafeMutableRawBufferPointer, at offset: Int64) throws(OutputError) {
+    func read(_ bytes: UnsafeMutableRawBufferPointer, at offset: Int64) throws(BatchFailure) {
         try check(bytes.count, offset)
         try unsafe file.read(bytes, at: offset)
     }
 
-    private func check(_ count: Int, _ offset: Int64) throws(OutputError) {
+    private func check(_ count: Int, _ offset: Int64) throws(BatchFailure) {
         guard offset >= 0, count >= 0, Int64(count) <= size - offset else {
-            throw OutputError(damaged: path, "It is truncated.")
+            throw .output(damaged: path, "It is truncated.")
         }
     }
 }
@@ -60,5 +60,5 @@ package struct FileRange: Sendable {
     package let size: Int64
 
     /// Returns the bytes. The caller limits their number.
-    package func bytes() throws(OutputError) -> [UInt8] { try file.read(Int(size), at: offset) }
+    package func bytes() throws(BatchFailure) -> [UInt8] { try file.read(Int(size), at: offset) }
 }

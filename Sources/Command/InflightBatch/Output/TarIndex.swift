@@ -19,8 +19,8 @@ struct TarIndex {
 
     /// Reads the headers of an archive.
     ///
-    /// - Throws: `OutputError` if the file cannot be read or is not an archive as it was written.
-    init(_ file: StoredFile) throws(OutputError) {
+    /// - Throws: ``BatchFailure`` if the file cannot be read or is not an archive as it was written.
+    init(_ file: StoredFile) throws(BatchFailure) {
         var archive = TarArchive()
         while true {
             let offset = archive.byteCount
@@ -30,28 +30,28 @@ struct TarIndex {
             guard let (name, size) = TarHeader.nameAndSize(block),
                 let header = try? archive.beginMember(name, size: size), header == block
             else {
-                throw OutputError(damaged: file.path, "The header at byte \(offset) is not as it was written.")
+                throw .output(damaged: file.path, "The header at byte \(offset) is not as it was written.")
             }
             let member = Member(name: name, offset: archive.bodyOffset, size: size)
             guard indices.updateValue(members.count, forKey: name) == nil else {
-                throw OutputError(damaged: file.path, "It has two members named \(name).")
+                throw .output(damaged: file.path, "It has two members named \(name).")
             }
             members.append(member)
             try Self.check(archive.endMember(), before: archive.byteCount, in: file)
         }
         try Self.check(archive.end(), before: archive.byteCount, in: file)
         guard archive.byteCount == file.size else {
-            throw OutputError(damaged: file.path, "It has bytes after its end at byte \(archive.byteCount).")
+            throw .output(damaged: file.path, "It has bytes after its end at byte \(archive.byteCount).")
         }
     }
 
     /// Returns a member, or `nil`.
     subscript(name: String) -> Member? { indices[name].map { members[$0] } }
 
-    private static func check(_ zeros: [UInt8], before end: Int64, in file: StoredFile) throws(OutputError) {
+    private static func check(_ zeros: [UInt8], before end: Int64, in file: StoredFile) throws(BatchFailure) {
         let offset = end - Int64(zeros.count)
         guard try file.read(zeros.count, at: offset) == zeros else {
-            throw OutputError(damaged: file.path, "The padding at byte \(offset) is not zero.")
+            throw .output(damaged: file.path, "The padding at byte \(offset) is not zero.")
         }
     }
 }

@@ -1,4 +1,6 @@
-package import InflightCore
+internal import Glibc
+internal import InflightCore
+internal import InflightFiles
 
 /// What a run reports while it works. Delivered in order, on the run's queue.
 package enum BatchEvent: Sendable {
@@ -85,7 +87,7 @@ package enum BatchEnding: Sendable {
 }
 
 /// A reason why a run cannot begin or continue. Its description says what to do.
-package enum BatchFailure: Error, Sendable {
+package enum BatchFailure: Error, Hashable, Sendable {
     /// The input cannot be read: 65, or 66 if it does not exist.
     case input(InputFailure)
     /// The input differs from that of the earlier run, with a message that names the first differing row: 65.
@@ -94,10 +96,26 @@ package enum BatchFailure: Error, Sendable {
     case journal(JournalError)
     /// The output cannot be written: 73.
     case output(OutputError)
-    /// The file of rejected rows cannot be written: 73.
-    case rejects(LoadError)
+    /// The file of rejected rows cannot be written, with a message: 73.
+    case rejects(String)
     /// A fault of this program, with a description.
     case inconsistent(String)
+}
+
+extension BatchFailure {
+    /// Creates the failure of a file or folder. The default number is that of the call before.
+    static func output(_ operation: OutputError.Operation, _ path: String, _ number: Int32 = errno) -> Self {
+        .output(OutputError(operation, path, number))
+    }
+
+    static func output(_ operation: OutputError.Operation, _ path: String, _ error: SystemError) -> Self {
+        .output(OutputError(operation, path, error.code))
+    }
+
+    /// Creates the failure of a file that was read, and is not what was written.
+    static func output(damaged path: String, _ damage: String) -> Self {
+        .output(OutputError(damaged: path, damage))
+    }
 }
 
 extension BatchFailure: CustomStringConvertible {
@@ -107,7 +125,7 @@ extension BatchFailure: CustomStringConvertible {
         case .changedInput(let message): message
         case .journal(let error): error.description
         case .output(let error): error.description
-        case .rejects(let error): error.message
+        case .rejects(let message): message
         case .inconsistent(let text): "The run is inconsistent: \(text). This is a fault of the program."
         }
     }

@@ -75,20 +75,23 @@ package final class BatchRun: @unchecked Sendable {
         // Every sidecar has them, although the reader takes them out of the other columns.
         let named = [columns.idColumn, columns.captionColumn].compactMap(\.self)
         ownColumns = named + (configuration.ownColumns ?? []).filter { !named.contains($0) }
-        let journal = try BatchFailure.recording { () throws(JournalError) in
-            try Journal(folder: configuration.folder, options: configuration.outputOptions, layout: layout)
-        }
+        let journal = try Journal(folder: configuration.folder, options: configuration.outputOptions, layout: layout)
         self.journal = journal
         source = try RowSource(configuration, journal)
-        (staging, rejects, rows) = try Self.openFiles(configuration.folder)
-        let staging = staging
+        let folder = configuration.folder
+        for name in try OutputFolder.names(in: folder) where name.hasSuffix(OutputFile.temporarySuffix) {
+            try OutputFolder.removeAny(folder + "/" + name)
+        }
+        // All inputs are read again, so all rejects are written again.
+        try OutputFolder.remove(file: folder + "/rejects.jsonl")
+        staging = try StagingFolder(in: folder)
+        rejects = try RejectFile(path: folder + "/rejects.jsonl")
+        rows = RowStore(in: staging.path)
         try source.createIndices(in: staging.path)
         let finished = journal.finishedShards
         let reopened = try Self.reopenedShards(configuration, journal, layout, source)
         self.reopened = reopened
-        try BatchFailure.writing { () throws(OutputError) in
-            try staging.removeFiles { !finished.contains($0) || reopened.contains($0) }
-        }
+        try staging.removeFiles { !finished.contains($0) || reopened.contains($0) }
         var limits = ShardBook.Configuration(
             layout: layout, stagingLimit: configuration.stagingLimit, openShardLimit: Self.openShardLimit)
         limits.bytesPerRowInFlight = Self.expectedImageBytes
@@ -102,38 +105,20 @@ package final class BatchRun: @unchecked Sendable {
     private static let lostAssemblyLimit = 5
     private static let expectedImageBytes: Int64 = 32 << 10
 
-    private static func openFiles(
-        _ folder: String
-    ) throws(BatchFailure) -> (StagingFolder, RejectFile, RowStore) {
-        let rejects = folder + "/rejects.jsonl"
-        let (staging, rows) = try BatchFailure.writing { () throws(OutputError) in
-            for name in try OutputFolder.names(in: folder) where name.hasSuffix(OutputFile.temporarySuffix) {
-                try OutputFolder.removeAny(folder + "/" + name)
-            }
-            // All inputs are read again, so all rejects are written again.
-            try OutputFolder.remove(file: rejects)
-            let staging = try StagingFolder(in: folder)
-            return (staging, RowStore(in: staging.path))
-        }
-        return (staging, try BatchFailure.rejecting { () throws(LoadError) in try RejectFile(path: rejects) }, rows)
-    }
-
     /// Returns the finished shards that are written again: those that a retry concerns, and a last one that may grow.
     private static func reopenedShards(
         _ configuration: BatchConfiguration, _ journal: Journal, _ layout: ShardLayout, _ source: RowSource
     ) throws(BatchFailure) -> Set<Int> {
-        try BatchFailure.recording { () throws(JournalError) in
-            var shards: Set<Int> = []
-            let retried = try journal.failuresByClass().keys.filter(configuration.retries)
-            if !retried.isEmpty { shards = Set(try journal.finishedShards(withFailures: Set(retried))) }
-            let last = journal.finishedShards.end - 1
-            if last >= 0, source.mayHaveGrown, let shard = try journal.finishedShard(last),
-                shard.rows.count < layout.shardSize
-            {
-                shards.insert(last)
-            }
-            return shards
+        var shards: Set<Int> = []
+        let retried = try journal.failuresByClass().keys.filter(configuration.retries)
+        if !retried.isEmpty { shards = Set(try journal.finishedShards(withFailures: Set(retried))) }
+        let last = journal.finishedShards.end - 1
+        if last >= 0, source.mayHaveGrown, let shard = try journal.finishedShard(last),
+            shard.rows.count < layout.shardSize
+        {
+            shards.insert(last)
         }
+        return shards
     }
 
     // MARK: Start and end
@@ -199,17 +184,15 @@ package final class BatchRun: @unchecked Sendable {
 
     private func finish() throws(BatchFailure) {
         try commit()
-        try BatchFailure.rejecting { () throws(LoadError) in try rejects.close() }
-        try BatchFailure.writing { () throws(OutputError) in try OutputFolder.remove(staging.path) }
+        try rejects.close()
+        try OutputFolder.remove(staging.path)
         end(.finished)
     }
 
     // MARK: Journal
 
     private func record(_ row: Int, _ outcome: RowOutcome<StagedImage>, host: String) throws(BatchFailure) {
-        try BatchFailure.recording { () throws(JournalError) in
-            try journal.record(JournalRow(number: row, host: host, outcome: outcome))
-        }
+        try journal.record(JournalRow(number: row, host: host, outcome: outcome))
         uncommitted += 1
         if uncommitted >= Self.uncommittedLimit { try commit() }
     }
@@ -219,8 +202,8 @@ package final class BatchRun: @unchecked Sendable {
         commitTimer = nil
         uncommitted = 0
         // Rejects first, so that all rows before a recorded one are in the file.
-        try BatchFailure.rejecting { () throws(LoadError) in try rejects.flush() }
-        try BatchFailure.recording { () throws(JournalError) in try journal.commit() }
+        try rejects.flush()
+        try journal.commit()
     }
 
     private func commitSoon() throws(BatchFailure) {
@@ -245,7 +228,7 @@ extension BatchRun: RowSink {
         case nil: return false
         case .row(let row): try add(row)
         case .reject(let reject, let file):
-            try BatchFailure.rejecting { () throws(LoadError) in try rejects.append(reject, of: file) }
+            try rejects.append(reject, of: file)
             onEvent(.rejected(file: file, line: reject.line, reason: reject.reason.description))
         case .ended(let count):
             onEvent(.inputEnded(rows: source.rowCount, rejects: count))
@@ -265,7 +248,7 @@ extension BatchRun: RowSink {
         }
         // A finished shard needs nothing.
         guard !journal.finishedShards.contains(shard) || reopened.contains(shard) else { return }
-        try BatchFailure.writing { () throws(OutputError) in try rows.append(row.input, shard: shard) }
+        try rows.append(row.input, shard: shard)
         if shardStarts[shard] == nil { shardStarts[shard] = runner.now }
         if recorded.shard != shard { recorded = (shard, try recordedOutcomes(of: shard)) }
         let known = recorded.outcomes.removeValue(forKey: number)
@@ -294,11 +277,11 @@ extension BatchRun: RowSink {
     /// Returns the outcomes of a shard's rows that an earlier run has recorded and that hold. Called before the shard's
     /// first image is staged.
     private func recordedOutcomes(of shard: Int) throws(BatchFailure) -> [Int: RowOutcome<Int>] {
-        var rows = try BatchFailure.recording { () throws(JournalError) in try journal.rows(of: shard) }
+        var rows = try journal.rows(of: shard)
         rows = try staged(rows, shard)
         if reopened.contains(shard) {
             try reopen(shard, except: Set(rows.map(\.number)))
-            rows = try BatchFailure.recording { () throws(JournalError) in try journal.rows(of: shard) }
+            rows = try journal.rows(of: shard)
         }
         var outcomes: [Int: RowOutcome<Int>] = [:]
         for row in rows {
@@ -320,16 +303,14 @@ extension BatchRun: RowSink {
         var lost: Set<Int> = []
         for row in rows {
             guard case .success(let sample) = row.outcome else { continue }
-            let isStaged = try BatchFailure.writing { () throws(OutputError) in
-                try staging.holds(sample.token, size: sample.imageSize, shard: shard)
-            }
+            let isStaged = try staging.holds(sample.token, size: sample.imageSize, shard: shard)
             if !isStaged { lost.insert(row.number) }
         }
         if lost.isEmpty { return rows }
-        try BatchFailure.recording { () throws(JournalError) in try journal.forget(lost) }
+        try journal.forget(lost)
         try commit()
         warnOfLostImages(lost.count, shard)
-        return try BatchFailure.recording { () throws(JournalError) in try journal.rows(of: shard) }
+        return try journal.rows(of: shard)
     }
 
     private func warnOfLostImages(_ count: Int, _ shard: Int) {
@@ -343,38 +324,31 @@ extension BatchRun: RowSink {
     /// Stages the images of a finished shard, and records its rows as those of an open one, except those that a run
     /// before has recorded.
     private func reopen(_ shard: Int, except recorded: Set<Int>) throws(BatchFailure) {
-        let finished = try BatchFailure.recording { () throws(JournalError) in try journal.finishedShard(shard) }
-        guard let finished else { return }
-        var failure: BatchFailure?
-        try BatchFailure.writing { () throws(OutputError) in
-            let reader = try ShardReader(shard, writerConfiguration(schema: SidecarSchema()))
-            try reader.rows { (index, row) throws(OutputError) in
-                guard index < finished.classes.count, failure == nil else { return }
-                let number = finished.rows.lowerBound + index
-                if recorded.contains(number) { return }
-                let outcome: RowOutcome<StagedImage>
-                if case .failure(let name) = finished.classes[index] {
-                    outcome = .failure(class: name, message: row.errorMessage ?? "")
-                } else {
-                    let image = Bytes(try reader.image(row).bytes())
-                    var staged = try staging.append(image, shard: shard)
-                    staged.record = row.image
-                    outcome = .success(StagedSample(imageSize: Int64(image.count), token: staged))
-                }
-                let host = (try? ResourceURL(row.url))?.origin?.host ?? ""
-                do throws(BatchFailure) { try record(number, outcome, host: host) } catch { failure = error }
+        guard let finished = try journal.finishedShard(shard) else { return }
+        let reader = try ShardReader(shard, writerConfiguration(schema: SidecarSchema()))
+        try reader.rows { (index, row) throws(BatchFailure) in
+            guard index < finished.classes.count else { return }
+            let number = finished.rows.lowerBound + index
+            if recorded.contains(number) { return }
+            let outcome: RowOutcome<StagedImage>
+            if case .failure(let name) = finished.classes[index] {
+                outcome = .failure(class: name, message: row.errorMessage ?? "")
+            } else {
+                let image = Bytes(try reader.image(row).bytes())
+                var staged = try staging.append(image, shard: shard)
+                staged.record = row.image
+                outcome = .success(StagedSample(imageSize: Int64(image.count), token: staged))
             }
+            let host = (try? ResourceURL(row.url))?.origin?.host ?? ""
+            try record(number, outcome, host: host)
         }
-        if let failure { throw failure }
     }
 
     // MARK: - Fetching
 
     func place(of row: Int) throws(BatchFailure) -> RowPlace {
         let position = layout.position(of: row)
-        let input = try BatchFailure.writing { () throws(OutputError) in
-            try rows.row(position.index, shard: position.shard)
-        }
+        let input = try rows.row(position.index, shard: position.shard)
         guard let input, let place = try? RowPlace(input.url) else {
             throw .inconsistent("row \(row) is not stored")
         }
@@ -392,9 +366,9 @@ extension BatchRun: RowSink {
 
     func takeAdmitted(room: Int) -> [(number: Int, since: Duration)] { book.unpark(room: room) }
 
-    func store(for row: Int) -> @Sendable (Bytes) throws(OutputError) -> StagedImage {
+    func store(for row: Int) -> @Sendable (Bytes) throws(BatchFailure) -> StagedImage {
         let shard = layout.position(of: row).shard
-        return { [staging] image throws(OutputError) in try staging.append(image, shard: shard) }
+        return { [staging] image throws(BatchFailure) in try staging.append(image, shard: shard) }
     }
 
     func rowDidEnd(_ row: Int, host: String, _ result: RowResult<StagedImage>) throws(BatchFailure) {
@@ -427,12 +401,9 @@ extension BatchRun: RowSink {
     /// Returns the earlier row that stores the same body, if bodies are stored once.
     private func original(of row: Int, _ digest: ContentDigest?) throws(BatchFailure) -> Int? {
         guard configuration.deduplicatesContent, let digest else { return nil }
-        return try BatchFailure.recording { () throws(JournalError) in
-            let original = try journal.row(withContent: digest)
-            if let original, original < row { return original }
-            try journal.record(digest, storedInRow: row)
-            return nil
-        }
+        if let original = try journal.row(withContent: digest), original < row { return original }
+        try journal.record(digest, storedInRow: row)
+        return nil
     }
 
     func runnerDidRest() throws(BatchFailure) {
@@ -479,20 +450,18 @@ extension BatchRun: RowSink {
         // All rows of the first shard were read before any shard is complete.
         let writer = writer ?? writerConfiguration(schema: SidecarSchema(ownColumns: ownColumns))
         self.writer = writer
-        let parts = try BatchFailure.recording { () throws(JournalError) in
-            try journal.parts(of: shard, outcomes)
-        }
+        let parts = try journal.parts(of: shard, outcomes)
         let start = shardStarts[shard] ?? runner.now
         let assembly = ShardAssembly(
             shard: shard, parts: parts, rows: contents, writer: writer, staging: staging,
             columns: configuration.columns, ownColumns: ownColumns, duration: runner.now - start,
             cancellation: cancellation)
         shardThread.run { [self] in
-            let result = Result { () throws(OutputError) in try assembly.run() }
+            let result = Result { () throws(BatchFailure) in try assembly.run() }
             queue.async { [self] in
                 guard !hasEnded else { return }
                 do throws(BatchFailure) {
-                    switch try BatchFailure.writing({ () throws(OutputError) in try result.get() }) {
+                    switch try result.get() {
                     case .written(let result): try didAssemble(shard, range, result)
                     case .lost(let images):
                         rows.putBack(contents, shard: shard)
@@ -511,10 +480,9 @@ extension BatchRun: RowSink {
         // resumes fetches these again, too.
         guard lostAssemblies[shard, default: 0] <= Self.lostAssemblyLimit, !configuration.deduplicatesContent else {
             throw .output(
-                OutputError(
-                    damaged: staging.file(shard),
-                    "\(images.count) images are not as they were written. Check the disk, then run the same command "
-                        + "again."))
+                damaged: staging.file(shard),
+                "\(images.count) images are not as they were written. Check the disk, then run the same command "
+                    + "again.")
         }
         warnOfLostImages(images.count, shard)
         var restarted: [Int] = []
@@ -533,9 +501,7 @@ extension BatchRun: RowSink {
         shardStarts[shard] = nil
         lostAssemblies[shard] = nil
         try commit()
-        try BatchFailure.recording { () throws(JournalError) in
-            try journal.finish(shard, rows: range, images: result.imageBlocks)
-        }
+        try journal.finish(shard, rows: range, images: result.imageBlocks)
         try update { (book) throws(ShardBook.Failure) in try book.shardDidAssemble(shard) }
         let others = result.rowsWithOtherColumns
         // Columns that --columns omits are left out on purpose.

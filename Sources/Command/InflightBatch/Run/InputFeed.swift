@@ -12,7 +12,7 @@ final class InputFeed: Sendable {
         case row(InputRow, source: Int, digest: UInt32, Result<RowPlace, LoadError>)
         case reject(InputReject, source: Int, digest: UInt32)
         case ended
-        case failed(InputFailure)
+        case failed(BatchFailure)
     }
 
     /// The number of rows that are read ahead.
@@ -53,7 +53,7 @@ final class InputFeed: Sendable {
                 sources, options: options, standardInput: standardInput, keptCopy: keptCopy)
             while true {
                 let item: Item
-                do throws(InputFailure) {
+                do throws(BatchFailure) {
                     item = try reader.next().map(Self.item) ?? .ended
                 } catch {
                     item = .failed(error)

@@ -22,7 +22,7 @@ protocol RowSink: AnyObject, Sendable {
     /// Returns rows that may start now and might not when their turn came, about `room` of them.
     func takeAdmitted(room: Int) -> [(number: Int, since: Duration)]
     /// Returns the closure that stores a row's image, on any thread.
-    func store(for row: Int) -> @Sendable (Bytes) throws(OutputError) -> Stored
+    func store(for row: Int) -> @Sendable (Bytes) throws(BatchFailure) -> Stored
     /// A row that was added to the runner has ended.
     func rowDidEnd(_ row: Int, host: String, _ result: RowResult<Stored>) throws(BatchFailure)
     /// Everything that can be done now has been started.
@@ -231,7 +231,7 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
     // MARK: Fetch
 
     private func fetchImage(
-        _ row: Int, _ place: RowPlace, _ store: @escaping @Sendable (Bytes) throws(OutputError) -> Sink.Stored
+        _ row: Int, _ place: RowPlace, _ store: @escaping @Sendable (Bytes) throws(BatchFailure) -> Sink.Stored
     ) {
         var request = configuration.request
         request.url = place.url
@@ -250,7 +250,7 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
 
     private func didReceive(
         _ response: LoadedResponse, _ row: Int, _ pace: HostPacer.Outcome,
-        _ store: @escaping @Sendable (Bytes) throws(OutputError) -> Sink.Stored
+        _ store: @escaping @Sendable (Bytes) throws(BatchFailure) -> Sink.Stored
     ) {
         let size = response.body.count
         if let signal = configuration.optOut?.signal(in: Self.optOutFields(response.head.fields)) {
@@ -261,7 +261,7 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
         waitingBytes += size
         pendingImages += 1
         threads.run { [self] in
-            let result = Result { () throws(OutputError) in try made(response, store) }
+            let result = Result { () throws(BatchFailure) in try made(response, store) }
             queue.async { [self] in
                 waitingBytes -= size
                 pendingImages -= 1
@@ -269,7 +269,7 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
                 switch result {
                 case .success(let outcome): end(row, outcome, pace, receivedBytes: size)
                 // No further row can be stored.
-                case .failure(let error): attempt { (_) throws(BatchFailure) in throw .output(error) }
+                case .failure(let error): attempt { (_) throws(BatchFailure) in throw error }
                 }
             }
         }
@@ -285,8 +285,8 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
 
     /// Makes the image of the output, and stores it. Called on a thread for images.
     private func made(
-        _ response: LoadedResponse, _ store: (Bytes) throws(OutputError) -> Sink.Stored
-    ) throws(OutputError) -> Outcome {
+        _ response: LoadedResponse, _ store: (Bytes) throws(BatchFailure) -> Sink.Stored
+    ) throws(BatchFailure) -> Outcome {
         if cancellation.isCancelled { return Self.failure(.cancelled(url: nil, stage: .decode)) }
         let image: Bytes
         let record: ImageRecord

@@ -59,7 +59,7 @@ final class RowSource {
         self.journal = journal
         let sources = configuration.inputs
         self.sources = sources
-        let recorded = try BatchFailure.recording { () throws(JournalError) in try journal.inputs() }
+        let recorded = try journal.inputs()
         self.recorded = recorded
         if recorded.count > sources.count {
             throw .changedInput(
@@ -74,10 +74,8 @@ final class RowSource {
 
     /// Creates the indices of URLs and keys in a folder. They are gone when the process ends.
     func createIndices(in folder: String) throws(BatchFailure) {
-        try BatchFailure.writing { () throws(OutputError) in
-            urls = try URLIndex(in: folder)
-            if configuration.keys != .position { keys = try URLIndex(in: folder) }
-        }
+        urls = try URLIndex(in: folder)
+        if configuration.keys != .position { keys = try URLIndex(in: folder) }
     }
 
     // MARK: Reading
@@ -128,13 +126,11 @@ final class RowSource {
             case .ended:
                 try endInput(report)
                 if sources.contains(where: { $0.path == nil }) {
-                    try BatchFailure.writing { () throws(OutputError) in try InputCopy.keep(in: configuration.folder) }
+                    try InputCopy.keep(in: configuration.folder)
                 }
                 isAtEnd = true
                 return .ended(rejects: rejectCount)
-            case .failed(let failure):
-                if case .cannotKeep(let error) = failure.error { throw .output(error) }
-                throw .input(failure)
+            case .failed(let failure): throw failure
             }
         }
     }
@@ -149,9 +145,7 @@ final class RowSource {
         guard isOfThisPart(place) else { return nil }
         rowCount += 1
         if !input.url.isEmpty {
-            row.original = try BatchFailure.writing { () throws(OutputError) in
-                try urls?.firstRow(input.url, orInsert: row.number)
-            }
+            row.original = try urls?.firstRow(input.url, orInsert: row.number)
         }
         return row
     }
@@ -162,9 +156,7 @@ final class RowSource {
         guard let keys else { return nil }
         let id = configuration.keys == .id ? row.id : nil
         let key = SampleKey.key(id: id, url: row.url, options: configuration.keyOptions)
-        let isRepeated = try BatchFailure.writing { () throws(OutputError) in
-            try keys.firstRow(key, orInsert: candidateCount) != nil
-        }
+        let isRepeated = try keys.firstRow(key, orInsert: candidateCount) != nil
         return isRepeated ? SampleKey.repeated(key, row: candidateCount) : key
     }
 
@@ -204,14 +196,12 @@ final class RowSource {
         let mayGrow = source >= recorded.count - 1 || recorded[source].rowCount == nil
         if row >= history.recordedCount, mayGrow {
             history.block = []
-            return try BatchFailure.recording { () throws(JournalError) in try journal.record(digest, ofInput: source) }
+            return try journal.record(digest, ofInput: source)
         }
         if row < history.recordedCount {
             let (block, index) = row.quotientAndRemainder(dividingBy: DigestLog.blockLength)
             if index == 0 {
-                history.block = try BatchFailure.recording { () throws(JournalError) in
-                    try journal.digests(ofInput: source, block: block)
-                }
+                history.block = try journal.digests(ofInput: source, block: block)
             }
             if index < history.block.count, history.block[index] == digest { return }
         }
@@ -224,11 +214,9 @@ final class RowSource {
 
     private func beginInput(_ source: Int) throws(BatchFailure) {
         input = source
-        try BatchFailure.recording { () throws(JournalError) in
-            history = History(recordedCount: try journal.recordedCount(ofInput: source))
-            guard source >= recorded.count else { return }
-            try journal.record(JournalInput(name: sources[source].name), number: source)
-        }
+        history = History(recordedCount: try journal.recordedCount(ofInput: source))
+        guard source >= recorded.count else { return }
+        try journal.record(JournalInput(name: sources[source].name), number: source)
     }
 
     private func endInput(_ report: (BatchEvent) -> Void) throws(BatchFailure) {
@@ -239,7 +227,7 @@ final class RowSource {
         }
         let ended = JournalInput(
             name: sources[input].name, identity: Self.identity(of: sources[input]), rowCount: history.rowCount)
-        try BatchFailure.recording { () throws(JournalError) in try journal.record(ended, number: input) }
+        try journal.record(ended, number: input)
         guard let first = firstReject.take() else { return }
         report(
             .allRejected(

@@ -13,13 +13,13 @@ final class RowStore {
     init(in folder: String) { self.folder = folder }
 
     /// Appends the next row of a shard. `row.line` is not stored.
-    func append(_ row: InputRow, shard: Int) throws(OutputError) {
+    func append(_ row: InputRow, shard: Int) throws(BatchFailure) {
         if shards[shard] == nil { shards[shard] = try ShardRows(folder + "/rows-\(shard).partial") }
         try shards[shard]?.append(row)
     }
 
     /// Returns a row of a shard by its index there, or `nil` if the store does not have it.
-    func row(_ index: Int, shard: Int) throws(OutputError) -> InputRow? { try shards[shard]?.row(index) }
+    func row(_ index: Int, shard: Int) throws(BatchFailure) -> InputRow? { try shards[shard]?.row(index) }
 
     /// Removes the rows of a shard, and returns them. The caller may use them on another thread.
     func take(shard: Int) -> ShardRows? { shards.removeValue(forKey: shard) }
@@ -42,15 +42,15 @@ final class ShardRows: @unchecked Sendable {
     /// The number of rows.
     var count: Int { offsets.count }
 
-    init(_ path: String) throws(OutputError) { file = try OpenFile(temporary: path) }
+    init(_ path: String) throws(BatchFailure) { file = try OpenFile(temporary: path) }
 
-    func append(_ row: InputRow) throws(OutputError) {
+    func append(_ row: InputRow) throws(BatchFailure) {
         offsets.append(fileSize + UInt64(buffer.count))
         StoredRow.encode(row, into: &buffer)
         if buffer.count >= Self.bufferSize { try flush() }
     }
 
-    func row(_ index: Int) throws(OutputError) -> InputRow? {
+    func row(_ index: Int) throws(BatchFailure) -> InputRow? {
         guard index < offsets.count else { return nil }
         let start = offsets[index]
         let end = index + 1 < offsets.count ? offsets[index + 1] : fileSize + UInt64(buffer.count)
@@ -62,11 +62,11 @@ final class ShardRows: @unchecked Sendable {
             try file.read(&stored, at: Int64(start))
             bytes = stored[...]
         }
-        guard let row = StoredRow.decode(&bytes) else { throw OutputError(.read, file.path, 0) }
+        guard let row = StoredRow.decode(&bytes) else { throw .output(.read, file.path, 0) }
         return row
     }
 
-    private func flush() throws(OutputError) {
+    private func flush() throws(BatchFailure) {
         try file.write(buffer[...], at: Int64(fileSize))
         fileSize += UInt64(buffer.count)
         buffer.removeAll(keepingCapacity: true)

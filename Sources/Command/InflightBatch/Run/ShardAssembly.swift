@@ -50,15 +50,15 @@ struct ShardAssembly: Sendable {
     var cancellation: CancellationFlag
 
     /// Writes the shard. Blocks its thread.
-    func run() throws(OutputError) -> Ending {
+    func run() throws(BatchFailure) -> Ending {
         let output = try ShardWriter(shard, writer)
         var earlier = try EarlierShards(parts, writer)
         var staged: [Int: StoredFile] = [:]
         var rowsWithOtherColumns = 0
         var lost: Set<Int> = []
         for (index, part) in parts.enumerated() {
-            if cancellation.isCancelled { throw OutputError(.write, staging.path, ECANCELED) }
-            guard let input = try rows.row(index) else { throw OutputError(.read, staging.path, 0) }
+            if cancellation.isCancelled { throw .output(.write, staging.path, ECANCELED) }
+            guard let input = try rows.row(index) else { throw .output(.read, staging.path, 0) }
             var row = SidecarRow(url: input.url, key: "", status: .success)
             row.key = input.key ?? writer.layout.positionKey(.init(shard: shard, index: index))
             if !values(of: input, &row) { rowsWithOtherColumns += 1 }
@@ -100,7 +100,7 @@ struct ShardAssembly: Sendable {
         private var rows: [Int: SidecarRow] = [:]
 
         /// Reads the sidecar of each shard with a row whose block is not known.
-        init(_ parts: [Part], _ writer: ShardWriter.Configuration) throws(OutputError) {
+        init(_ parts: [Part], _ writer: ShardWriter.Configuration) throws(BatchFailure) {
             self.writer = writer
             var wanted: [Int: Set<Int>] = [:]
             for case .copy(let row, nil) in parts {
@@ -108,13 +108,13 @@ struct ShardAssembly: Sendable {
             }
             for (shard, numbers) in wanted {
                 let first = writer.layout.rows(of: shard).lowerBound
-                try ShardReader(shard, writer).rows { (index, row) throws(OutputError) in
+                try ShardReader(shard, writer).rows { (index, row) throws(BatchFailure) in
                     if numbers.contains(first + index) { rows[first + index] = row }
                 }
             }
         }
 
-        mutating func sample(_ row: Int, _ block: UInt32?) throws(OutputError) -> (SidecarRow, FileRange) {
+        mutating func sample(_ row: Int, _ block: UInt32?) throws(BatchFailure) -> (SidecarRow, FileRange) {
             let shard = writer.layout.position(of: row).shard
             if readers[shard] == nil, readers.count >= Self.readerLimit { readers = [:] }
             let reader: ShardReader
@@ -122,7 +122,7 @@ struct ShardAssembly: Sendable {
             readers[shard] = reader
             if let block { return try reader.sample(atBlock: block) }
             guard let found = rows[row] else {
-                throw OutputError(
+                throw .output(
                     damaged: "\(writer.folder)/\(writer.layout.sidecarName(shard))", "It has no row \(row).")
             }
             return (found, try reader.image(found))
@@ -154,7 +154,7 @@ extension Journal {
     /// Returns what the rows of a shard add to it.
     func parts(
         of shard: Int, _ outcomes: [AssembledOutcome]
-    ) throws(JournalError) -> [ShardAssembly.Part] {
+    ) throws(BatchFailure) -> [ShardAssembly.Part] {
         var images: [Int: StagedImage] = [:]
         for row in try rows(of: shard) {
             if case .success(let sample) = row.outcome { images[row.number] = sample.token }
@@ -168,7 +168,7 @@ extension Journal {
                 if images[row] == nil, case .success(let other)? = try self.row(row)?.outcome {
                     images[row] = other.token
                 }
-                guard let image = images[row] else { throw .incomplete(folder, shard: shard, row: row) }
+                guard let image = images[row] else { throw .journal(.incomplete(folder, shard: shard, row: row)) }
                 parts.append(.image(row: row, size: sample.imageSize, image))
             case .failure(let name, let message): parts.append(.failure(class: name, message: message))
             case .duplicate(let original, .failed(let name, _)): parts.append(.failure(name, asRow: original))

@@ -26,7 +26,7 @@ final class StagingFolder: @unchecked Sendable {
     private var shards: [Int: Shard] = [:]
 
     /// Creates the folder in the folder of the output.
-    init(in folder: String) throws(OutputError) {
+    init(in folder: String) throws(BatchFailure) {
         path = folder + "/" + Self.name
         try OutputFolder.create(path)
     }
@@ -36,22 +36,22 @@ final class StagingFolder: @unchecked Sendable {
 
     /// Returns whether the file of a shard has an image as it was appended. Reads all of it, unless the file is too
     /// short. Of an image without a checksum, it compares the length only.
-    func holds(_ image: StagedImage, size: Int64, shard: Int) throws(OutputError) -> Bool {
+    func holds(_ image: StagedImage, size: Int64, shard: Int) throws(BatchFailure) -> Bool {
         let (end, overflow) = image.offset.addingReportingOverflow(size)
         guard image.offset >= 0, size >= 0, !overflow else { return false }
-        let found = try lock.withLock { () throws(OutputError) in try opened(shard) }
+        let found = try lock.withLock { () throws(BatchFailure) in try opened(shard) }
         guard end <= found.end else { return false }
         guard let sum = image.sum else { return true }
-        do throws(OutputError) {
+        do throws(BatchFailure) {
             return try Self.sum(of: image.offset..<end, in: found.file) == sum
         } catch {
             // Without a number, the file is shorter than it was. A bad block of the disk is an input/output error.
-            guard error.number == 0 || error.number == EIO else { throw error }
+            guard case .output(let output) = error, output.number == 0 || output.number == EIO else { throw error }
             return false
         }
     }
 
-    private static func sum(of range: Range<Int64>, in file: OpenFile) throws(OutputError) -> UInt64 {
+    private static func sum(of range: Range<Int64>, in file: OpenFile) throws(BatchFailure) -> UInt64 {
         var sum = XXH64(seed: 0)
         var bytes: [UInt8] = []
         var offset = range.lowerBound
@@ -68,9 +68,9 @@ final class StagingFolder: @unchecked Sendable {
     /// Appends an image. It is incomplete if the process ends meanwhile, so record it only afterwards.
     ///
     /// - Returns: Its place in the shard's file, and its checksum.
-    func append(_ image: Bytes, shard: Int) throws(OutputError) -> StagedImage {
+    func append(_ image: Bytes, shard: Int) throws(BatchFailure) -> StagedImage {
         let (file, offset) = try reserve(Int64(image.count), shard)
-        let sum = try unsafe image.withUnsafeBytes { (bytes) throws(OutputError) in
+        let sum = try unsafe image.withUnsafeBytes { (bytes) throws(BatchFailure) in
             try unsafe file.write(bytes, at: offset)
             return unsafe XXH64.of(bytes, seed: 0)
         }
@@ -78,21 +78,21 @@ final class StagingFolder: @unchecked Sendable {
     }
 
     /// Removes the images of a shard, also while another thread reads them.
-    func remove(shard: Int) throws(OutputError) {
+    func remove(shard: Int) throws(BatchFailure) {
         lock.withLock { shards[shard] = nil }
         try OutputFolder.remove(file: file(shard))
     }
 
     /// Removes everything but the images of some shards.
-    func removeFiles(keeping isKept: (Int) -> Bool) throws(OutputError) {
+    func removeFiles(keeping isKept: (Int) -> Bool) throws(BatchFailure) {
         for name in try OutputFolder.names(in: path) {
             if let shard = Int(name), isKept(shard) { continue }
             try OutputFolder.removeAny("\(path)/\(name)")
         }
     }
 
-    private func reserve(_ size: Int64, _ shard: Int) throws(OutputError) -> (OpenFile, Int64) {
-        try lock.withLock { () throws(OutputError) in
+    private func reserve(_ size: Int64, _ shard: Int) throws(BatchFailure) -> (OpenFile, Int64) {
+        try lock.withLock { () throws(BatchFailure) in
             let found = try opened(shard)
             shards[shard]?.end += size
             return (found.file, found.end)
@@ -100,26 +100,12 @@ final class StagingFolder: @unchecked Sendable {
     }
 
     /// Returns the file of a shard. The caller has the lock.
-    private func opened(_ shard: Int) throws(OutputError) -> Shard {
+    private func opened(_ shard: Int) throws(BatchFailure) -> Shard {
         if let found = shards[shard] { return found }
         let file = try OpenFile(file(shard), O_RDWR | O_CREAT, .create)
-        guard let end = try file.size() else { throw OutputError(damaged: file.path, "It is not a file.") }
+        guard let end = try file.size() else { throw .output(damaged: file.path, "It is not a file.") }
         let found = Shard(file: file, end: end)
         shards[shard] = found
         return found
-    }
-}
-
-extension BatchFailure {
-    static func writing<Result>(_ body: () throws(OutputError) -> Result) throws(BatchFailure) -> Result {
-        do throws(OutputError) { return try body() } catch { throw .output(error) }
-    }
-
-    static func recording<Result>(_ body: () throws(JournalError) -> Result) throws(BatchFailure) -> Result {
-        do throws(JournalError) { return try body() } catch { throw .journal(error) }
-    }
-
-    static func rejecting<Result>(_ body: () throws(LoadError) -> Result) throws(BatchFailure) -> Result {
-        do throws(LoadError) { return try body() } catch { throw .rejects(error) }
     }
 }

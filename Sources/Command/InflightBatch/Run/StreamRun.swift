@@ -113,7 +113,7 @@ package final class StreamRun: @unchecked Sendable {
                 if failure != 0 {
                     end(
                         failure == EPIPE
-                            ? .outputClosed : .failed(.output(OutputError(.write, "standard output", failure))))
+                            ? .outputClosed : .failed(.output(.write, "standard output", failure)))
                 } else if waitingOutput < Self.outputLimit {
                     runner.schedule()
                 }
@@ -145,7 +145,7 @@ extension StreamRun: RowSink {
         guard let item = items.popFirst() else { return false }
         switch item {
         case .failed(let failure):
-            guard case .empty = failure.error else { throw .input(failure) }
+            guard case .input(let input) = failure, case .empty = input.error else { throw failure }
             fallthrough
         case .ended:
             hasReadAll = true
@@ -178,12 +178,12 @@ extension StreamRun: RowSink {
 
     func takeAdmitted(room: Int) -> [(number: Int, since: Duration)] { [] }
 
-    func store(for row: Int) -> @Sendable (Bytes) throws(OutputError) -> [UInt8] {
+    func store(for row: Int) -> @Sendable (Bytes) throws(BatchFailure) -> [UInt8] {
         guard let files else {
-            return { image throws(OutputError) in Self.base64(image) }
+            return { image throws(BatchFailure) in Self.base64(image) }
         }
         let name = "\(row).\(configuration.treatment.fileExtension)"
-        return { image throws(OutputError) in
+        return { image throws(BatchFailure) in
             let file = try OutputFile(files + "/" + name)
             try file.append(image.array)
             try file.commit(synchronizes: false)

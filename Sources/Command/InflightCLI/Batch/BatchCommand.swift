@@ -37,7 +37,7 @@ enum BatchCommand {
     }
 
     private static func readStatus(_ folder: String) throws(CommandLineTool.Refusal) -> BatchStatus {
-        do throws(JournalError) {
+        do throws(BatchFailure) {
             return try BatchStatus(reading: folder)
         } catch {
             throw CommandLineTool.Refusal(message: error.description, status: ExitStatus.noInput)
@@ -52,11 +52,7 @@ enum BatchCommand {
     ) throws -> Int32 {
         let main = MainThreadWaiter()
         let inputs = try refusing { () throws(BatchFailure) in
-            do throws(InputFailure) {
-                return try InputSource.expanding(options.inputs, format: options.inputFormat)
-            } catch {
-                throw .input(error)
-            }
+            try InputSource.expanding(options.inputs, format: options.inputFormat)
         }.map { source throws(CommandLineTool.Refusal) -> InputSource in
             var source = source
             source.path = source.path.map(SavedCommand.absolute)

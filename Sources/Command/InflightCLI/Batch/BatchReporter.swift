@@ -151,7 +151,7 @@ final class BatchReporter: @unchecked Sendable {
             exitStatus = ended.interruption?.status ?? ExitStatus.failure
             say(interruptedLines(ended.interruption))
         case .finished:
-            do throws(JournalError) {
+            do throws(BatchFailure) {
                 let status = try BatchStatus(reading: folder)
                 found = status
                 exitStatus = status.exitStatus(

@@ -13,7 +13,7 @@ struct BatchStatus: Equatable, Sendable {
     init(folder: String) { self.folder = folder }
 
     /// Reads the journal in a folder, also while the run writes to it.
-    init(reading folder: String) throws(JournalError) {
+    init(reading folder: String) throws(BatchFailure) {
         let journal = try Journal(reading: folder)
         self.folder = folder
         summary = try journal.summary()
