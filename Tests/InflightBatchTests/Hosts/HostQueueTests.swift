@@ -5,26 +5,24 @@ import Testing
 
 @Suite("Host queue", .timeLimit(.minutes(5)))
 struct HostQueueTests {
-    private typealias Queue = HostQueue<Int>
-
     private func queue(
-        limit: Int = 2, delay: Duration = .zero, _ change: (inout Queue.Configuration) -> Void = { _ in }
-    ) -> Queue {
-        var configuration = Queue.Configuration()
+        limit: Int = 2, delay: Duration = .zero, _ change: (inout HostQueue.Configuration) -> Void = { _ in }
+    ) -> HostQueue {
+        var configuration = HostQueue.Configuration()
         configuration.pacer.ceiling = limit
         configuration.pacer.initialLimit = limit
         configuration.pacer.minimumDelay = delay
         change(&configuration)
-        return Queue(configuration)
+        return HostQueue(configuration)
     }
 
     /// Takes all steps up to the next wait, as text such as `start 3 a`.
-    private func steps(_ queue: inout Queue, at now: Duration, hasSlot: Bool = true) -> [String] {
+    private func steps(_ queue: inout HostQueue, at now: Duration, hasSlot: Bool = true) -> [String] {
         var steps: [String] = []
         while true {
             switch queue.next(at: now, hasSlot: hasSlot) {
-            case .start(let row, let host): steps.append("start \(row) \(host)")
-            case .giveUp(let row, let host): steps.append("giveUp \(row) \(host)")
+            case .start(let row): steps.append("start \(row.number) \(row.place.host)")
+            case .giveUp(let row): steps.append("giveUp \(row.number) \(row.place.host)")
             case .wait(let until):
                 steps.append("wait \(until.map { "\($0.components.seconds)" } ?? "-")")
                 return steps
@@ -95,7 +93,7 @@ struct HostQueueTests {
         #expect(queue.room(for: "a") == 0 && queue.room(for: "b") == 2 && queue.wantsRows)
         #expect((0..<3).map { queue.add($0, host: "b", at: .zero) } == [.accepted, .accepted, .full])
         #expect(!queue.wantsRows && queue.room(for: "c") == 0)
-        guard case .start(0, host: "a") = queue.next(at: .zero) else { return #expect(Bool(false)) }
+        guard case .start(let first) = queue.next(at: .zero), first.number == 0 else { return #expect(Bool(false)) }
         #expect(queue.wantsRows && queue.room(for: "a") == 1)
         #expect(queue.add(9, host: "a", at: .zero) == .accepted)
     }
@@ -106,14 +104,14 @@ struct HostQueueTests {
         for (index, outcome) in [HostPacer.Outcome.failed, .throttled(retryAfter: .seconds(100))].enumerated() {
             for host in 0..<5 {
                 let now = Duration.seconds(Int64(index * 5 + host))
-                _ = queue.add(host, host: "\(host)", at: now)
-                #expect(steps(&queue, at: now).first == "start \(host) \(host)")
-                queue.requestDidFinish(host: "\(host)", outcome, startedAt: now, at: now)
+                _ = queue.add(host, host: "h\(host)", at: now)
+                #expect(steps(&queue, at: now).first == "start \(host) h\(host)")
+                queue.requestDidFinish(host: "h\(host)", outcome, startedAt: now, at: now)
             }
             // Paused hosts are remembered, however many they are.
             #expect(queue.hostCount == (index == 0 ? 0 : 5))
         }
-        #expect(queue.pacer(of: "0")?.limit == 2)
+        #expect(queue.pacer(of: "h0")?.limit == 2)
         _ = queue.add(7, host: "x", at: .seconds(200))
         #expect(steps(&queue, at: .seconds(200)) == ["start 7 x", "wait -"])
         queue.requestDidFinish(host: "x", .throttled(retryAfter: nil), startedAt: .seconds(200), at: .seconds(201))
@@ -126,7 +124,9 @@ struct HostQueueTests {
     func crawlDelay() {
         var queue = queue(limit: 4)
         for row in 0..<2 { _ = queue.add(row, host: "a", at: .zero) }
-        guard case .start(0, _) = queue.next(at: .seconds(1)) else { return #expect(Bool(false)) }
+        guard case .start(let first) = queue.next(at: .seconds(1)), first.number == 0 else {
+            return #expect(Bool(false))
+        }
         queue.setCrawlDelay(.seconds(9), host: "a", at: .seconds(2))
         #expect(steps(&queue, at: .seconds(2)) == ["wait 10"])
         queue.requestDidFinish(host: "a", .notSent, startedAt: .seconds(1), at: .seconds(3))
@@ -136,7 +136,7 @@ struct HostQueueTests {
     @Test("Random operations agree with a slow model", arguments: 0..<60)
     func model(seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
-        var configuration = Queue.Configuration()
+        var configuration = HostQueue.Configuration()
         configuration.capacity = .random(in: 1...40, using: &random)
         configuration.hostShare = .random(in: 1...15, using: &random)
         configuration.patience = .seconds(.random(in: 1...60, using: &random))
@@ -145,7 +145,7 @@ struct HostQueueTests {
         configuration.pacer.minimumDelay = .seconds(.random(in: 0...3, using: &random))
         configuration.pacer.window = 3
         let hosts = (0..<Int.random(in: 1...12, using: &random)).map { "h\($0)" }
-        var queue = Queue(configuration)
+        var queue = HostQueue(configuration)
         var model = SlowModel(configuration: configuration)
         var now = Duration.zero
         var runs: [(host: String, start: Duration)] = []
@@ -153,12 +153,14 @@ struct HostQueueTests {
             let host = hosts[Int.random(in: 0..<hosts.count, using: &random)]
             switch Int.random(in: 0..<10, using: &random) {
             case 0: now += .seconds(.random(in: 0...8, using: &random))
-            case 1...4: #expect(queue.add(row, host: host, at: now) == model.add(row, host: host, at: now))
+            case 1...4:
+                let row = HostQueue.Row(row, host: host, since: now)
+                #expect(queue.add(row, at: now) == model.add(row, at: now))
             case 5...7:
                 let hasSlot = Bool.random(using: &random)
                 let step = model.next(at: now, hasSlot: hasSlot)
                 #expect("\(queue.next(at: now, hasSlot: hasSlot))" == "\(step)")
-                if case .start(_, let host) = step { runs.append((host, now)) }
+                if case .start(let row) = step { runs.append((row.place.host, now)) }
             case 8 where !runs.isEmpty:
                 let run = runs.remove(at: Int.random(in: 0..<runs.count, using: &random))
                 let pause = Bool.random(using: &random) ? Duration.seconds(.random(in: 0...20, using: &random)) : nil
@@ -181,10 +183,25 @@ struct HostQueueTests {
     }
 }
 
+extension HostQueue.Row {
+    fileprivate init(_ number: Int, host: String, since: Duration) {
+        guard let place = try? RowPlace("http://\(host)/") else { preconditionFailure("a host's name is valid") }
+        self.init(number: number, place: place, since: since)
+    }
+}
+
+extension HostQueue {
+    fileprivate mutating func add(
+        _ row: Int, host: String, at now: Duration, since: Duration? = nil
+    ) -> HostQueue.Admission {
+        add(Row(row, host: host, since: since ?? now), at: now)
+    }
+}
+
 /// The rules of ``HostQueue`` by exhaustive search.
 private struct SlowModel {
-    var configuration: HostQueue<Int>.Configuration
-    var rows: [(row: Int, host: String, deadline: Duration)] = []
+    var configuration: HostQueue.Configuration
+    var rows: [(row: HostQueue.Row, host: String, deadline: Duration)] = []
     var pacers: [String: HostPacer] = [:]
     var turns: [String: Int] = [:]
     var lastTurn = 0
@@ -194,7 +211,8 @@ private struct SlowModel {
         return max(0, min(configuration.capacity - rows.count, configuration.hostShare - own))
     }
 
-    mutating func add(_ row: Int, host: String, at now: Duration) -> HostQueue<Int>.Admission {
+    mutating func add(_ row: HostQueue.Row, at now: Duration) -> HostQueue.Admission {
+        let host = row.place.host
         guard rows.count < configuration.capacity else { return .full }
         guard room(for: host) > 0 else { return .deferred }
         if pacers[host] == nil {
@@ -212,13 +230,13 @@ private struct SlowModel {
         if !rows.contains(where: { $0.host == host }) { pacers[host] = nil }
     }
 
-    mutating func next(at now: Duration, hasSlot: Bool) -> HostQueue<Int>.Step {
+    mutating func next(at now: Duration, hasSlot: Bool) -> HostQueue.Step {
         func isReady(_ host: String) -> Bool { pacers[host]?.nextStart.map { $0 <= now } ?? false }
         let late = rows.indices.filter { rows[$0].deadline <= now && !isReady(rows[$0].host) }
         if let index = late.min(by: { rows[$0].deadline < rows[$1].deadline }) {
             let row = rows.remove(at: index)
             forget(row.host, at: now)
-            return .giveUp(row.row, host: row.host)
+            return .giveUp(row.row)
         }
         if hasSlot {
             let ready = rows.indices.filter { isReady(rows[$0].host) }
@@ -227,7 +245,7 @@ private struct SlowModel {
                 lastTurn += 1
                 turns[row.host] = lastTurn
                 pacers[row.host]?.requestDidStart(at: now)
-                return .start(row.row, host: row.host)
+                return .start(row.row)
             }
         }
         let waiting = rows.filter { !isReady($0.host) }

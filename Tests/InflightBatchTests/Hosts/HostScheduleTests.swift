@@ -11,7 +11,7 @@ struct HostScheduleTests {
         var texts: [String] = []
         while true {
             switch schedule.next(at: now) {
-            case .start(let row, _, _): texts += text(row, schedule.robotsStep(row, at: now))
+            case .start(let row): texts += text(row.number, schedule.robotsStep(row.number, at: now))
             case .giveUp(let rows, let host, _): texts.append("give up \(rows) of \(host)")
             case .wait(let time): return (texts, time)
             }
@@ -241,13 +241,13 @@ struct HostScheduleTests {
         func startAll() throws -> Duration? {
             while true {
                 switch schedule.next(at: now) {
-                case .start(let row, _, let since):
-                    if shards.admits(row) {
-                        try shards.rowDidStart(row)
-                        try follow(row, schedule.robotsStep(row, at: now))
+                case .start(let row):
+                    if shards.admits(row.number) {
+                        try shards.rowDidStart(row.number)
+                        try follow(row.number, schedule.robotsStep(row.number, at: now))
                     } else {
-                        shards.park(row, since: since)
-                        schedule.rowDidFinish(row, .notSent, at: now)
+                        shards.park(row.number, since: row.since)
+                        schedule.rowDidFinish(row.number, .notSent, at: now)
                     }
                 case .giveUp(let rows, _, _):
                     for row in rows { try end(row, .failure(class: "host_patience", message: "")) }

@@ -12,11 +12,21 @@
 /// its delay or pause lasts, and ``Configuration/idleHosts`` longer, so memory does not grow with the number of hosts.
 ///
 /// ```swift
-/// if queue.add(row, host: host, at: now) == .deferred { spill(row) }
-/// while case .start(let row, let host) = queue.next(at: now) { start(row) }
+/// if queue.add(row, at: now) == .deferred { spill(row) }
+/// while case .start(let row) = queue.next(at: now) { start(row) }
 /// queue.requestDidFinish(host: host, .served(latency: latency), startedAt: start, at: now)
 /// ```
-package struct HostQueue<Row: Sendable>: Sendable {
+package struct HostQueue: Sendable {
+    /// A waiting row.
+    package struct Row: Sendable {
+        /// The row's number.
+        package var number: Int
+        /// Where its URL leads.
+        package var place: RowPlace
+        /// The time from which its patience counts: when it was read.
+        package var since: Duration
+    }
+
     /// The bounds of the window.
     package struct Configuration: Sendable {
         /// The maximum number of waiting rows.
@@ -47,10 +57,10 @@ package struct HostQueue<Row: Sendable>: Sendable {
     /// What to do next.
     package enum Step {
         /// Start the row's request. It occupies a slot of its host until it finishes.
-        case start(Row, host: String)
+        case start(Row)
         /// Record the row as a transient failure: its host could not serve it in time. Spilled rows of the same host
         /// have waited behind it, so the caller may treat them alike.
-        case giveUp(Row, host: String)
+        case giveUp(Row)
         /// Ask again at the given time, or after the next event. If nil, only an event can change the answer.
         case wait(until: Duration?)
     }
@@ -121,19 +131,15 @@ package struct HostQueue<Row: Sendable>: Sendable {
     /// Returns the pace of a host, or nil if the host is not remembered.
     package func pacer(of host: String) -> HostPacer? { indices[host].map { hosts[$0].pacer } }
 
-    /// Adds a row behind the others of its host.
-    ///
-    /// - Parameter since: The time from which its patience counts, by default `now`. Earlier for a spilled row, if the
-    ///   time on disk shall count. A row does not expire before those of its host that wait already.
-    package mutating func add(
-        _ row: Row, host name: String, at now: Duration, since: Duration? = nil
-    ) -> Admission {
+    /// Adds a row behind the others of its host. It does not expire before those of its host that wait already.
+    package mutating func add(_ row: Row, at now: Duration) -> Admission {
+        let name = row.place.host
         guard wantsRows else { return .full }
         guard room(for: name) > 0 else { return .deferred }
         let host = hostIndex(name)
         let tail = hosts[host].tail
         added += 1
-        let deadline = Deadline(time: (since ?? now) + configuration.patience, sequence: added)
+        let deadline = Deadline(time: row.since + configuration.patience, sequence: added)
         let node = makeNode(Node(row: row, deadline: deadline))
         if tail < 0 { hosts[host].head = node } else { nodes[tail].next = node }
         hosts[host].tail = node
@@ -149,14 +155,14 @@ package struct HostQueue<Row: Sendable>: Sendable {
     package mutating func next(at now: Duration, hasSlot: Bool = true) -> Step {
         while let first = resting.first, first.key <= now { refresh(first.host, at: now) }
         if let first = deadlines.first, first.key.time <= now {
-            return .giveUp(takeRow(first.host, at: now), host: hosts[first.host].name)
+            return .giveUp(takeRow(first.host, at: now))
         }
         if hasSlot, let first = ready.first {
             lastTurn += 1
             running += 1
             hosts[first.host].turn = lastTurn
             hosts[first.host].pacer.requestDidStart(at: now)
-            return .start(takeRow(first.host, at: now), host: hosts[first.host].name)
+            return .start(takeRow(first.host, at: now))
         }
         let times = [hasSlot ? resting.first?.key : nil, deadlines.first?.key.time]
         return .wait(until: times.compactMap { $0 }.min())
@@ -248,5 +254,76 @@ package struct HostQueue<Row: Sendable>: Sendable {
         freeNode = nodes[index].next
         nodes[index] = node
         return index
+    }
+}
+
+/// A minimum heap of hosts by key, in which each host is at most once, and can be moved and removed.
+///
+/// Insertion, change and removal take logarithmic time in the number of hosts. Hosts are small numbers.
+private struct HostHeap<Key: Comparable & Sendable>: Sendable {
+    private var entries: [(key: Key, host: Int)] = []
+    /// The place of each host in `entries`, or -1.
+    private var places: [Int] = []
+
+    /// The host with the least key, if any.
+    var first: (key: Key, host: Int)? { entries.first }
+    /// The number of hosts.
+    var count: Int { entries.count }
+
+    /// Inserts a host, changes its key, or removes it if `key` is nil.
+    mutating func set(_ key: Key?, of host: Int) {
+        while places.count <= host { places.append(-1) }
+        let place = places[host]
+        switch (key, place) {
+        case (nil, -1): break
+        case (nil, _): remove(at: place)
+        case (let key?, -1):
+            entries.append((key, host))
+            places[host] = entries.count - 1
+            siftUp(entries.count - 1)
+        case (let key?, _):
+            guard entries[place].key != key else { return }
+            entries[place].key = key
+            siftDown(place)
+            siftUp(place)
+        }
+    }
+
+    private mutating func remove(at place: Int) {
+        places[entries[place].host] = -1
+        let last = entries.removeLast()
+        guard place < entries.count else { return }
+        entries[place] = last
+        places[last.host] = place
+        siftDown(place)
+        siftUp(place)
+    }
+
+    private mutating func siftUp(_ start: Int) {
+        var place = start
+        while place > 0, entries[place].key < entries[(place - 1) / 2].key {
+            exchange(place, (place - 1) / 2)
+            place = (place - 1) / 2
+        }
+    }
+
+    private mutating func siftDown(_ start: Int) {
+        var place = start
+        while true {
+            var least = place
+            for child in [2 * place + 1, 2 * place + 2]
+            where child < entries.count && entries[child].key < entries[least].key {
+                least = child
+            }
+            guard least != place else { return }
+            exchange(place, least)
+            place = least
+        }
+    }
+
+    private mutating func exchange(_ left: Int, _ right: Int) {
+        entries.swapAt(left, right)
+        places[entries[left].host] = left
+        places[entries[right].host] = right
     }
 }

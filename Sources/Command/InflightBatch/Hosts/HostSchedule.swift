@@ -9,8 +9,8 @@ internal import InflightCore
 /// ```swift
 /// schedule.add(row, place, at: now)
 /// switch schedule.next(at: now) {
-/// case .start(let row, …):     // it has a slot until rowDidFinish(_:_:at:)
-///     switch schedule.robotsStep(row, at: now) { … }
+/// case .start(let row):        // it has a slot until rowDidFinish(_:_:at:)
+///     switch schedule.robotsStep(row.number, at: now) { … }
 /// ```
 ///
 /// A value without clock, locks and I/O. Times are durations since the start of the run.
@@ -18,7 +18,7 @@ package struct HostSchedule: Sendable {
     /// The bounds of a run.
     package struct Configuration: Sendable {
         /// The window of waiting rows, and the pace of hosts.
-        package var queue = HostQueue<Row>.Configuration()
+        package var queue = HostQueue.Configuration()
         /// How robots.txt is read, or `nil` if it is ignored.
         package var robots: RobotsRecord.Configuration?
         /// The maximum number of requests at once, at least 1.
@@ -28,18 +28,10 @@ package struct HostSchedule: Sendable {
         package init() {}
     }
 
-    /// A row in the window.
-    package struct Row: Sendable {
-        var number: Int
-        var place: RowPlace
-        /// When it was read. Its patience counts from then.
-        var since: Duration
-    }
-
     /// What the caller does next.
     package enum Step: Sendable {
         /// It is the row's turn. It has a slot until ``HostSchedule/rowDidFinish(_:_:at:)``.
-        case start(Int, RowPlace, since: Duration)
+        case start(HostQueue.Row)
         /// The host could not serve these rows in time.
         case giveUp([Int], host: String, message: String)
         /// Ask again at the given time, or after the next event.
@@ -70,7 +62,7 @@ package struct HostSchedule: Sendable {
     }
 
     private let configuration: Configuration
-    private var queue: HostQueue<Row>
+    private var queue: HostQueue
     private var robots: RobotsTable?
     /// The rows that have a slot, and since when.
     private var running: [Int: (place: RowPlace, start: Duration)] = [:]
@@ -105,8 +97,8 @@ package struct HostSchedule: Sendable {
     }
 
     private mutating func enter(_ row: Int, _ place: RowPlace, since: Duration, at now: Duration) {
-        let entry = Row(number: row, place: place, since: since)
-        if queue.add(entry, host: place.host, at: now, since: since) != .accepted { spill(row, place.host, since) }
+        let entry = HostQueue.Row(number: row, place: place, since: since)
+        if queue.add(entry, at: now) != .accepted { spill(row, place.host, since) }
     }
 
     private mutating func spill(_ row: Int, _ host: String, _ since: Duration) {
@@ -156,10 +148,11 @@ package struct HostSchedule: Sendable {
     /// Returns what can be done now. Call it until it returns ``Step/wait(until:)``.
     package mutating func next(at now: Duration) -> Step {
         switch queue.next(at: now, hasSlot: running.count < max(1, configuration.maximumRequests)) {
-        case .start(let row, _):
+        case .start(let row):
             running[row.number] = (row.place, now)
-            return .start(row.number, row.place, since: row.since)
-        case .giveUp(let row, let host):
+            return .start(row)
+        case .giveUp(let row):
+            let host = row.place.host
             var rows = [row.number]
             while let first = spilled[host]?.first, first.since + configuration.queue.patience <= now {
                 rows.append(takeSpilled(host).number)

@@ -50,9 +50,9 @@ struct RowResult<Stored: Sendable>: Sendable {
 
 /// The way of a row: its turn, robots.txt, its response, the opt-out, the decode and the encode, and its end.
 ///
-/// The functions are in this order. A row is a sequence of callbacks instead of a task: a task for each row takes a
-/// tenth of the processor time of a row whose response is 404. Everything happens on the run's serial queue, except
-/// making and storing images, which has threads of its own.
+/// The functions are in this order. A row is a sequence of callbacks instead of a task, which would take nearly a tenth
+/// of the processor time of a row whose response is 404. Everything happens on the run's serial queue, except making
+/// and storing images, which has threads of its own.
 // Unchecked: mutable state is accessed only on `queue`.
 final class RowRunner<Sink: RowSink>: @unchecked Sendable {
     private typealias Outcome = RowResult<Sink.Stored>.Outcome
@@ -158,7 +158,7 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
         while !sink.isBlocked, hosts.wantsRows, sink.wantsRow, try sink.readRow() {}
         while !sink.isBlocked, waitingBytes < configuration.maximumWaitingBytes {
             switch hosts.next(at: now) {
-            case .start(let row, let place, let since): try start(row, place, since, sink)
+            case .start(let row): try start(row, sink)
             case .giveUp(let rows, let host, let message):
                 let name = HostSchedule.FailureClass.impatient.rawValue
                 for row in rows {
@@ -193,9 +193,11 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
 
     // MARK: robots.txt
 
-    private func start(_ row: Int, _ place: RowPlace, _ since: Duration, _ sink: Sink) throws(BatchFailure) {
-        guard try sink.admit(row, since: since) else { return hosts.rowDidFinish(row, .notSent, at: now) }
-        try follow(hosts.robotsStep(row, at: now), row, place, sink)
+    private func start(_ row: HostQueue.Row, _ sink: Sink) throws(BatchFailure) {
+        guard try sink.admit(row.number, since: row.since) else {
+            return hosts.rowDidFinish(row.number, .notSent, at: now)
+        }
+        try follow(hosts.robotsStep(row.number, at: now), row.number, row.place, sink)
     }
 
     private func follow(
