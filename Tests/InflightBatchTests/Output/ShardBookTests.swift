@@ -68,8 +68,8 @@ struct ShardBookTests {
         #expect(book.stagedBytes == 20)
         #expect(try text(book.shardDidAssemble(0)) == ["discard 0"])
         #expect(book.stagedBytes == 0)
-        #expect(throws: ShardBook.Failure.notAssembling(0)) { try book.shardDidAssemble(0) }
-        #expect(throws: ShardBook.Failure.notAssembling(1)) { try book.shardDidAssemble(1) }
+        #expect(throws: BatchFailure.inconsistent("notAssembling(0)")) { try book.shardDidAssemble(0) }
+        #expect(throws: BatchFailure.inconsistent("notAssembling(1)")) { try book.shardDidAssemble(1) }
         #expect(try text(book.inputDidEnd(rowCount: 3)) == ["assemble 1 2..<3: !dns"])
         #expect(!book.isFinished)
         #expect(try text(book.shardDidAssemble(1)) == ["discard 1"])
@@ -167,7 +167,7 @@ struct ShardBookTests {
         #expect(try text(book.rowDidEnd(4, sample("x"))) == [])
         _ = try book.rowDidEnd(2, sample("c"))
         #expect(try text(book.rowDidEnd(3, .duplicate(of: 0))) == ["assemble 1 2..<4: c =0"])
-        #expect(throws: ShardBook.Failure.rowCountMismatch(4)) { try book.inputDidEnd(rowCount: 4) }
+        #expect(throws: BatchFailure.inconsistent("rowCountMismatch(4)")) { try book.inputDidEnd(rowCount: 4) }
         _ = try book.inputDidEnd(rowCount: 6)
         _ = try book.shardDidAssemble(1)
         #expect(book.isFinished)
@@ -177,26 +177,28 @@ struct ShardBookTests {
     func impossibleFacts() throws {
         var book = try book(limit: .max)
         for row in [-1, .min, .max, ShardLayout.maximumRowCount] {
-            #expect(throws: ShardBook.Failure.rowOutOfRange(row)) { try book.rowDidStart(row) }
-            #expect(throws: ShardBook.Failure.rowOutOfRange(row)) { try book.rowDidEnd(row, sample("a")) }
+            #expect(throws: BatchFailure.inconsistent("rowOutOfRange(\(row))")) { try book.rowDidStart(row) }
+            #expect(throws: BatchFailure.inconsistent("rowOutOfRange(\(row))")) { try book.rowDidEnd(row, sample("a")) }
             #expect(!book.admits(row))
         }
         for original in [5, 6, -1, .max] {
-            #expect(throws: ShardBook.Failure.invalidOriginal(original)) {
+            #expect(throws: BatchFailure.inconsistent("invalidOriginal(\(original))")) {
                 try book.rowDidEnd(5, .duplicate(of: original))
             }
         }
         for size in [-1, 8 << 30, Int64.max] {
-            #expect(throws: ShardBook.Failure.sizeOutOfRange) { try book.rowDidEnd(5, sample("a", size)) }
+            #expect(throws: BatchFailure.inconsistent("sizeOutOfRange")) { try book.rowDidEnd(5, sample("a", size)) }
         }
         #expect(book.openShardCount == 0 && book.stagedBytes == 0)
         try book.rowDidStart(5)
         for count in [5, -1, .max] {
-            #expect(throws: ShardBook.Failure.rowCountMismatch(count)) { try book.inputDidEnd(rowCount: count) }
+            #expect(throws: BatchFailure.inconsistent("rowCountMismatch(\(count))")) {
+                try book.inputDidEnd(rowCount: count)
+            }
         }
         _ = try book.inputDidEnd(rowCount: 6)
-        #expect(throws: ShardBook.Failure.rowCountMismatch(6)) { try book.inputDidEnd(rowCount: 6) }
-        #expect(throws: ShardBook.Failure.rowOutOfRange(6)) { try book.rowDidStart(6) }
+        #expect(throws: BatchFailure.inconsistent("rowCountMismatch(6)")) { try book.inputDidEnd(rowCount: 6) }
+        #expect(throws: BatchFailure.inconsistent("rowOutOfRange(6)")) { try book.rowDidStart(6) }
     }
 
     private static func world(_ seed: UInt64, order: UInt64 = 0, kills: Bool = false) -> ShardBookWorld {

@@ -19,6 +19,12 @@ struct StreamRunTests {
         _ input: [String], files: String? = nil, _ change: (inout RowConfiguration) -> Void = { _ in }
     ) async throws -> (lines: [String], StreamEnding) {
         world.directory.write("input", input.map { $0 + "\n" }.joined())
+        return try await answersToFile(files: files, change)
+    }
+
+    private func answersToFile(
+        files: String? = nil, _ change: (inout RowConfiguration) -> Void = { _ in }
+    ) async throws -> (lines: [String], StreamEnding) {
         let source = unsafe open(world.directory.appending("input"), O_RDONLY)
         let target = unsafe open(world.directory.appending("output"), O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         defer {
@@ -109,6 +115,18 @@ struct StreamRunTests {
         #expect("\(ending)" == "finished" && answers.count == 61)
         #expect(Set(answers.dropFirst().map { $0.prefix { $0 != "," } }).count == 60)
         #expect(world.server.maximumOpenConnections <= 2 && world.server.requestCount == 60)
+    }
+
+    @Test("An input that ends in the middle of a line has that line, and a line above the limit is rejected")
+    func lines() async throws {
+        let long = "{\"id\":\"1\",\"url\":\"http://h/" + String(repeating: "a", count: 1 << 20) + "\"}\n"
+        world.directory.write("input", long + "{\"id\":\"2\",\"url\":\"file:///x\"}\n{\"id\":\"3\",\"ur")
+        let (lines, ending) = try await answersToFile()
+        #expect("\(ending)" == "finished" && lines.count == 4)
+        #expect(lines[1].contains(#""line":1,"status":"rejected","error_class":"malformed""#))
+        #expect(lines[1].contains("The row is longer than the limit of 1048576 bytes."))
+        #expect(lines[2].contains(#""id":"2","line":2,"status":"failed_to_download""#))
+        #expect(lines[3].contains(#""line":3,"status":"rejected","error_class":"malformed""#))
     }
 
     @Test("An empty input is answered by nothing")

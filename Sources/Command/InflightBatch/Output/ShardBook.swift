@@ -21,6 +21,8 @@
 ///   ``rowDidEnd(_:_:)`` while reading the input. A short last shard of an input that has grown is not finished: pass
 ///   its outcomes again. `retry` does the same with the shards concerned.
 ///
+/// A fact that cannot be true is refused as ``BatchFailure/inconsistent(_:)``, and changes nothing.
+///
 /// Only open shards take memory. Facts about a row take constant time on average.
 package struct ShardBook: Sendable {
     /// The limits of a book.
@@ -51,20 +53,6 @@ package struct ShardBook: Sendable {
         case assemble(shard: Int, rows: Range<Int>, outcomes: [AssembledOutcome])
         /// Remove the staged images of the rows of a shard, which is finished.
         case discard(shard: Int)
-    }
-
-    /// A fact that cannot be true. The book is unchanged.
-    package enum Failure: Error, Equatable, Sendable {
-        /// The row is negative, beyond the end of the input, or beyond ``ShardLayout/maximumRowCount``.
-        case rowOutOfRange(Int)
-        /// The size of an image is negative or above ``TarHeader/maximumSize``, or the sum of all is too large.
-        case sizeOutOfRange
-        /// The row is a duplicate of itself, of a later row, or of a negative one.
-        case invalidOriginal(Int)
-        /// The input ended before a row or a finished shard that was reported, or ended twice.
-        case rowCountMismatch(Int)
-        /// The shard is not being assembled.
-        case notAssembling(Int)
     }
 
     private enum Slot {
@@ -201,7 +189,7 @@ package struct ShardBook: Sendable {
     // MARK: Facts
 
     /// The row is in flight. Has no effect if it is already, or has ended.
-    package mutating func rowDidStart(_ row: Int) throws(Failure) {
+    package mutating func rowDidStart(_ row: Int) throws(BatchFailure) {
         try check(row)
         guard !hasEnded(row) else { return }
         let position = configuration.layout.position(of: row)
@@ -213,7 +201,7 @@ package struct ShardBook: Sendable {
     }
 
     /// The row has ended. The first end of a row counts.
-    package mutating func rowDidEnd(_ row: Int, _ outcome: RowOutcome<Int>) throws(Failure) -> [Action] {
+    package mutating func rowDidEnd(_ row: Int, _ outcome: RowOutcome<Int>) throws(BatchFailure) -> [Action] {
         try check(row)
         guard !hasEnded(row) else { return [] }
         var outcome = outcome
@@ -222,7 +210,7 @@ package struct ShardBook: Sendable {
         case .success(let sample):
             size = sample.imageSize
             guard 0...TarHeader.maximumSize ~= size, !stagedBytes.addingReportingOverflow(size).overflow else {
-                throw .sizeOutOfRange
+                throw .inconsistent("sizeOutOfRange")
             }
         case .failure: break
         case .duplicate(let original): outcome = .duplicate(of: try resolved(original, of: row))
@@ -260,11 +248,11 @@ package struct ShardBook: Sendable {
     /// The input has ended.
     ///
     /// - Parameter rowCount: The number of its rows, which is also the number behind the last row.
-    package mutating func inputDidEnd(rowCount: Int) throws(Failure) -> [Action] {
+    package mutating func inputDidEnd(rowCount: Int) throws(BatchFailure) -> [Action] {
         let layout = configuration.layout
         guard self.rowCount == nil, rowCount >= reportedEnd, rowCount <= ShardLayout.maximumRowCount,
             layout.shardCount(rowCount: rowCount) >= finishedShards.end
-        else { throw .rowCountMismatch(rowCount) }
+        else { throw .inconsistent("rowCountMismatch(\(rowCount))") }
         self.rowCount = rowCount
         var actions: [Action] = []
         assembleIfComplete(layout.shardCount(rowCount: rowCount) - 1, &actions)
@@ -272,8 +260,10 @@ package struct ShardBook: Sendable {
     }
 
     /// The shard has its final name and is recorded in the journal.
-    package mutating func shardDidAssemble(_ shard: Int) throws(Failure) -> [Action] {
-        guard case .assembling(let sources)? = open[shard]?.phase else { throw .notAssembling(shard) }
+    package mutating func shardDidAssemble(_ shard: Int) throws(BatchFailure) -> [Action] {
+        guard case .assembling(let sources)? = open[shard]?.phase else {
+            throw .inconsistent("notAssembling(\(shard))")
+        }
         // A closed shard may admit rows of the oldest open one.
         searchedShard = nil
         open[shard]?.phase = .finished
@@ -295,8 +285,10 @@ package struct ShardBook: Sendable {
     ///   assembled, which will find this out itself, and those whose shard is finished, which has their images.
     package mutating func shardDidLose(
         _ rows: Set<Int>, shard: Int
-    ) throws(Failure) -> (restarted: [Int], actions: [Action]) {
-        guard case .assembling(let sources)? = open[shard]?.phase else { throw .notAssembling(shard) }
+    ) throws(BatchFailure) -> (restarted: [Int], actions: [Action]) {
+        guard case .assembling(let sources)? = open[shard]?.phase else {
+            throw .inconsistent("notAssembling(\(shard))")
+        }
         searchedShard = nil
         open[shard]?.phase = .collecting
         var restarted: [Int] = []
@@ -381,8 +373,10 @@ package struct ShardBook: Sendable {
 
     // MARK: Rows
 
-    private func check(_ row: Int) throws(Failure) {
-        guard row >= 0, row < rowCount ?? ShardLayout.maximumRowCount else { throw .rowOutOfRange(row) }
+    private func check(_ row: Int) throws(BatchFailure) {
+        guard row >= 0, row < rowCount ?? ShardLayout.maximumRowCount else {
+            throw .inconsistent("rowOutOfRange(\(row))")
+        }
     }
 
     private func slot(_ position: ShardLayout.Position) -> Slot? {
@@ -411,8 +405,8 @@ package struct ShardBook: Sendable {
         return row
     }
 
-    private func resolved(_ original: Int, of row: Int) throws(Failure) -> Int {
-        guard original >= 0, original < row else { throw .invalidOriginal(original) }
+    private func resolved(_ original: Int, of row: Int) throws(BatchFailure) -> Int {
+        guard original >= 0, original < row else { throw .inconsistent("invalidOriginal(\(original))") }
         return followed(original)
     }
 

@@ -4,7 +4,7 @@ internal import InflightConcurrency
 package import InflightCore
 internal import InflightSQLite
 
-/// A run of `inflight batch`: reads rows, fetches each URL once, records every outcome, and writes book.
+/// A run of `inflight batch`: reads rows, fetches each URL once, records every outcome, and writes shards.
 ///
 /// A ``RowRunner`` takes each row from its turn to its image. This class is where rows come from and where images go:
 /// it holds the inputs, the journal, the contents of rows, and the staged images, and writes the shards that the
@@ -232,9 +232,7 @@ extension BatchRun: RowSink {
             onEvent(.rejected(file: file, line: reject.line, reason: reject.reason.description))
         case .ended(let count):
             onEvent(.inputEnded(rows: source.rowCount, rejects: count))
-            try update { (book) throws(ShardBook.Failure) in
-                try book.inputDidEnd(rowCount: source.rowCount)
-            }
+            try perform(book.inputDidEnd(rowCount: source.rowCount))
             return false
         }
         return true
@@ -360,7 +358,7 @@ extension BatchRun: RowSink {
             book.park(row, since: since)
             return false
         }
-        do throws(ShardBook.Failure) { try book.rowDidStart(row) } catch { throw .inconsistent("\(error)") }
+        try book.rowDidStart(row)
         return true
     }
 
@@ -420,15 +418,10 @@ extension BatchRun: RowSink {
     // MARK: - Shards
 
     private func end(_ row: Int, _ outcome: RowOutcome<Int>) throws(BatchFailure) {
-        try update { (book) throws(ShardBook.Failure) in try book.rowDidEnd(row, outcome) }
+        try perform(book.rowDidEnd(row, outcome))
     }
 
-    /// Reports a fact about shards, and does what follows.
-    private func update(
-        _ fact: (inout ShardBook) throws(ShardBook.Failure) -> [ShardBook.Action]
-    ) throws(BatchFailure) {
-        let actions: [ShardBook.Action]
-        do throws(ShardBook.Failure) { actions = try fact(&book) } catch { throw .inconsistent("\(error)") }
+    private func perform(_ actions: [ShardBook.Action]) throws(BatchFailure) {
         for action in actions {
             switch action {
             case .assemble(let shard, let rows, let outcomes): try assemble(shard, rows, outcomes)
@@ -485,13 +478,9 @@ extension BatchRun: RowSink {
                     + "again.")
         }
         warnOfLostImages(images.count, shard)
-        var restarted: [Int] = []
-        try update { (book) throws(ShardBook.Failure) in
-            let next = try book.shardDidLose(images, shard: shard)
-            restarted = next.restarted
-            return next.actions
-        }
-        for row in restarted { try runner.addAgain(row, since: runner.now, self) }
+        let next = try book.shardDidLose(images, shard: shard)
+        try perform(next.actions)
+        for row in next.restarted { try runner.addAgain(row, since: runner.now, self) }
         runner.schedule()
     }
 
@@ -502,7 +491,7 @@ extension BatchRun: RowSink {
         lostAssemblies[shard] = nil
         try commit()
         try journal.finish(shard, rows: range, images: result.imageBlocks)
-        try update { (book) throws(ShardBook.Failure) in try book.shardDidAssemble(shard) }
+        try perform(book.shardDidAssemble(shard))
         let others = result.rowsWithOtherColumns
         // Columns that --columns omits are left out on purpose.
         if others > 0, configuration.ownColumns == nil, !hasWarnedOfColumns {
