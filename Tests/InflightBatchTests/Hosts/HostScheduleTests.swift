@@ -195,7 +195,7 @@ struct HostScheduleTests {
             }
         }
 
-        func end(_ row: Int, _ outcome: RowOutcome<Int>) throws {
+        func end(_ row: Int, _ outcome: RowOutcome<Int64>) throws {
             #expect(ended.insert(row).inserted)
             if case .success = outcome { staged.insert(row) }
             perform(try shards.rowDidEnd(row, outcome))
@@ -224,7 +224,7 @@ struct HostScheduleTests {
                 try end(
                     row,
                     isSuccess
-                        ? .success(StagedSample(imageSize: 10, token: row)) : .failure(class: "http_404", message: ""))
+                        ? .success(10) : .failure(class: "http_404", message: ""))
             case .robots(let authority):
                 let outcomes: [RobotsRecord.Outcome] = [
                     .response(status: 404, body: []), .networkError(.lost),

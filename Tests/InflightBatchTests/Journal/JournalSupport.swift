@@ -48,8 +48,8 @@ struct RunFolder {
 func success(
     _ number: Int, host: String = "a.test", size: Int64 = 10, offset: Int64 = 0, _ image: ImageRecord = .init()
 ) -> JournalRow {
-    let staged = StagedImage(offset: offset, sum: UInt64.max - UInt64(number), record: image)
-    return JournalRow(number: number, host: host, outcome: .success(StagedSample(imageSize: size, token: staged)))
+    let staged = StagedImage(offset: offset, size: size, sum: UInt64.max - UInt64(number), record: image)
+    return JournalRow(number: number, host: host, outcome: .success(staged))
 }
 
 func failed(_ number: Int, _ name: String = "dns", host: String = "a.test") -> JournalRow {
@@ -64,7 +64,7 @@ extension JournalRow {
     /// The row in one line.
     var text: String {
         switch outcome {
-        case .success(let sample): "\(number) \(host) success \(sample.imageSize)"
+        case .success(let image): "\(number) \(host) success \(image.size)"
         case .failure(let name, let message): "\(number) \(host) \(name): \(message)"
         case .duplicate(let original): "\(number) \(host) = \(original)"
         }

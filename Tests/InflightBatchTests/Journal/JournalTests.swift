@@ -29,8 +29,8 @@ struct JournalTests {
             ])
         let row = try #require(try journal.rows(of: 1).first)
         #expect(row.text == "5 b.test success 1099511627776")
-        guard case .success(let sample) = row.outcome else { return }
-        #expect(sample.token == StagedImage(offset: 1 << 41, sum: .max - 5, record: image))
+        guard case .success(let staged) = row.outcome else { return }
+        #expect(staged == StagedImage(offset: 1 << 41, size: 1 << 40, sum: .max - 5, record: image))
         #expect(try journal.rows(of: 2).isEmpty)
     }
 

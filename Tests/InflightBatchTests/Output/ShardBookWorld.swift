@@ -12,10 +12,6 @@ struct ShardBookWorld {
         case duplicate(of: Int)
     }
 
-    /// Returns the name of an image: that of another attempt differs.
-    private func token(_ row: Int, attempt: Int) -> Int { (attempt << 20) | row }
-    private static func row(of token: Int) -> Int { token & ((1 << 20) - 1) }
-
     let truths: [Truth]
     let layout: ShardLayout
     let configuration: ShardBook.Configuration
@@ -24,7 +20,7 @@ struct ShardBookWorld {
 
     var book: ShardBook
     /// What survives a kill.
-    var journal: [Int: RowOutcome<Int>] = [:]
+    var journal: [Int: RowOutcome<Int64>] = [:]
     var staged: [Int: Int64] = [:]
     var finished: Set<Int> = []
     var discarded: Set<Int> = []
@@ -36,7 +32,6 @@ struct ShardBookWorld {
     var assembling: [Int: Set<Int>] = [:]
     var inputEnded = false
 
-    var attempts = 0
     var killCount = 0
 
     init(truths: [Truth], shardSize: Int, limit: Int64, openShardLimit: Int, reserve: Int64, seed: UInt64, kills: Bool)
@@ -90,7 +85,7 @@ struct ShardBookWorld {
 
     /// The size of the staged files that this process knows: after a kill, those whose row was read again.
     private var loadedBytes: Int64 {
-        staged.reduce(0) { $0 + (loaded.contains(Self.row(of: $1.key)) ? $1.value : 0) }
+        staged.reduce(0) { $0 + (loaded.contains($1.key) ? $1.value : 0) }
     }
 
     private var loaded: Set<Int> = []
@@ -140,13 +135,11 @@ struct ShardBookWorld {
 
     private mutating func end(_ row: Int) throws {
         inFlight.removeAll { $0 == row }
-        attempts += 1
-        let outcome: RowOutcome<Int>
+        let outcome: RowOutcome<Int64>
         switch truths[row] {
         case .success(let size):
-            let token = self.token(row, attempt: attempts)
-            staged[token] = Int64(size)
-            outcome = .success(StagedSample(imageSize: Int64(size), token: token))
+            staged[row] = Int64(size)
+            outcome = .success(Int64(size))
         case .failure: outcome = .failure(class: "http", message: "row \(row)")
         case .duplicate(let original): outcome = .duplicate(of: original)
         }
@@ -154,8 +147,7 @@ struct ShardBookWorld {
         loaded.insert(row)
         try run(book.rowDidEnd(row, outcome))
         guard generator.below(10) == 0 else { return }
-        let second = StagedSample(imageSize: 1, token: token(row, attempt: -attempts))
-        #expect(try book.rowDidEnd(row, .success(second)).isEmpty, "a second end changed the row")
+        #expect(try book.rowDidEnd(row, .success(100)).isEmpty, "a second end changed the row")
     }
 
     private mutating func finish(_ shard: Int) throws {
@@ -168,7 +160,7 @@ struct ShardBookWorld {
     private mutating func kill() {
         killCount += 1
         (cursor, pending, inFlight, assembling, inputEnded, loaded) = (0, [], [], [:], false, [])
-        staged = staged.filter { !finished.contains(layout.position(of: Self.row(of: $0.key)).shard) }
+        staged = staged.filter { !finished.contains(layout.position(of: $0.key).shard) }
         book = ShardBook(configuration, finishedShards: ShardSet(finished.map { $0..<($0 + 1) }))
     }
 
@@ -177,59 +169,50 @@ struct ShardBookWorld {
             switch action {
             case .discard(let shard):
                 #expect(finished.contains(shard) && discarded.insert(shard).inserted)
-                let tokens = staged.keys.filter { layout.position(of: Self.row(of: $0)).shard == shard }
-                for token in tokens {
-                    staged[token] = nil
-                    #expect(!assembling.values.contains { $0.contains(token) }, "discarded while an assembly reads it")
+                for row in layout.rows(of: shard) where staged.removeValue(forKey: row) != nil {
+                    #expect(!assembling.values.contains { $0.contains(row) }, "discarded while an assembly reads it")
                 }
-            case .assemble(let shard, let rows, let outcomes):
+            case .assemble(let shard, let rows, let parts):
                 #expect(!finished.contains(shard) && assembling[shard] == nil, "assembled twice")
                 let first = shard * layout.shardSize
                 #expect(rows == first..<min(first + layout.shardSize, truths.count))
-                #expect(outcomes.count == rows.count)
+                #expect(parts.count == rows.count)
                 var archive = ShardOutput()
-                var tokens: Set<Int> = []
-                for (row, outcome) in zip(rows, outcomes) {
-                    archive.add(row, try check(row, outcome, &tokens), in: self)
+                var images: Set<Int> = []
+                for (row, part) in zip(rows, parts) {
+                    archive.add(row, try check(row, part, &images), in: self)
                 }
-                assembling[shard] = tokens
+                assembling[shard] = images
                 let bytes = archive.end()
                 #expect(output.updateValue(bytes, forKey: shard) ?? bytes == bytes)
             }
         }
     }
 
-    /// Compares the book's outcome with the journal. Returns the row whose body the row has, if any.
-    private func check(_ row: Int, _ outcome: AssembledOutcome, _ tokens: inout Set<Int>) throws -> Int? {
-        func expectStaged(_ sample: StagedSample<Int>, of row: Int, _ tokens: inout Set<Int>) {
-            guard case .success(let expected)? = journal[row] else {
-                Issue.record("row \(row) has no body")
-                return
+    /// Compares what the row adds with the journal. Returns the row whose body the row has, if any.
+    private func check(_ row: Int, _ part: ShardBook.Part, _ images: inout Set<Int>) throws -> Int? {
+        var original = row
+        while case .duplicate(let next) = truths[original] { original = next }
+        let hasFailed = truths[original] == .failure
+        switch part {
+        case .image(let named):
+            #expect(named == original && staged[named] != nil)
+            guard case .success? = journal[named] else {
+                Issue.record("row \(named) has no body")
+                return nil
             }
-            #expect(sample.token == expected.token && staged[sample.token] != nil)
-            tokens.insert(sample.token)
-        }
-        switch (truths[row], outcome) {
-        case (.success, .success(let sample)):
-            expectStaged(sample, of: row, &tokens)
-            return row
-        case (.failure, .failure("http", "row \(row)")): return nil
-        case (.duplicate(var original), .duplicate(let named, let place)):
+            images.insert(named)
+        case .failure("http", let message):
+            #expect(hasFailed)
+            #expect(message == (original == row ? "row \(row)" : "Row \(original) names the same URL, and failed."))
+        case .finished(let named):
             // The chain is known as far as its rows are in shards that are not finished.
-            while original != named, case .duplicate(let next) = truths[original] { original = next }
-            #expect(original == named)
-            switch place {
-            case .staged(let sample): expectStaged(sample, of: named, &tokens)
-            case .failed("http", "row \(named)"): #expect(truths[named] == .failure)
-            case .failed: Issue.record("not the failure of row \(named)")
-            case .finished: #expect(finished.contains(layout.position(of: named).shard))
-            }
-            while case .duplicate(let next) = truths[original] { original = next }
-            return truths[original] == .failure ? nil : original
-        default:
-            Issue.record("row \(row) has another outcome")
-            return nil
+            var place = row
+            while case .duplicate(let next) = truths[place], place == row || place != named { place = next }
+            #expect(place == named && named != row && finished.contains(layout.position(of: named).shard))
+        default: Issue.record("row \(row) has another outcome")
         }
+        return hasFailed ? nil : original
     }
 }
 

@@ -203,9 +203,9 @@ package final class Journal {
             var (message, original) = (nil as String?, nil as Int?)
             var image = ImageRecord()
             switch row.outcome {
-            case .success(let sample):
-                image = sample.token.record
-                (size, offset, sum) = (Int(sample.imageSize), Int(sample.token.offset), sample.token.sum)
+            case .success(let staged):
+                image = staged.record
+                (size, offset, sum) = (Int(staged.size), Int(staged.offset), staged.sum)
             case .failure(let name, let text): (code, message) = (try classes.code(name, in: database), text)
             case .duplicate(let number): (code, original) = (JournalLayout.duplicate, number)
             }
@@ -283,8 +283,7 @@ package final class Journal {
             image.sha256 = ContentDigest(row.bytes(10))
             let sum = row.isNull(13) ? nil : UInt64(bitPattern: row.number(13))
             outcome = .success(
-                StagedSample(
-                    imageSize: row.number(11), token: StagedImage(offset: row.number(12), sum: sum, record: image)))
+                StagedImage(offset: row.number(12), size: row.number(11), sum: sum, record: image))
         case .duplicate:
             guard let original = row.integer(4) else { throw .damaged }
             outcome = .duplicate(of: original)

@@ -17,18 +17,21 @@ package struct ImageRecord: Hashable, Sendable {
     package init() {}
 }
 
-/// What the journal stores of a staged image, beside its size.
+/// What the journal stores of a staged image.
 package struct StagedImage: Hashable, Sendable {
     /// The offset in the file of its shard's images, in bytes.
     package var offset: Int64
+    /// Its size, in bytes.
+    package var size: Int64
     /// The XXH64 of its bytes; `nil` in a journal of version 1.
     package var sum: UInt64?
     /// What its shard will say of it.
     package var record: ImageRecord
 
     /// Creates the record of a staged image.
-    package init(offset: Int64, sum: UInt64?, record: ImageRecord = ImageRecord()) {
+    package init(offset: Int64, size: Int64, sum: UInt64?, record: ImageRecord = ImageRecord()) {
         self.offset = offset
+        self.size = size
         self.sum = sum
         self.record = record
     }

@@ -6,7 +6,7 @@
 ///
 /// ```swift
 /// if book.admits(row) { try book.rowDidStart(row) } else { book.park(row, since: now) }
-/// for action in try book.rowDidEnd(row, .success(sample)) { run(action) }
+/// for action in try book.rowDidEnd(row, .success(size)) { run(action) }
 /// for action in try book.shardDidAssemble(shard) { run(action) }   // renamed, and recorded in the journal
 /// ```
 ///
@@ -49,16 +49,29 @@ package struct ShardBook: Sendable {
 
     /// What the caller does next.
     package enum Action: Sendable {
-        /// Assemble a shard from the outcomes of `rows`, in their order, then report ``shardDidAssemble(_:)``.
-        case assemble(shard: Int, rows: Range<Int>, outcomes: [AssembledOutcome])
+        /// Assemble a shard of what `rows` add to it, in their order, then report ``shardDidAssemble(_:)``.
+        case assemble(shard: Int, rows: Range<Int>, [Part])
         /// Remove the staged images of the rows of a shard, which is finished.
         case discard(shard: Int)
+    }
+
+    /// What a row adds to its shard.
+    package enum Part: Sendable {
+        /// The staged image of this row, or of the row that it is a duplicate of. It remains until the assembly ends.
+        case image(row: Int)
+        /// A failure.
+        case failure(class: String, message: String)
+        /// The outcome of a row whose shard was finished before. The journal knows it, and the shard holds its image.
+        case finished(row: Int)
+
+        /// The message of a duplicate of a failed row. It does not depend on whether that row's shard is finished.
+        static func message(asRow original: Int) -> String { "Row \(original) names the same URL, and failed." }
     }
 
     private enum Slot {
         case waiting
         case started
-        case ended(RowOutcome<Int>)
+        case ended(RowOutcome<Int64>)
     }
 
     private enum Phase {
@@ -201,14 +214,14 @@ package struct ShardBook: Sendable {
     }
 
     /// The row has ended. The first end of a row counts.
-    package mutating func rowDidEnd(_ row: Int, _ outcome: RowOutcome<Int>) throws(BatchFailure) -> [Action] {
+    package mutating func rowDidEnd(_ row: Int, _ outcome: RowOutcome<Int64>) throws(BatchFailure) -> [Action] {
         try check(row)
         guard !hasEnded(row) else { return [] }
         var outcome = outcome
         var size: Int64 = 0
         switch outcome {
-        case .success(let sample):
-            size = sample.imageSize
+        case .success(let image):
+            size = image
             guard 0...TarHeader.maximumSize ~= size, !stagedBytes.addingReportingOverflow(size).overflow else {
                 throw .inconsistent("sizeOutOfRange")
             }
@@ -329,36 +342,35 @@ package struct ShardBook: Sendable {
             state.endedCount == rows.count
         else { return }
         var sources: Set<Int> = []
-        var outcomes: [AssembledOutcome] = []
-        outcomes.reserveCapacity(rows.count)
+        var parts: [Part] = []
+        parts.reserveCapacity(rows.count)
         for case .ended(let outcome) in state.slots {
-            outcomes.append(assembled(outcome, in: shard, &sources))
+            parts.append(part(of: rows.lowerBound + parts.count, outcome, in: shard, &sources))
         }
         open[shard]?.phase = .assembling(sources: sources)
         for source in sources { open[source]?.readerCount += 1 }
-        actions.append(.assemble(shard: shard, rows: rows, outcomes: outcomes))
+        actions.append(.assemble(shard: shard, rows: rows, parts))
     }
 
-    private func assembled(
-        _ outcome: RowOutcome<Int>, in shard: Int, _ sources: inout Set<Int>
-    ) -> AssembledOutcome {
+    private func part(
+        of row: Int, _ outcome: RowOutcome<Int64>, in shard: Int, _ sources: inout Set<Int>
+    ) -> Part {
         switch outcome {
-        case .success(let sample): return .success(sample)
+        case .success: return .image(row: row)
         case .failure(let name, let message): return .failure(class: name, message: message)
         case .duplicate(let named):
             let original = followed(named)
             let position = configuration.layout.position(of: original)
             // Reading a finished shard's staged images could retain them for ever, one assembly after the other.
             guard !finishedShards.contains(position.shard), case .ended(let end)? = slot(position) else {
-                return .duplicate(of: original, .finished)
+                return .finished(row: original)
             }
             switch end {
-            case .success(let sample):
+            case .success:
                 if position.shard != shard { sources.insert(position.shard) }
-                return .duplicate(of: original, .staged(sample))
-            case .failure(let name, let message):
-                return .duplicate(of: original, .failed(class: name, message: message))
-            case .duplicate: return .duplicate(of: original, .finished)
+                return .image(row: original)
+            case .failure(let name, _): return .failure(class: name, message: Part.message(asRow: original))
+            case .duplicate: return .finished(row: original)
             }
         }
     }

@@ -39,7 +39,7 @@ package final class BatchRun: @unchecked Sendable {
     /// The finished shards whose rows are ended again, and written anew.
     private let reopened: Set<Int>
     /// The recorded outcomes of the open shard that is being read.
-    private var recorded: (shard: Int, outcomes: [Int: RowOutcome<Int>]) = (-1, [:])
+    private var recorded: (shard: Int, outcomes: [Int: RowOutcome<Int64>]) = (-1, [:])
     /// The names of the input's columns that pass through, until the first shard was read those seen so far.
     private var ownColumns: [String]
     private var writer: ShardWriter.Configuration?
@@ -274,18 +274,17 @@ extension BatchRun: RowSink {
 
     /// Returns the outcomes of a shard's rows that an earlier run has recorded and that hold. Called before the shard's
     /// first image is staged.
-    private func recordedOutcomes(of shard: Int) throws(BatchFailure) -> [Int: RowOutcome<Int>] {
+    private func recordedOutcomes(of shard: Int) throws(BatchFailure) -> [Int: RowOutcome<Int64>] {
         var rows = try journal.rows(of: shard)
         rows = try staged(rows, shard)
         if reopened.contains(shard) {
             try reopen(shard, except: Set(rows.map(\.number)))
             rows = try journal.rows(of: shard)
         }
-        var outcomes: [Int: RowOutcome<Int>] = [:]
+        var outcomes: [Int: RowOutcome<Int64>] = [:]
         for row in rows {
             switch row.outcome {
-            case .success(let sample):
-                outcomes[row.number] = .success(StagedSample(imageSize: sample.imageSize, token: row.number))
+            case .success(let image): outcomes[row.number] = .success(image.size)
             case .failure(let name, let message):
                 if configuration.retries(name) { continue }
                 outcomes[row.number] = .failure(class: name, message: message)
@@ -300,9 +299,8 @@ extension BatchRun: RowSink {
     private func staged(_ rows: [JournalRow], _ shard: Int) throws(BatchFailure) -> [JournalRow] {
         var lost: Set<Int> = []
         for row in rows {
-            guard case .success(let sample) = row.outcome else { continue }
-            let isStaged = try staging.holds(sample.token, size: sample.imageSize, shard: shard)
-            if !isStaged { lost.insert(row.number) }
+            guard case .success(let image) = row.outcome else { continue }
+            if !(try staging.holds(image, shard: shard)) { lost.insert(row.number) }
         }
         if lost.isEmpty { return rows }
         try journal.forget(lost)
@@ -335,7 +333,7 @@ extension BatchRun: RowSink {
                 let image = Bytes(try reader.image(row).bytes())
                 var staged = try staging.append(image, shard: shard)
                 staged.record = row.image
-                outcome = .success(StagedSample(imageSize: Int64(image.count), token: staged))
+                outcome = .success(staged)
             }
             let host = (try? ResourceURL(row.url))?.origin?.host ?? ""
             try record(number, outcome, host: host)
@@ -372,7 +370,7 @@ extension BatchRun: RowSink {
     func rowDidEnd(_ row: Int, host: String, _ result: RowResult<StagedImage>) throws(BatchFailure) {
         var report = BatchRowEnd(row: row, host: host, kind: .success)
         report.receivedBytes = result.receivedBytes
-        let outcome: RowOutcome<Int>
+        let outcome: RowOutcome<Int64>
         switch result.outcome {
         case .image(var staged, let size, let image):
             report.digest = image.sha256
@@ -383,8 +381,8 @@ extension BatchRun: RowSink {
                 outcome = .duplicate(of: original)
             } else {
                 staged.record = image
-                try record(row, .success(StagedSample(imageSize: size, token: staged)), host: host)
-                outcome = .success(StagedSample(imageSize: size, token: row))
+                try record(row, .success(staged), host: host)
+                outcome = .success(size)
             }
         case .failure(let name, let message):
             report.kind = .failure(class: name)
@@ -417,14 +415,14 @@ extension BatchRun: RowSink {
 
     // MARK: - Shards
 
-    private func end(_ row: Int, _ outcome: RowOutcome<Int>) throws(BatchFailure) {
+    private func end(_ row: Int, _ outcome: RowOutcome<Int64>) throws(BatchFailure) {
         try perform(book.rowDidEnd(row, outcome))
     }
 
     private func perform(_ actions: [ShardBook.Action]) throws(BatchFailure) {
         for action in actions {
             switch action {
-            case .assemble(let shard, let rows, let outcomes): try assemble(shard, rows, outcomes)
+            case .assemble(let shard, let rows, let parts): try assemble(shard, rows, parts)
             // What cannot be removed now is removed with the folder, or by the next run.
             case .discard(let shard): shardThread.run { [staging] in try? staging.remove(shard: shard) }
             }
@@ -438,12 +436,12 @@ extension BatchRun: RowSink {
             hasCaptions: configuration.columns.captionColumn != nil)
     }
 
-    private func assemble(_ shard: Int, _ range: Range<Int>, _ outcomes: [AssembledOutcome]) throws(BatchFailure) {
+    private func assemble(_ shard: Int, _ range: Range<Int>, _ parts: [ShardBook.Part]) throws(BatchFailure) {
         guard let contents = rows.take(shard: shard) else { throw .inconsistent("shard \(shard) has no rows") }
         // All rows of the first shard were read before any shard is complete.
         let writer = writer ?? writerConfiguration(schema: SidecarSchema(ownColumns: ownColumns))
         self.writer = writer
-        let parts = try journal.parts(of: shard, outcomes)
+        let parts = try journal.parts(of: shard, parts)
         let start = shardStarts[shard] ?? runner.now
         let assembly = ShardAssembly(
             shard: shard, parts: parts, rows: contents, writer: writer, staging: staging,

@@ -8,15 +8,10 @@ struct ShardAssembly: Sendable {
     /// What one row adds to its shard.
     enum Part: Sendable {
         /// The staged image of a row, which may be one of an earlier shard.
-        case image(row: Int, size: Int64, StagedImage)
+        case image(row: Int, StagedImage)
         case failure(class: String, message: String)
         /// The image of an earlier row, whose shard is finished: at this block of its archive, if it is known.
         case copy(row: Int, block: UInt32?)
-
-        /// A duplicate of a failed row. The message does not depend on whether that row's shard is finished.
-        static func failure(_ name: String, asRow original: Int) -> Part {
-            .failure(class: name, message: "Row \(original) names the same URL, and failed.")
-        }
     }
 
     /// How the work ended.
@@ -63,16 +58,16 @@ struct ShardAssembly: Sendable {
             row.key = input.key ?? writer.layout.positionKey(.init(shard: shard, index: index))
             if !values(of: input, &row) { rowsWithOtherColumns += 1 }
             switch part {
-            case .image(let number, let size, let image):
+            case .image(let number, let image):
                 let shard = writer.layout.position(of: number).shard
-                if !(try staging.holds(image, size: size, shard: shard)) { lost.insert(number) }
+                if !(try staging.holds(image, shard: shard)) { lost.insert(number) }
                 guard lost.isEmpty else { continue }
                 let file: StoredFile
                 if let open = staged[shard] { file = open } else { file = try StoredFile(staging.file(shard)) }
                 staged[shard] = file
                 row.image = image.record
                 try output.add(
-                    row, .image(FileRange(file: file, offset: image.offset, size: size), caption: input.caption))
+                    row, .image(FileRange(file: file, offset: image.offset, size: image.size), caption: input.caption))
             case .failure(let name, let message):
                 row.status = FailureClasses.isImageFault(name) ? .failedToResize : .failedToDownload
                 row.errorMessage = message
@@ -151,36 +146,30 @@ struct ShardAssembly: Sendable {
 }
 
 extension Journal {
-    /// Returns what the rows of a shard add to it.
-    func parts(
-        of shard: Int, _ outcomes: [AssembledOutcome]
-    ) throws(BatchFailure) -> [ShardAssembly.Part] {
+    /// Returns what the rows of a shard add to it, with their images.
+    func parts(of shard: Int, _ parts: [ShardBook.Part]) throws(BatchFailure) -> [ShardAssembly.Part] {
         var images: [Int: StagedImage] = [:]
         for row in try rows(of: shard) {
-            if case .success(let sample) = row.outcome { images[row.number] = sample.token }
+            if case .success(let image) = row.outcome { images[row.number] = image }
         }
-        var parts: [ShardAssembly.Part] = []
-        parts.reserveCapacity(outcomes.count)
-        for outcome in outcomes {
-            switch outcome {
-            case .success(let sample), .duplicate(_, .staged(let sample)):
-                let row = sample.token
-                if images[row] == nil, case .success(let other)? = try self.row(row)?.outcome {
-                    images[row] = other.token
-                }
+        var found: [ShardAssembly.Part] = []
+        found.reserveCapacity(parts.count)
+        for part in parts {
+            switch part {
+            case .image(let row):
+                if images[row] == nil, case .success(let image)? = try self.row(row)?.outcome { images[row] = image }
                 guard let image = images[row] else { throw .journal(.incomplete(folder, shard: shard, row: row)) }
-                parts.append(.image(row: row, size: sample.imageSize, image))
-            case .failure(let name, let message): parts.append(.failure(class: name, message: message))
-            case .duplicate(let original, .failed(let name, _)): parts.append(.failure(name, asRow: original))
-            case .duplicate(let original, .finished):
-                let found = try finishedRow(original)
-                if case .failure(let name)? = found?.outcomeClass {
-                    parts.append(.failure(name, asRow: original))
+                found.append(.image(row: row, image))
+            case .failure(let name, let message): found.append(.failure(class: name, message: message))
+            case .finished(let original):
+                let row = try finishedRow(original)
+                if case .failure(let name)? = row?.outcomeClass {
+                    found.append(.failure(class: name, message: ShardBook.Part.message(asRow: original)))
                 } else {
-                    parts.append(.copy(row: original, block: found?.imageBlock))
+                    found.append(.copy(row: original, block: row?.imageBlock))
                 }
             }
         }
-        return parts
+        return found
     }
 }

@@ -7,7 +7,7 @@ internal import InflightSQLite
 ///
 /// Images are appended in the order in which their rows end. Creating and removing a file for each would take up to a
 /// third of the CPU time of a run on ext4. Nothing is synchronized: after a power cut, any bytes may be missing or
-/// zero, and ``holds(_:size:shard:)`` tells which images that concerns. Safe from any thread. Each call may read and
+/// zero, and ``holds(_:shard:)`` tells which images that concerns. Safe from any thread. Each call may read and
 /// write, and so blocks its thread.
 // Unchecked: `shards` is accessed only with the lock.
 final class StagingFolder: @unchecked Sendable {
@@ -36,9 +36,9 @@ final class StagingFolder: @unchecked Sendable {
 
     /// Returns whether the file of a shard has an image as it was appended. Reads all of it, unless the file is too
     /// short. Of an image without a checksum, it compares the length only.
-    func holds(_ image: StagedImage, size: Int64, shard: Int) throws(BatchFailure) -> Bool {
-        let (end, overflow) = image.offset.addingReportingOverflow(size)
-        guard image.offset >= 0, size >= 0, !overflow else { return false }
+    func holds(_ image: StagedImage, shard: Int) throws(BatchFailure) -> Bool {
+        let (end, overflow) = image.offset.addingReportingOverflow(image.size)
+        guard image.offset >= 0, image.size >= 0, !overflow else { return false }
         let found = try lock.withLock { () throws(BatchFailure) in try opened(shard) }
         guard end <= found.end else { return false }
         guard let sum = image.sum else { return true }
@@ -74,7 +74,7 @@ final class StagingFolder: @unchecked Sendable {
             try unsafe file.write(bytes, at: offset)
             return unsafe XXH64.of(bytes, seed: 0)
         }
-        return StagedImage(offset: offset, sum: sum)
+        return StagedImage(offset: offset, size: Int64(image.count), sum: sum)
     }
 
     /// Removes the images of a shard, also while another thread reads them.
