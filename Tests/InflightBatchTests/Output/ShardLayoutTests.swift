@@ -27,7 +27,6 @@ struct ShardLayoutTests {
         #expect(layout.archiveName(123_456) == "123456.tar")
         #expect(layout.positionKey(layout.position(of: 0)) == "000000000")
         #expect(layout.positionKey(layout.position(of: 120_345)) == "000120345")
-        #expect(layout.filePath(shard: 12, key: "000120345", extension: "jpg") == "00012/000120345.jpg")
     }
 
     @Test("Numbers have more digits if the number of shards or the shard size needs them")

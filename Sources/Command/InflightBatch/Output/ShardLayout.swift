@@ -108,11 +108,6 @@ package struct ShardLayout: Hashable, Sendable {
         padded(position.shard, digits: shardDigits) + padded(position.index, digits: indexDigits) + (part?.suffix ?? "")
     }
 
-    /// Returns the path of a member of a sample in the layout `files`, by shard folder and key.
-    package func filePath(shard: Int, key: String, extension name: String) -> String {
-        "\(shardName(shard))/\(key).\(name)"
-    }
-
     /// Returns the path of a file in the layout `files` by hash: `ab/cd/abcd….jpg`, the same for equal digests.
     package static func hashedPath(_ digest: ContentDigest, extension name: String) -> String {
         let hex = digest.hex
