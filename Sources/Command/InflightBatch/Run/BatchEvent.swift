@@ -1,7 +1,3 @@
-internal import Glibc
-internal import InflightCore
-internal import InflightFiles
-
 /// What a run reports while it works. Delivered in order, on the run's queue.
 package enum BatchEvent: Sendable {
     /// The journal is open. `resumedRows` is the number of rows that an earlier run has ended.
@@ -84,49 +80,4 @@ package enum BatchEnding: Sendable {
     case stopped
     /// The run could not continue.
     case failed(BatchFailure)
-}
-
-/// A reason why a run cannot begin or continue. Its description says what to do.
-package enum BatchFailure: Error, Hashable, Sendable {
-    /// The input cannot be read: 65, or 66 if it does not exist.
-    case input(InputFailure)
-    /// The input differs from that of the earlier run, with a message that names the first differing row: 65.
-    case changedInput(String)
-    /// The journal cannot be used: 73, or 64 if the options differ.
-    case journal(JournalError)
-    /// The output cannot be written: 73.
-    case output(OutputError)
-    /// The file of rejected rows cannot be written, with a message: 73.
-    case rejects(String)
-    /// A fault of this program, with a description.
-    case inconsistent(String)
-}
-
-extension BatchFailure {
-    /// Creates the failure of a file or folder. The default number is that of the call before.
-    static func output(_ operation: OutputError.Operation, _ path: String, _ number: Int32 = errno) -> Self {
-        .output(OutputError(operation, path, number))
-    }
-
-    static func output(_ operation: OutputError.Operation, _ path: String, _ error: SystemError) -> Self {
-        .output(OutputError(operation, path, error.code))
-    }
-
-    /// Creates the failure of a file that was read, and is not what was written.
-    static func output(damaged path: String, _ damage: String) -> Self {
-        .output(OutputError(damaged: path, damage))
-    }
-}
-
-extension BatchFailure: CustomStringConvertible {
-    package var description: String {
-        switch self {
-        case .input(let failure): failure.description
-        case .changedInput(let message): message
-        case .journal(let error): error.description
-        case .output(let error): error.description
-        case .rejects(let message): message
-        case .inconsistent(let text): "The run is inconsistent: \(text). This is a fault of the program."
-        }
-    }
 }

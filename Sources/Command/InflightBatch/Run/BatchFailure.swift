@@ -1,6 +1,108 @@
 internal import Glibc
+internal import InflightCore
 internal import InflightFiles
 internal import InflightSQLite
+
+/// A reason why a run cannot begin or continue. Its description says what to do.
+package enum BatchFailure: Error, Hashable, Sendable {
+    /// The input cannot be read: 65, or 66 if it does not exist.
+    case input(InputFailure)
+    /// The input differs from that of the earlier run, with a message that names the first differing row: 65.
+    case changedInput(String)
+    /// The journal cannot be used: 73, or 64 if the options differ.
+    case journal(JournalError)
+    /// The output cannot be written: 73.
+    case output(OutputError)
+    /// The file of rejected rows cannot be written, with a message: 73.
+    case rejects(String)
+    /// A fault of this program, with a description.
+    case inconsistent(String)
+}
+
+extension BatchFailure {
+    /// Creates the failure of a file or folder, with `errno` by default.
+    static func output(_ operation: OutputError.Operation, _ path: String, _ number: Int32 = errno) -> Self {
+        .output(OutputError(operation, path, number))
+    }
+
+    static func output(_ operation: OutputError.Operation, _ path: String, _ error: SystemError) -> Self {
+        .output(OutputError(operation, path, error.code))
+    }
+
+    /// Creates the failure of a file that was read, and is not what was written.
+    static func output(damaged path: String, _ damage: String) -> Self {
+        .output(OutputError(damaged: path, damage))
+    }
+}
+
+extension BatchFailure: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .input(let failure): failure.description
+        case .changedInput(let message): message
+        case .journal(let error): error.description
+        case .output(let error): error.description
+        case .rejects(let message): message
+        case .inconsistent(let text): "The run is inconsistent: \(text). This is a fault of the program."
+        }
+    }
+}
+
+/// An error that ends the reading of all inputs, with the input that caused it.
+package struct InputFailure: Hashable, Sendable {
+    /// The name of the input, or the pattern that matches no file.
+    package var name: String
+    /// What is wrong with the input.
+    package var error: InputError
+}
+
+extension InputFailure: CustomStringConvertible {
+    package var description: String { "\(Message.cleaned(name)): \(error)" }
+}
+
+/// An output file that cannot be written, or read again.
+package struct OutputError: Hashable, Sendable {
+    /// What was done to the file.
+    package enum Operation: String, Sendable {
+        case create, write, read, rename, synchronize, remove
+    }
+
+    /// What was done to the file.
+    package let operation: Operation
+    /// The path of the file or folder.
+    package let path: String
+    /// The system's error number, or 0 if the file is not what it was when it was written.
+    package let number: Int32
+    /// How the file differs from what was written, as a sentence; `nil` if the number says it, or if it is not known.
+    package let damage: String?
+
+    init(_ operation: Operation, _ path: String, _ number: Int32) {
+        self.operation = operation
+        self.path = path
+        self.number = number
+        damage = nil
+    }
+
+    /// Creates an error for a file that was read, and is not what was written.
+    init(damaged path: String, _ damage: String) {
+        operation = .read
+        self.path = path
+        number = 0
+        self.damage = damage
+    }
+
+    /// Whether there is no space: the same run can continue when there is.
+    package var isFull: Bool { SystemError(code: number).isFull }
+}
+
+extension OutputError: CustomStringConvertible {
+    package var description: String { "Cannot \(operation.rawValue) \(path): \(reason)" }
+
+    /// The reason as a sentence.
+    var reason: String {
+        number == 0 ? damage ?? "It changed since it was written." : SystemError(code: number).systemText + "."
+    }
+}
 
 /// A failure of the journal. Its description says what failed, where, and what to do.
 ///
