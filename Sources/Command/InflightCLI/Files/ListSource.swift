@@ -4,8 +4,8 @@ import InflightConcurrency
 
 /// The lines of a list, read from a descriptor only on demand.
 ///
-/// Confined to `queue`, which it never blocks. If no bytes are available, it calls `onReadable` once on the queue when
-/// some arrive.
+/// Confined to `queue`, which it never blocks. If no bytes are available, it calls ``onReadable`` once on the queue
+/// when some arrive.
 final class ListSource {
     static let longestLine = 256 * 1024
     /// The length in bytes beyond which a line counts as endless, as that of `/dev/zero` does.
@@ -14,7 +14,8 @@ final class ListSource {
 
     private let descriptor: Int32
     private let queue: DispatchQueue
-    private let onReadable: () -> Void
+    /// Called on the queue when bytes are available again.
+    var onReadable: () -> Void = {}
     private var splitter = LineSplitter(limit: longestLine, longest: endlessLine)
     /// Created the first time that reading has to wait.
     private var waiter: Waiter?
@@ -24,10 +25,9 @@ final class ListSource {
     /// The reason why reading stopped before the end.
     private(set) var failure: String?
 
-    init(descriptor: Int32, queue: DispatchQueue, onReadable: @escaping () -> Void) {
+    init(descriptor: Int32, queue: DispatchQueue) {
         self.descriptor = descriptor
         self.queue = queue
-        self.onReadable = onReadable
     }
 
     deinit {

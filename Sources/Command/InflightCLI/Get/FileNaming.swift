@@ -4,7 +4,7 @@ import InflightCore
 struct FileNaming {
     enum Ending {
         /// The file was written.
-        case stored(BodyKind)
+        case stored(BodyProcessor.ProcessedBody)
         /// The file will not be written. The item reserves its expected name, so that later items get the same names as
         /// in a run in which it succeeds.
         case failed
@@ -17,7 +17,8 @@ struct FileNaming {
     private let inspectsBody: Bool
     private let folder: OutputFolder?
     private var names: OutputNameAllocator
-    private var unnamed: [Int: ListItem] = [:]
+    /// The written files that wait for their names, by the items' identifiers.
+    private var unnamed: [Int: (item: ListItem, body: BodyProcessor.ProcessedBody)] = [:]
 
     /// - Parameter folder: The folder of the files; `nil` if the user chose the name of the only file.
     init(_ options: GetOptions, _ folder: OutputFolder?) {
@@ -31,25 +32,28 @@ struct FileNaming {
         names.asked(item.id, stem: item.suggested.stem(inspectsBody: inspectsBody))
     }
 
-    /// - Returns: The items whose names are decided now, this one among them or not.
-    mutating func ended(_ item: ListItem, _ ending: Ending) -> [(item: ListItem, name: String)] {
+    /// - Returns: The written files whose names are decided now, the item's among them or not.
+    mutating func ended(
+        _ item: ListItem, _ ending: Ending
+    ) -> [(item: ListItem, body: BodyProcessor.ProcessedBody, name: String)] {
         let suggested = item.suggested
         let stem = suggested.stem(inspectsBody: inspectsBody)
         let decisions: [OutputNameAllocator.Decision]
         switch ending {
-        case .stored(let kind):
-            let parts = suggested.parts(for: kind)
+        case .stored(let body):
+            let parts = suggested.parts(for: body.kind)
+            unnamed[item.id] = (item, body)
             decisions = names.ended(item.id, stem: stem, .stored(parts, own: ownName(item, parts)))
-            if !decisions.contains(where: { $0.id == item.id }) { unnamed[item.id] = item }
         case .failed:
             let parts = suggested.expectedParts(format: format, inspectsBody: inspectsBody)
             decisions = names.ended(item.id, stem: stem, .failed(expected: parts, own: ownName(item, parts)))
         case .existing: decisions = names.ended(item.id, stem: stem, .existing)
         }
         return decisions.compactMap { decision in
-            guard let name = decision.name else { return nil }
-            let named = decision.id == item.id ? item : unnamed.removeValue(forKey: decision.id)
-            return named.map { ($0, name) }
+            guard let name = decision.name, let (item, body) = unnamed.removeValue(forKey: decision.id) else {
+                return nil
+            }
+            return (item, body, name)
         }
     }
 

@@ -14,11 +14,13 @@ final class InputLines {
     private var arguments: ArraySlice<String>
     private let list: ListSource?
 
-    /// - Parameter onReadable: Called on the queue if lines are available again.
-    init(_ arguments: [String], list descriptor: Int32?, queue: DispatchQueue, onReadable: @escaping () -> Void) {
+    init(_ arguments: [String], list descriptor: Int32?, queue: DispatchQueue) {
         self.arguments = arguments[...]
-        list = descriptor.map { ListSource(descriptor: $0, queue: queue, onReadable: onReadable) }
+        list = descriptor.map { ListSource(descriptor: $0, queue: queue) }
     }
+
+    /// Sets a function to call on the queue when lines are available again.
+    func whenReadable(_ body: @escaping () -> Void) { list?.onReadable = body }
 
     /// The number of lines that are known to follow.
     var count: Int { arguments.count }

@@ -7,7 +7,6 @@ import InflightCore
 final class ItemTable {
     /// The name of the only file, if the user chose one.
     private let fileName: String?
-    private let looksUp: Bool
     private let reporter: LineReporter
     /// The items in flight, by key.
     private var live: [String: ListItem] = [:]
@@ -15,14 +14,10 @@ final class ItemTable {
     private var results = SpillingMap()
     private var lastID = 0
 
-    /// - Parameter looksUp: Whether items begin with a search for the file of an earlier run.
-    init(fileName: String?, looksUp: Bool, reporter: LineReporter) {
+    init(fileName: String?, reporter: LineReporter) {
         self.fileName = fileName
-        self.looksUp = looksUp
         self.reporter = reporter
     }
-
-    var isEmpty: Bool { live.isEmpty }
 
     /// The number of lines that are not reported yet.
     var unreported: Int { max(reporter.unreported, live.count) }
@@ -56,8 +51,7 @@ final class ItemTable {
             return nil
         }
         lastID += 1
-        let item = ListItem(
-            id: lastID, url: url, key: key, chosenName: fileName, first: waiter, machine: ItemMachine(looksUp: looksUp))
+        let item = ListItem(id: lastID, url: url, key: key, chosenName: fileName, first: waiter)
         live[key] = item
         return item
     }

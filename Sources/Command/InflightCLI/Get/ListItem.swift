@@ -17,10 +17,21 @@ final class ListItem: @unchecked Sendable {
     }
 
     /// The file that an earlier run has stored for the URL.
-    struct Current {
-        var file: BodyProcessor.Existing
+    final class EarlierFile {
+        let file: BodyProcessor.Existing
         /// The record of the index; `nil` for a file whose name the user chose.
-        var record: IndexRecord?
+        let record: IndexRecord?
+
+        init(_ file: BodyProcessor.Existing, _ record: IndexRecord?) {
+            self.file = file
+            self.record = record
+        }
+    }
+
+    /// A load in progress, and the pause of the child that awaits its result.
+    struct Load {
+        let task: ImageTask
+        let pause: RunExecutor.Pause<Result<BodyProcessor.Loaded, LoadError>>
     }
 
     /// The identifier, ascending in request order.
@@ -36,9 +47,10 @@ final class ListItem: @unchecked Sendable {
     let first: Waiter
     /// The other lines that request the URL.
     var others: [Waiter] = []
-    var machine: ItemDriver.Machine
-    /// The file of an earlier run, if it is to be replaced only if the image has changed.
-    var current: Current?
+    /// The file of an earlier run, if the run looks for it.
+    var earlier: EarlierFile?
+    /// The load, while it is in progress.
+    var load: Load?
     /// Whether the load asks for the image only if it has changed. Then it follows no redirect.
     var isConditional = false
     /// The name of the file of an earlier run that this one replaces.
@@ -51,19 +63,30 @@ final class ListItem: @unchecked Sendable {
     var receivedBytes: Int64 = 0
     /// The files of the previews.
     var previews: [String] = []
+    /// Those that are being written.
+    var unfinishedPreviews: [Task<Void, Never>] = []
+    /// The source for a thumbnail, if one is requested.
+    var thumbnailSubject: ThumbnailSubject?
     /// The beginning of the previews' names, once there is one.
     var previewStem: String?
 
-    init(
-        id: Int, url: ResourceURL, key: String, chosenName: String?, first: Waiter, machine: ItemDriver.Machine
-    ) {
+    init(id: Int, url: ResourceURL, key: String, chosenName: String?, first: Waiter) {
         self.id = id
         self.url = url
         self.key = key
         self.chosenName = chosenName
         self.first = first
-        self.machine = machine
         startedAt = first.requestedAt
+    }
+
+    func endLoad(_ result: Result<BodyProcessor.Loaded, LoadError>) {
+        load.take()?.pause.end(with: result)
+    }
+
+    /// Cancels the load, if it is in progress. The engine delivers nothing afterwards.
+    func cancelLoad() {
+        load?.task.cancel()
+        endLoad(.failure(LoadError(.cancelled, stage: .request, message: "The run was stopped.")))
     }
 
     /// The URL as spelled in the first line.

@@ -2,7 +2,7 @@ import Inflight
 import InflightConcurrency
 import InflightCore
 
-/// Reports the items and lines of a run to its recorder, and makes the thumbnails of its report.
+/// Reports the items and lines of a run to its recorder, and decides which thumbnails its report gets.
 ///
 /// A run that is not recorded has none.
 // Unchecked: mutable state is accessed only on the run's queue.
@@ -86,25 +86,17 @@ final class RunRecording: @unchecked Sendable {
         }
     }
 
-    /// Makes a thumbnail for the report, if the budget allows it. It runs after the load has ended, so that no load's
-    /// duration includes it.
-    func show(_ subject: ThumbnailSubject, of item: ListItem, _ renderer: ThumbnailRenderer, on run: RunQueue) {
-        var decoded = 0
-        if case .file(_, let format, let pixels) = subject {
-            guard ThumbnailRenderer.quickFormats.contains(format) else { return }
-            decoded = pixels
-        }
-        guard run.machine.isRunning, thumbnails.takes(decoding: decoded) else { return }
-        // Its memory counts like the body of a load.
-        run.machine.bodyBegan()
+    /// Returns whether a thumbnail is made, and then reserves its place in the report.
+    func takesThumbnail(of subject: ThumbnailSubject) -> Bool {
+        guard case .file(_, let format, let pixels) = subject else { return thumbnails.takes(decoding: 0) }
+        return ThumbnailRenderer.quickFormats.contains(format) && thumbnails.takes(decoding: pixels)
+    }
+
+    /// A thumbnail was made; `nil` if it failed.
+    func madeThumbnail(_ bytes: [UInt8]?, of item: ListItem) {
+        thumbnails.made(bytes?.count)
         let line = item.first.line
-        run.onWorker {
-            renderer.thumbnail(of: subject)
-        } then: { [self] bytes in
-            run.machine.bodyEnded()
-            thumbnails.made(bytes?.count)
-            if let bytes { recorder.note { $0.showed(bytes, of: line) } }
-        }
+        if let bytes { recorder.note { $0.showed(bytes, of: line) } }
     }
 
     /// Prints the stories of the loads that have ended, if requested.

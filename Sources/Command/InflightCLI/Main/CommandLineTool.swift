@@ -114,18 +114,16 @@ enum CommandLineTool {
             output?.abandon()
             throw error
         }
-        let run = GetRun(options, pipeline: pipeline, list: descriptor, recorder: output?.recorder) { status in
+        let run = GetRun(options, pipeline: pipeline, list: descriptor, recorder: output?.recorder)
+        listener.withLock { $0 = run }
+        run.begin { status in
             guard store != nil || output?.writesFiles == true else { return main.end(status) }
             for descriptor in spare { close(descriptor) }
             // Completes the store, so that the next run finds the fetched responses.
-            Task.detached {
-                await pipeline.shutdown(.cancel)
-                await store?.shutdown()
-                main.end(write(output, of: pipeline, status))
-            }
+            await pipeline.shutdown(.cancel)
+            await store?.shutdown()
+            main.end(write(output, of: pipeline, status))
         }
-        listener.withLock { $0 = run }
-        run.begin()
         return main.wait {
             run.interrupt(status: $0.status, because: $0.text)
         } abandon: {
