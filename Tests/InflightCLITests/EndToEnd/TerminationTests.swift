@@ -30,6 +30,9 @@ final class TerminationTests: EndToEndSuite {
         #expect(place.files(in: "out") == ["good.jpg"])
         #expect(place.holds("out/good.jpg", jpeg.array))
         #expect(result.errors.contains("Finished files are kept"))
+        // The unfinished one is not reported.
+        #expect(command.readLine().isEmpty)
+        #expect(!result.errors.contains("failed"), "\(result.errors)")
     }
 
     @Test("The run after a SIGKILL removes temporary files, also of reports, traces and archives")
@@ -93,6 +96,18 @@ final class TerminationTests: EndToEndSuite {
         #expect(command.wait().status == 143)
         #expect(SystemClock().now() - start < .seconds(5))
         #expect(place.files(in: "out") == [])
+    }
+
+    @Test("SIGINT ends get between two lines of a list that never ends, none of which is requested")
+    func endlessList() throws {
+        let command = RunningCommand(
+            ["get", server.url("/slow.jpg"), "-i", "list", "--discard"], in: place,
+            prefix: "mkfifo list; yes nonsense >list &")
+        try server.blockUntilHeld("slow")
+        command.signal(SIGINT)
+        let result = command.wait()
+        #expect(result.status == 130)
+        #expect(result.errors.contains("Interrupted"), "\(result.errors)")
     }
 
     @Test("A closed standard output ends get quietly")
