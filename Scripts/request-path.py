@@ -95,7 +95,10 @@ def main(scratch, page):
         for file in names:
             here = sorted((line, what, length) for (name, line, what), length in mine.items() if name.endswith("/" + file))
             if page:
-                print(f"| {stage} | `{folder}/{file}` | " + ", ".join(f"`{what}`" for _, what, _ in here) + " |")
+                # Initializers say little without their type.
+                called = dict.fromkeys(what for _, what, _ in here if what not in ("init", "deinit"))
+                if called:
+                    print(f"| {stage} | `{folder}/{file}` | " + ", ".join(f"`{what}`" for what in called) + " |")
             else:
                 for line, what, length in here:
                     print(f"  {what}  {folder}/{file}:{line}, {length} lines")
