@@ -283,10 +283,7 @@ package struct ShardBook: Sendable {
         retainedCount += 1
         finishedShards.insert(shard)
         var actions: [Action] = []
-        for source in sources.sorted() {
-            open[source]?.readerCount -= 1
-            closeIfUnused(source, &actions)
-        }
+        stopReading(sources, &actions)
         closeIfUnused(shard, &actions)
         noteFullness()
         return actions
@@ -325,16 +322,21 @@ package struct ShardBook: Sendable {
             }
         }
         var actions: [Action] = []
-        for source in sources.sorted() {
-            open[source]?.readerCount -= 1
-            closeIfUnused(source, &actions)
-        }
+        stopReading(sources, &actions)
         assembleIfComplete(shard, &actions)
         noteFullness()
         return (restarted, actions)
     }
 
     // MARK: Assembly
+
+    /// An assembly has ended that read the staged images of these shards.
+    private mutating func stopReading(_ sources: Set<Int>, _ actions: inout [Action]) {
+        for source in sources.sorted() {
+            open[source]?.readerCount -= 1
+            closeIfUnused(source, &actions)
+        }
+    }
 
     private mutating func assembleIfComplete(_ shard: Int, _ actions: inout [Action]) {
         let rows = configuration.layout.rows(of: shard, rowCount: rowCount)
