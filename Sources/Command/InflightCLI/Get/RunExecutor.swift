@@ -53,7 +53,7 @@ final class RunExecutor: TaskExecutor, @unchecked Sendable {
     // MARK: Pauses
 
     /// A pause of a task, which is ended once.
-    // Safe: `end(with:)` is called once, because whoever ends a pause takes it from where it is stored.
+    // Safe: `end(with:)` is called once, because a pause is removed from its property before it is ended.
     @safe struct Pause<Value: Sendable> {
         fileprivate let continuation: UnsafeContinuation<Value, Never>
 
