@@ -145,4 +145,29 @@ struct BrokenResponseTests {
         #expect(stage.sent.count == 3)
         await stage.end()
     }
+
+    @Test("A stored response that stands in is as fresh as its own head says, not as an earlier 304")
+    func standInAfter304() async throws {
+        let stage = try StoreStage()
+        stage.serve(StoreStage.url, picture("max-age=100, stale-if-error=60"))
+        _ = try await stage.image()
+        // A newer response that needs revalidation, whose body vanishes before the 304 arrives.
+        var newer = try #require(stage.store.entries.first).response
+        newer.head.fields.set("Cache-Control", "no-cache")
+        newer.head.fields.set("ETag", "\"newer\"")
+        newer.responseTime = WallTime(milliseconds: newer.responseTime.milliseconds + 1)
+        let id = try #require(
+            await stage.store.keep(newer, body: FakeCodec.picture(width: 4), under: StoreKey(StoreStage.url)))
+        stage.transport.serve(StoreStage.url) { [store = stage.store, sent = stage.noteSent] request in
+            sent(request)
+            guard request.fields.contains("if-none-match") else { return .failure(.cannotConnect) }
+            store.remove([id]) {}
+            return .status(304, StoreStage.fields([("Cache-Control", "no-cache"), ("ETag", "\"newer\"")]))
+        }
+        #expect(await events(stage) == ["success 4 false"])
+        #expect(stage.sent.map { $0.fields.contains("if-none-match") } == [false, true, false])
+        #expect(try await stage.image().source == .memory)
+        #expect(stage.sent.count == 3)
+        await stage.end()
+    }
 }

@@ -76,7 +76,6 @@ extension Fetch {
         emit(.lookedUp(decision.lookUp(foundAny: !cache.found.isEmpty)))
         switch decision {
         case .serve(let answer):
-            cache.representation = cache.found[answer.position].response
             serve(answer, body, from: .disk)
         case .serveStale(let answer, _):
             // Not if the last subscriber has left meanwhile.
@@ -170,7 +169,10 @@ extension Fetch {
         let head = answer.head
         if !engine.fieldsExcludedFromKey.isEmpty { respectVary(head) }
         forgetBody()
-        if let cache { cache.entry = StoredEntryReference(key: cache.key, id: answer.id) }
+        if let cache {
+            cache.entry = StoredEntryReference(key: cache.key, id: answer.id)
+            cache.representation = answer.stored
+        }
         exchange.verdict = redirect(in: head) ?? failure(on: head)
         switch exchange.verdict {
         case .redirect(let next):
@@ -393,9 +395,7 @@ extension Fetch {
         cache.changes = outcome.changes
         switch outcome {
         case .pass: break
-        case .serve(let answer, let changes):
-            cache.representation =
-                changes.updates.first { $0.id == answer.id }?.response ?? cache.found[answer.position].response
+        case .serve(let answer, _):
             exchange.verdict = .stored(answer, head.status == 304 ? .revalidated : .disk)
         case .resend(let other, _): exchange.verdict = .resend(other)
         }
@@ -735,7 +735,7 @@ final class CacheTransaction: @unchecked Sendable {
     var exchange = CacheExchange()
     var requestTime = WallTime(milliseconds: 0)
     var responseTime = WallTime(milliseconds: 0)
-    /// The stored response that is served to the caller, with its updates.
+    /// The stored response that was served to the caller last.
     var representation: StoredResponse?
     /// The entry that holds the body, or will hold it.
     var entry: StoredEntryReference?

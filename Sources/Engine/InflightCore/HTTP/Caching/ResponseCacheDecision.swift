@@ -150,9 +150,10 @@ private struct Answer {
         var shown = found[first]
         shown.response = shown.response.updated(by: head, requestTime: requestTime, responseTime: responseTime)
         shown.response.head.fields = StoredResponse.shown(found[first].response.head.fields, with: head.fields)
-        guard let answer = ServedResponse(shown, at: first, for: request, now: responseTime) else {
+        guard var answer = ServedResponse(shown, at: first, for: request, now: responseTime) else {
             return .resend(CacheExchange(), changes)
         }
+        answer.stored = changes.updates.first { $0.id == answer.id }?.response ?? found[first].response
         return .serve(answer, changes)
     }
 

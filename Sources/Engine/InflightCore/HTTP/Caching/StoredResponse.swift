@@ -123,6 +123,8 @@ package struct ServedResponse: Hashable, Sendable {
     /// The position of the entry in the lookup's result, and its ID.
     package var position: Int
     package var id: StoredEntry.ID
+    /// The stored response, with the updates of a 304 that has confirmed it.
+    package var stored: StoredResponse
     /// The head to return: status 200 or the stored one, 206 for a part, 304 or 416; with `Age` and `Date`.
     package var head: ResponseHead
     /// The entry's stored bytes that form the body, counted from the first stored one; `nil` for no body.
@@ -146,6 +148,7 @@ package struct ServedResponse: Hashable, Sendable {
         if stored.statedDate == nil { head.fields.set("Date", HTTPDate.text(stored.responseTime)) }
         self.position = position
         id = entry.id
+        self.stored = stored
         self.head = head
         guard request.method == "GET" || (request.method == "HEAD" && stored.isComplete) else { return nil }
 
