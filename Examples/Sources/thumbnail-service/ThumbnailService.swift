@@ -48,33 +48,21 @@ final class ThumbnailService: Sendable {
 
     private func serve(_ connection: Int32) {
         let deadline = DispatchTime.now() + secondsPerRequest
-        guard let target = Sockets.readTarget(connection, until: deadline), let request = request(target) else {
+        guard let target = Sockets.readTarget(connection, until: deadline), var request = request(target) else {
             return respond(connection, Response("400 Bad Request"), until: deadline)
         }
-        Task {
-            let response = await response(to: request, until: deadline)
+        let left = Int64(deadline.uptimeNanoseconds) - Int64(DispatchTime.now().uptimeNanoseconds)
+        request.deadline = .nanoseconds(max(0, left))
+        Task { [request] in
+            let response = await response(to: request)
             queue.async { self.respond(connection, response, until: deadline) }
         }
     }
 
-    private func response(to request: ImageRequest, until deadline: DispatchTime) async -> Response {
-        // A task does not carry the type of its error; a result does.
-        let load = Task { [pipeline] () -> Result<Bytes, LoadError> in
-            do throws(LoadError) {
-                let image = try await pipeline.image(for: request)
-                return .success(try pipeline.codecs.encode(image.pixels, options: EncodeOptions(format: .webp)))
-            } catch {
-                return .failure(error)
-            }
-        }
-        // A cancelled load throws at once, whatever its fetch or decode waits for.
-        let alarm = DispatchSource.makeTimerSource(queue: queue)
-        alarm.setEventHandler { load.cancel() }
-        alarm.schedule(deadline: deadline)
-        alarm.resume()
-        defer { alarm.cancel() }
+    private func response(to request: ImageRequest) async -> Response {
         do throws(LoadError) {
-            let bytes = try await load.value.get()
+            let image = try await pipeline.image(for: request)
+            let bytes = try pipeline.codecs.encode(image.pixels, options: EncodeOptions(format: .webp))
             return Response("200 OK", ["Content-Type: image/webp"], bytes.withUnsafeBytes { Array($0) })
         } catch {
             return Self.response(to: error)
@@ -105,8 +93,7 @@ final class ThumbnailService: Sendable {
     private static func response(to error: LoadError) -> Response {
         switch error.code {
         case .overloaded, .originUnavailable, .shutDown: Response("503 Service Unavailable", ["Retry-After: 1"])
-        // Only its deadline cancels a load.
-        case .timedOut, .cancelled: Response("504 Gateway Timeout")
+        case .timedOut, .deadlineExceeded: Response("504 Gateway Timeout")
         case .invalidURL, .invalidRequest, .unsupportedScheme: Response("400 Bad Request")
         case .addressNotAllowed: Response("403 Forbidden")
         default: Response("502 Bad Gateway")

@@ -134,7 +134,7 @@ extension ContractModel {
             } else if jobs[job].isFollowed, tasks[task].receivesStale, jobs[job].stage > 0 {
                 waiting.remove(at: index)
                 tasks[task].job = -1
-                tasks[task].stale = exchange
+                (tasks[task].stale, tasks[task].standIn) = (exchange, exchange)
                 revalidation.append(task)
             } else if tasks[task].spec.kind == .bytes, tasks[task].spec.source == .image {
                 fails(task, .invalidRequest)

@@ -52,6 +52,13 @@ public final class ContractModel {
         var isStale = false
         /// Whether the task receives stale content before the revalidated content.
         var receivesStale = false
+        /// The delivery of the stale content that the task has, which is its result if its deadline passes.
+        var standIn = -1
+        /// The time from the call to the deadline; 0 for none.
+        var timeLimit: Int64 = 0
+        var deadline = Int64.max
+        /// Whether the deadline passed while another thread was about to end the task.
+        var mayHaveExpired = false
         /// The delivery of the stale content that the task has not received yet.
         var stale = -1
         var hasRefetched = false
@@ -276,22 +283,27 @@ public final class ContractModel {
     ///   - queue: the callback queue, or -1 if the caller awaits.
     ///   - isCancelled: whether the surrounding Swift task was already cancelled.
     ///   - receivesStale: whether its caller consumes its events.
+    ///   - timeLimit: the time from the call to the deadline in nanoseconds; 0 for none.
     /// - Returns: the number of the task.
     public func requested(
         _ spec: RequestSpec, priority: ImageRequest.Priority, queue: Int, isCancelled: Bool = false,
-        receivesStale: Bool = false
+        receivesStale: Bool = false, timeLimit: Int64 = 0
     ) -> Int {
         let task = tasks.count
         tasks.append(
             TaskRecord(
                 spec: spec, first: spec.resource, priority: priority, queue: queue, hasClosures: queue >= 0))
         tasks[task].receivesStale = receivesStale
+        tasks[task].timeLimit = timeLimit
         if isCancelled { tasks[task].phase = .cancelled }
         return task
     }
 
     /// No more of the caller's code runs before the engine takes the load.
     public func subscribes(_ task: Int) {
+        // One that was cancelled before may still have its timer. One that loads a fallback has had it from its call.
+        if tasks[task].timeLimit > 0 { tasks[task].deadline = now + tasks[task].timeLimit }
+        tasks[task].timeLimit = 0
         guard tasks[task].phase == .preparing else { return }
         tasks[task].phase = .waiting
         waiting.append(task)
@@ -314,6 +326,31 @@ public final class ContractModel {
         case .ended, .cancelled, .silent, .gone: break
         }
     }
+
+    /// The timer of the deadlines is about to fire. Tasks whose deadline has passed end now.
+    public func deadlinesPass() {
+        for task in tasks.indices where tasks[task].deadline <= now {
+            tasks[task].deadline = .max
+            let standIn = tasks[task].standIn
+            let outcome = standIn >= 0 ? Outcome.content(standIn) : .failure(.deadlineExceeded)
+            switch tasks[task].phase {
+            case .waiting:
+                leave(task)
+                if standIn >= 0 { tasks[task].isStale = true }
+                finish(task, outcome)
+            // Between two of its fallbacks.
+            case .awaitingFallback, .preparing:
+                awaitingFallback.removeAll { $0 == task }
+                finish(task, outcome)
+            // Its result is known, but another thread has not passed it to the gate yet.
+            case .undelivered: tasks[task].mayHaveExpired = !bounds.isFlat
+            case .ended, .cancelled, .lost, .silent, .gone: break
+            }
+        }
+    }
+
+    /// Returns whether a task has this deadline.
+    public func hasDeadline(at time: Int64) -> Bool { tasks.contains { $0.deadline == time } }
 
     /// `isCancelled` was read.
     public func saw(isCancelled: Bool, of task: Int) {
@@ -460,6 +497,7 @@ public final class ContractModel {
     private func check(_ task: Int, _ ending: Ending) {
         let record = tasks[task]
         if record.stale >= 0 { report(5, "task \(task) ended without its stale image") }
+        if record.mayHaveExpired, case .failure(.deadlineExceeded) = ending { return }
         switch (record.outcome, ending) {
         case (.failure(let expected), .failure(let code)):
             if code != expected { report(3, "task \(task) failed with \(code), expected \(expected)") }

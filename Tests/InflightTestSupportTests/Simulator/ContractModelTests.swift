@@ -46,6 +46,41 @@ struct ContractModelTests {
         #expect(model.violation == nil)
     }
 
+    private func askUntil(_ time: Int64) -> Int {
+        let task = model.requested(spec, priority: .normal, queue: 0, timeLimit: time)
+        model.subscribes(task)
+        return task
+    }
+
+    @Test("The model accepts a load that ends at its deadline")
+    func ended() {
+        let task = askUntil(5)
+        model.clockAdvances(5)
+        model.deadlinesPass()
+        model.endingBegins(task, .failure(.deadlineExceeded), at: onQueue(0))
+        model.callbackReturned(task)
+        model.released(task, at: onQueue(0))
+        model.finishes()
+        #expect(model.violation == nil)
+    }
+
+    @Test("Contract 3: A load that ends before its deadline, because of it, is a violation")
+    func endedEarly() {
+        let task = askUntil(5)
+        model.clockAdvances(4)
+        model.deadlinesPass()
+        model.endingBegins(task, .failure(.deadlineExceeded), at: onQueue(0))
+        #expect(model.violation?.rule == 3)
+    }
+
+    @Test("Contract 11: A load that goes on after its deadline is a violation")
+    func outlived() {
+        _ = askUntil(5)
+        model.clockAdvances(5)
+        model.checkIdle(ImagePipeline.Statistics())
+        #expect(model.violation?.rule == 11)
+    }
+
     @Test("Contract 1: A callback on another queue is a violation")
     func otherQueue() {
         let task = ask(queue: 0)

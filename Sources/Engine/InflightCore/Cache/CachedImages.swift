@@ -45,6 +45,14 @@ final class CachedImages: Sendable {
         return image
     }
 
+    /// Returns the finished image, if it may be served although the origin has not been heard in time.
+    func standIn(_ plan: RequestPlan) -> LoadedImage? {
+        guard !plan.request.hasDefaults, plan.request.servesStaleOnDisconnect, let image = finished(plan) else {
+            return nil
+        }
+        return !image.isStale || image.lifetime?.allowsStale ?? true ? image : nil
+    }
+
     /// Stores a finished image, if it may be stored.
     ///
     /// - Returns: whether it was passed to the cache.

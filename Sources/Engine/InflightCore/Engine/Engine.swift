@@ -31,6 +31,7 @@ final class Engine: @unchecked Sendable {
     let turns: BodyProcessingQueue
     let temporaryFolder: String?
     let endings = EndingCounters()
+    let deadlines: TaskDeadlines
     /// The number of revalidations in flight that only the engine observes.
     private let refreshes = Guarded(0)
     /// If nil, there is no observer.
@@ -87,6 +88,7 @@ final class Engine: @unchecked Sendable {
             RetryController($0, clock: configuration.clock, random: configuration.random)
         }
         rates = RateChecker(clock: configuration.clock)
+        deadlines = TaskDeadlines(clock: configuration.clock)
         bodyLimit = configuration.maximumBodyBytesInFlight
         bodies = Guarded(BodyBudget(limit: bodyLimit, transfers: configuration.maximumConcurrentFetches))
         turns = BodyProcessingQueue(executor: workers)
@@ -255,6 +257,25 @@ final class Engine: @unchecked Sendable {
             task = graph.taskCancelled(id, now: now, actions: &actions)
         }
         withExtendedLifetime(task) {}
+    }
+
+    /// The deadlines of these tasks have passed: ends those that have no result yet, with a stale one if there is any.
+    /// All of them leave their jobs in one step, so that none of them keeps a job for another.
+    func expire(_ tasks: [(task: ImageTask, stale: JobResult?)]) {
+        let now = clock.now()
+        let stale = tasks.map { task, stale in
+            stale ?? task.plan.flatMap { images.standIn($0) }.map { JobResult(.image($0)) }
+        }
+        changeEnding { graph, actions in
+            zip(tasks, stale).map { pending, stale in
+                var stage = LoadError.Stage.request
+                if let id = pending.task.graphID {
+                    if let job = graph.firstJob(of: id) { stage = job is PixelJob ? .decode : .fetch }
+                    _ = graph.taskCancelled(id, now: now, actions: &actions)
+                }
+                return (pending.task, stale ?? JobResult(.failure(pending.task.deadlineExceeded(in: stage))))
+            }
+        }
     }
 
     func setPriority(of id: JobGraph.TaskID, to priority: ImageRequest.Priority) {
@@ -461,6 +482,7 @@ final class Engine: @unchecked Sendable {
         var request = stale.request
         request.priority = .low
         request.fallbacks = []
+        request.deadline = nil
         // Store the bytes that the revalidation fetches. It makes no processed image.
         request.storedRepresentation = .original
         let purpose = RequestPlan.Purpose.revalidation(ofImage: stale.requiresImage)

@@ -182,6 +182,18 @@ public struct ImageRequest: Sendable {
     }
     /// The source of the bytes or the image, if the request was created with one. If nil, ``url`` is loaded.
     public var source: Source? { options.value.source }
+    /// The maximum time from the call to the result, by default nil for none. It includes time in queues, hooks,
+    /// retries, redirects, fallbacks, decoding and processors, not all of which ``Limits/totalTimeout`` counts.
+    ///
+    /// If it passes first, the load fails with ``LoadError/Code/deadlineExceeded``, whatever is running. An event
+    /// stream that has delivered a stale image ends with that image, and with ``servesStaleOnDisconnect`` a stale image
+    /// in memory is the result. A stale response on disk has to be read first: to get it in time, set
+    /// ``Limits/totalTimeout`` to less. Work that no other load waits for is cancelled; in a queue it sends no request.
+    /// The revalidation in the background has no deadline. Not part of the keys by which requests are coalesced.
+    public var deadline: Duration? {
+        get { options.value.deadline }
+        set { changeRest { $0.deadline = newValue } }
+    }
     /// The limits of the load: times, bytes, pixels, memory and redirects.
     public var limits: Limits {
         get { options.value.limits }
@@ -296,6 +308,7 @@ extension ImageRequest {
         var pixelOrder = PixelBuffer.Format.Order.rgba
         var premultipliesAlpha = false
         var limits = Limits()
+        var deadline: Duration?
         var identity: String?
         var cachePolicy = CachePolicy.obey
         var servesStaleOnDisconnect = false

@@ -196,9 +196,9 @@ final class RequestPlan: Sendable {
         guard limits.maximumBodyBytes >= 0, limits.maximumPixels >= 0, limits.maximumDecodeBytes >= 0,
             limits.maximumRedirects >= 0, limits.minimumBytesPerSecond >= 0
         else { throw refuse("Invalid limit: it must not be negative.") }
-        let timeouts = [limits.connectTimeout, limits.stallTimeout, limits.totalTimeout]
+        let timeouts = [limits.connectTimeout, limits.stallTimeout, limits.totalTimeout, request.deadline]
         guard timeouts.allSatisfy({ ($0 ?? .zero) >= .zero }) else {
-            throw refuse("Invalid timeout: it must not be negative.")
+            throw refuse("Invalid timeout or deadline: it must not be negative.")
         }
         guard limits.minimumRatePeriod > .zero else {
             throw refuse(

@@ -9,6 +9,7 @@ extension ImageTask {
     /// Starts the task. Never calls back inside this call.
     func start() {
         if let telemetry = engine.telemetry { begins(telemetry) }
+        if !request.hasDefaults, let deadline = request.deadline { limitTime(to: deadline) }
         switch subject {
         case .plan(let plan): start(plan)
         case .rejected(let rejected): continueAfterFailure(JobResult(.failure(rejected.error)), wasAdmitted: false)
@@ -38,8 +39,8 @@ extension ImageTask {
     }
 
     private func submit(_ plan: RequestPlan, wasAdmitted: Bool) {
-        // A task that was cancelled before it is submitted starts nothing.
-        if isCancelled { return }
+        // A task that has ended before it is submitted starts nothing.
+        guard isPending else { return }
         var now: MonotonicTime?
         while true {
             // Read the count before the lookup. The lookup runs without a lock, because the cache may be the caller's
@@ -167,7 +168,7 @@ extension ImageTask {
     /// Whether a fallback remains if this request fails.
     var hasFallback: Bool {
         stripe.lock.withLock {
-            state.isWaiting && state.takenFallbacks < (state.amended ?? subject).request.fallbackCount
+            state.isPending && state.takenFallbacks < (state.amended ?? subject).request.fallbackCount
         }
     }
 
@@ -175,7 +176,7 @@ extension ImageTask {
     private func takeFallback() -> ImageRequest? {
         let (next, preview): ((number: UInt16, of: Subject)?, BoxedPreview?) = stripe.lock.withLock {
             let latest = state.amended ?? subject
-            guard state.isWaiting, state.takenFallbacks < latest.request.fallbackCount else { return (nil, nil) }
+            guard state.isPending, state.takenFallbacks < latest.request.fallbackCount else { return (nil, nil) }
             state.takenFallbacks += 1
             return ((state.takenFallbacks, latest), state.machine.backlog.fallbackTaken())
         }
@@ -186,7 +187,7 @@ extension ImageTask {
     /// Returns the request to repeat because its stored response is useless, or nil if it was repeated before.
     private func takeRefetch() -> ImageRequest? {
         let isFirst = stripe.lock.withLock {
-            guard state.isWaiting, !state.hasRefetched else { return false }
+            guard state.isPending, !state.hasRefetched else { return false }
             state.hasRefetched = true
             return true
         }
@@ -208,7 +209,7 @@ extension ImageTask {
     /// Returns the identities of the stored images that would serve the task if the origin confirmed their response,
     /// the preferred one first; nil if the task needs the bytes. Calls processors for their identity.
     var confirmableIdentities: [String]? {
-        let isFirst = stripe.lock.withLock { if case .none = state.confirmation { state.isWaiting } else { false } }
+        let isFirst = stripe.lock.withLock { if case .none = state.confirmation { state.isPending } else { false } }
         guard isFirst, let plan, plan.looksForProcessed else { return nil }
         let request = currentRequest
         let count = request.processors.count
@@ -226,7 +227,7 @@ extension ImageTask {
     /// from; nil if it has not.
     private func takeConfirmation() -> ImageRequest? {
         let isTaken = stripe.lock.withLock {
-            guard state.isWaiting, case .received(let time) = state.confirmation else { return false }
+            guard state.isPending, case .received(let time) = state.confirmation else { return false }
             state.confirmation = .used(time)
             return true
         }

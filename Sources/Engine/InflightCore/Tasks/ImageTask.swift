@@ -41,7 +41,8 @@ public final class ImageTask: @unchecked Sendable {
         /// Set while a caller awaits the next event.
         var waiter: Bridge?
 
-        var isWaiting: Bool { machine.phase == .waiting }
+        /// Whether the result is still unknown.
+        var isPending: Bool { machine.isOpen }
     }
 
     /// The origin's answer about the stored processed image of the request. It is asked once.
@@ -147,6 +148,7 @@ public final class ImageTask: @unchecked Sendable {
             return (leftovers, state.sink.take(), state.waiter.take(), state.id)
         }
         guard let (leftovers, sink, waiter, id) = left else { return }
+        engine.deadlines.remove(self)
         if let id, leftovers.outcome == nil { engine.cancelTask(id) }
         engine.telemetry?.flush()
         waiter?.open()
@@ -166,14 +168,14 @@ public final class ImageTask: @unchecked Sendable {
         set {
             let id = stripe.lock.withLock { () -> JobGraph.TaskID? in
                 defer { state.priority = newValue }
-                return state.priority != newValue && state.isWaiting ? state.id : nil
+                return state.priority != newValue && state.isPending ? state.id : nil
             }
             if let id { engine.setPriority(of: id, to: newValue) }
         }
     }
 
-    /// Replaces the request by another one with the same key. Its priority, fallbacks and stored representation, which
-    /// are in no key, apply to the load in progress.
+    /// Replaces the request by another one with the same key. Its priority, deadline, fallbacks and stored
+    /// representation, which are in no key, apply to the load in progress.
     ///
     /// - Returns: `false`, without a change, if that requires a new load: the fallbacks tried so far are not those of
     ///   the new request, or it is too late to try others.
@@ -190,12 +192,37 @@ public final class ImageTask: @unchecked Sendable {
         }
         // Released with no lock held, because releasing processors may run the caller's code.
         withExtendedLifetime(old) {}
-        if isAmended { priority = new.request.priority }
+        if isAmended {
+            priority = new.request.priority
+            limitTime(to: new.request.deadline)
+        }
         return isAmended
     }
 
     /// The request in its latest form.
     var latestRequest: ImageRequest { stripe.lock.withLock { state.amended ?? subject }.request }
+
+    // MARK: Deadline
+
+    /// Ends the task after `time` from now, unless it has ended before. Replaces an earlier deadline.
+    func limitTime(to time: Duration?) {
+        guard let time else { return engine.deadlines.remove(self) }
+        engine.deadlines.set(engine.clock.now() + time, for: self)
+        // It may have ended meanwhile.
+        if !isPending { engine.deadlines.remove(self) }
+    }
+
+    /// Whether the result is still unknown.
+    var isPending: Bool { stripe.lock.withLock { state.isPending } }
+
+    /// The task's number in the graph, once it was added. It may have left since.
+    var graphID: JobGraph.TaskID? { stripe.lock.withLock { state.id } }
+
+    func deadlineExceeded(in stage: LoadError.Stage) -> LoadError {
+        LoadError(
+            .deadlineExceeded, stage: stage, url: plan?.url.string ?? URLParts.shown(request.url),
+            message: "The load did not end before its deadline. Set a later deadline, or request less.")
+    }
 
     // MARK: Engine events
 
@@ -206,7 +233,7 @@ public final class ImageTask: @unchecked Sendable {
         stripe.lock.withLock {
             state.id = id
             state.isShared = isShared
-            return state.isWaiting ? state.priority : nil
+            return state.isPending ? state.priority : nil
         }
     }
 
@@ -249,6 +276,7 @@ public final class ImageTask: @unchecked Sendable {
 
     /// - Returns: the queue to submit a delivery to, if any.
     private func end(with result: JobResult) -> CallbackQueue? {
+        engine.deadlines.remove(self)
         let now = engine.telemetry?.now
         let receiver = stripe.lock.withLock { () -> Receiver in
             let (submits, wasTaken) = state.machine.outcomeArrived(result)
@@ -270,7 +298,8 @@ public final class ImageTask: @unchecked Sendable {
     ///
     /// - Returns: whether the task was still pending.
     func didReceiveStale(_ result: JobResult) -> Bool {
-        arrived(.stale(result))
+        engine.deadlines.prefer(result, for: self)
+        return arrived(.stale(result))
     }
 
     /// - Parameter fallback: the required value of ``takenFallbacks``; nil accepts any.
@@ -407,7 +436,7 @@ extension ImageTask {
         let url = plan?.url.string ?? URLParts.shown(request.url)
         let now = telemetry.now
         stripe.lock.withLock {
-            guard state.isWaiting else { return }
+            guard state.isPending else { return }
             state.isObserved = true
             telemetry.record(.requested(url: url), task: number, at: now)
         }

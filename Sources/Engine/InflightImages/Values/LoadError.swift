@@ -138,6 +138,8 @@ extension LoadError.Code {
     public static let invalidRequest = Self(rawValue: "invalidRequest")
     /// The pipeline has as many loads as `ImagePipeline.Configuration.maximumQueuedTasks` allows.
     public static let overloaded = Self(rawValue: "overloaded")
+    /// The request's `deadline` has passed before the result was known.
+    public static let deadlineExceeded = Self(rawValue: "deadlineExceeded")
     /// The pipeline was shut down.
     public static let shutDown = Self(rawValue: "shutDown")
 

@@ -49,18 +49,20 @@ internal import Glibc
 }
 
 /// A binary heap of elements by deadline. Elements with the same deadline keep the order of insertion.
-struct TimerQueue<Element> {
+package struct TimerQueue<Element> {
     private var heap: [(deadline: MonotonicTime, number: UInt64, element: Element)] = []
     private var number: UInt64 = 0
     private var roomBeforeSweep = 1024
 
-    var earliest: MonotonicTime? { heap.first?.deadline }
-    var count: Int { heap.count }
+    package var earliest: MonotonicTime? { heap.first?.deadline }
+    package var count: Int { heap.count }
+
+    package init() {}
 
     /// Adds an element. At 1024 elements, and whenever the count has doubled since, it first removes useless ones.
     ///
     /// - Returns: Whether the element is now the earliest.
-    mutating func insert(
+    package mutating func insert(
         _ element: Element, at deadline: MonotonicTime, sweeping isUseless: (Element) -> Bool
     ) -> Bool {
         if heap.count >= roomBeforeSweep {
@@ -78,7 +80,7 @@ struct TimerQueue<Element> {
         return child == 0
     }
 
-    mutating func takeDue(at now: MonotonicTime) -> Element? {
+    package mutating func takeDue(at now: MonotonicTime) -> Element? {
         guard let earliest, earliest <= now else { return nil }
         heap.swapAt(0, heap.count - 1)
         let element = heap.removeLast().element

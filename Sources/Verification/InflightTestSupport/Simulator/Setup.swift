@@ -27,6 +27,8 @@ struct Setup {
     var hasObserver = false
     /// Whether some callers request previews.
     var hasPreviews = false
+    /// Whether some requests have a deadline.
+    var hasDeadlines = false
 
     struct Prefetch {
         var isIntoMemory: Bool
@@ -83,6 +85,8 @@ struct Setup {
         if seed % 8 == 6, !hasStore { makeBreaking(seed) }
         if seed % 8 == 7 { bounds.maximumTasks = 2 + Int(seed / 8 % 8) }
         hasPreviews = seed % 8 == 5
+        // Tasks that leave a varying response join another job one after the other.
+        hasDeadlines = seed % 8 == 1 && !hasExcludedFields
         if seed % 4 == 2 { bounds.bodyBytes = Int64(seed / 4 % 80) }
         if hasPreviews { bounds.decodesInMemory = 1 }
         bounds.isFlat = !nests
@@ -124,6 +128,14 @@ struct Setup {
         totalTime = 8_000_000
         prefetch = nil
         resources = [0, 1, 2, 3, 4, 5, 6]
+    }
+
+    /// Returns the time from a call to its deadline in nanoseconds, by the number of its caller; 0 for no deadline. No
+    /// other timer is due at the same nanosecond.
+    func timeLimit(ofCaller number: Int) -> Int64 {
+        guard hasDeadlines, number % 3 != 0 else { return 0 }
+        let unit: Int64 = hasStore ? 500_000_000 : isSlow ? 1_000_000_000 : 1_000_000
+        return Int64(number * 7 % 13 + 1) * unit + Int64(number)
     }
 
     /// Returns the cache policy of a caller in a world with a store.

@@ -69,6 +69,7 @@ final class SimulatedClock: EngineClock, @unchecked Sendable {
             let body = timer.body.take()
             let before = world.context.isInTurn
             world.context.isInTurn = timer.endsTurn
+            if body != nil, world.model.hasDeadline(at: timer.deadline) { world.model.deadlinesPass() }
             body?()
             world.context.isInTurn = before
         }

@@ -122,7 +122,9 @@ extension World {
         guard let pipeline, callers.count < setup.tasks + 8 else { return }
         let spec = spec()
         let priority = Self.priorities[draws.below(Self.priorities.count)]
-        let request = request(spec, priority)
+        var request = request(spec, priority)
+        let timeLimit = setup.timeLimit(ofCaller: callers.count)
+        if timeLimit > 0 { request.deadline = .nanoseconds(timeLimit) }
         let form = draws.below(8)
         let caller = Caller()
         if spec.kind == .header || spec.kind == .response || form == 0 {
@@ -153,7 +155,7 @@ extension World {
         // Each kind of queue is used once before any is chosen at random.
         let queue = usedQueues & 7 == 7 ? draws.below(Self.callerQueues) : (~usedQueues).trailingZeroBitCount
         usedQueues |= 1 << queue
-        let id = model.requested(spec, priority: request.priority, queue: queue)
+        let id = model.requested(spec, priority: request.priority, queue: queue, timeLimit: request.timeLimit)
         caller.id = id
         subscribe(id, spec)
         note(15, UInt64(id), "task \(id) on queue \(queue): \(spec.text), \(request.priority)")
@@ -227,7 +229,9 @@ extension World {
     private func awaitLoad(_ caller: Caller, _ pipeline: ImagePipeline, _ spec: RequestSpec, _ request: ImageRequest) {
         note(18, 0, "a caller will await \(spec.text)")
         caller.awaiting = Task(executorPreference: executor) { [unowned self] in
-            let id = model.requested(spec, priority: request.priority, queue: -1, isCancelled: Task.isCancelled)
+            let id = model.requested(
+                spec, priority: request.priority, queue: -1, isCancelled: Task.isCancelled,
+                timeLimit: request.timeLimit)
             caller.id = id
             subscribe(id, spec)
             note(19, UInt64(id), "task \(id), async: \(spec.text)")
@@ -269,7 +273,9 @@ extension World {
             var iterator = taken?.makeAsyncIterator()
             let isCancelled = Task.isCancelled || (caller.task?.isCancelled ?? false)
             let priority = caller.task?.priority ?? request.priority
-            let id = model.requested(spec, priority: priority, queue: -1, isCancelled: isCancelled, receivesStale: true)
+            let id = model.requested(
+                spec, priority: priority, queue: -1, isCancelled: isCancelled, receivesStale: true,
+                timeLimit: request.timeLimit)
             caller.id = id
             model.subscribes(id)
             note(22, UInt64(id), "task \(id), event stream: \(spec.text)")
@@ -356,6 +362,11 @@ extension World {
             model.isShutDown()
         }
     }
+}
+
+extension ImageRequest {
+    /// The time from the call to the deadline in nanoseconds; 0 for none.
+    fileprivate var timeLimit: Int64 { deadline?.saturatedNanoseconds ?? 0 }
 }
 
 extension RequestSpec {
