@@ -64,6 +64,44 @@ extension ImagePipeline.Configuration {
     }
 }
 
+extension ImagePipeline.Configuration {
+    /// Creates the standard configuration with the limits of a server that loads URLs for its clients.
+    ///
+    /// - ``ImagePipeline/Configuration/schemes`` are `http` and `https`: `file:` would read this machine's files, and tell
+    ///   whether a path exists.
+    /// - Addresses are ``AddressPolicy/publicOnly``: a client could read from the server's own network.
+    /// - ``ImagePipeline/Configuration/maximumDeadline`` and ``ImagePipeline/Configuration/maximumBodyBytes`` bound every
+    ///   load, whatever its request says.
+    /// - Beyond ``ImagePipeline/Configuration/maximumQueuedTasks`` a load fails at once, so that the server can respond
+    ///   with status 503. A quarter of it is the limit of each origin
+    ///   (``ImagePipeline/Configuration/maximumQueuedTasksPerOrigin``), so that a slow one leaves room for the others.
+    ///
+    /// All of them can be changed afterwards. Images are decoded in the program as in the standard configuration; pass
+    /// `decoding: .worker` to decode all of them in sandboxed processes.
+    ///
+    /// - Parameters:
+    ///   - deadline: the time from a call to its result.
+    ///   - maximumBodyBytes: the maximum number of bytes of one body.
+    ///   - maximumLoads: the maximum number of loads in progress, queued and running.
+    ///   - cache: the disk cache; if nil, there is none.
+    ///   - decoding: which images are decoded in sandboxed processes.
+    /// - Returns: the configuration.
+    public static func forServers(
+        deadline: Duration = .seconds(10), maximumBodyBytes: Int64 = 20_000_000, maximumLoads: Int = 1000,
+        cache: DiskStore.Configuration? = nil, decoding: DecodeIsolation = .auto
+    ) -> Self {
+        var curl = CurlTransport.Configuration()
+        curl.addressPolicy = .publicOnly
+        var configuration = Self(curl: curl, cache: cache, decoding: decoding)
+        configuration.schemes = ["http", "https"]
+        configuration.maximumDeadline = deadline
+        configuration.maximumBodyBytes = maximumBodyBytes
+        configuration.maximumQueuedTasks = maximumLoads
+        configuration.maximumQueuedTasksPerOrigin = max(1, maximumLoads / 4)
+        return configuration
+    }
+}
+
 extension DiskStore.Event {
     fileprivate var logEntry: ImagePipeline.LogEntry {
         switch self {

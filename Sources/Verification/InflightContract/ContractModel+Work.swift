@@ -18,7 +18,7 @@ extension ContractModel {
         let done = inMemory.map { $0.stage + 1 } ?? 0
         // A load that was accepted runs to its end, including its fallbacks.
         if isStopped || isClosed && !tasks[task].wasTaken { return finish(task, .failure(.shutDown)) }
-        if !tasks[task].wasTaken, waiting.count > bounds.maximumTasks { return finish(task, .failure(.overloaded)) }
+        if !tasks[task].wasTaken, exceedsLimit(task) { return finish(task, .failure(.overloaded)) }
         var found = -1
         var stage = spec.stages
         while stage > done {
@@ -56,6 +56,12 @@ extension ContractModel {
         if stage == 0, let root = live.last(where: { jobs[$0].stage == 0 }), jobs[root].state == .queued {
             reachedQueue(root)
         }
+    }
+
+    private func exceedsLimit(_ task: Int) -> Bool {
+        if waiting.count > bounds.maximumTasks { return true }
+        guard let origin = tasks[task].limitedOrigin else { return false }
+        return waiting.count { tasks[$0].limitedOrigin == origin } > bounds.maximumTasksPerOrigin
     }
 
     /// Returns whether the task subscribes to the job or to a later stage.

@@ -30,6 +30,8 @@ public final class ContractModel {
         var spec: RequestSpec
         /// The resource that was requested first, and the number of fallbacks requested since.
         let first: UInt8
+        /// The origin whose limit of tasks it counts for; nil for sources and invalid URLs.
+        let limitedOrigin: UInt8?
         var fallbacks = 0
         /// The thread on which the task's load failed.
         var failedOnThread = 0
@@ -292,7 +294,9 @@ public final class ContractModel {
         let task = tasks.count
         tasks.append(
             TaskRecord(
-                spec: spec, first: spec.resource, priority: priority, queue: queue, hasClosures: queue >= 0))
+                spec: spec, first: spec.resource,
+                limitedOrigin: spec.kind == .refused || spec.source != .none ? nil : spec.origin, priority: priority,
+                queue: queue, hasClosures: queue >= 0))
         tasks[task].receivesStale = receivesStale
         tasks[task].timeLimit = timeLimit
         if isCancelled { tasks[task].phase = .cancelled }

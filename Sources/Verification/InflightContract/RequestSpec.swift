@@ -188,6 +188,7 @@ public struct Bounds: Sendable {
     public var retries = 0
     /// The maximum number of tasks in progress.
     public var maximumTasks = Int.max
+    public var maximumTasksPerOrigin = Int.max
     /// The number of consecutive connection failures that open an origin's circuit; 0 for none.
     public var failuresToOpen = 0
     /// The backoff limits in nanoseconds.

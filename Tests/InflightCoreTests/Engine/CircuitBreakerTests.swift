@@ -331,6 +331,39 @@ struct OverloadTests {
         waiting.cancel()
     }
 
+    @Test("Loads of one origin beyond its limit fail, and those of other origins and of files do not")
+    func perOrigin() throws {
+        let stage = try Stage { $0.maximumQueuedTasksPerOrigin = 2 }
+        stage.transport.serveOthers(.ok(Bytes("body")))
+        let log = Log()
+        for number in 0..<3 { stage.load(url(number), log: log, name: "\(number)") }
+        stage.load(url(1), log: log, name: "shared")
+        stage.load(url(0, host: "b.example"), log: log, name: "other")
+        #expect(stage.lines(log) == ["2: overloaded", "shared: overloaded"])
+        stage.transport.finishAll()
+        stage.load(url(4), log: log, name: "4")
+        stage.transport.finishAll()
+        #expect(stage.lines(log).suffix(4).sorted() == ["0: body", "1: body", "4: body", "other: body"])
+    }
+
+    @Test("A load counts for its own origin while it uses a fallback of another")
+    func fallbackOfAnotherOrigin() throws {
+        let stage = try Stage { $0.maximumQueuedTasksPerOrigin = 1 }
+        stage.transport.serveOthers(.ok(Bytes("body")))
+        stage.transport.serve(url(0), .status(404))
+        let log = Log()
+        stage.load(url(0), log: log, name: "0") { $0.fallbacks = [url(0, host: "b.example")] }
+        stage.transport.finish(url(0))
+        stage.load(url(1), log: log, name: "1")
+        stage.load(url(1, host: "b.example"), log: log, name: "b")
+        #expect(stage.lines(log) == ["1: overloaded"])
+        stage.transport.finishAll()
+        #expect(stage.lines(log).suffix(2).sorted() == ["0: body", "b: body"])
+        stage.load(url(2), log: log, name: "2")
+        stage.transport.finishAll()
+        #expect(stage.lines(log).last == "2: body")
+    }
+
     @Test("2,000 refused loads add no task and no job")
     func cheap() throws {
         let stage = try Stage { $0.maximumQueuedTasks = 0 }

@@ -166,6 +166,19 @@ struct DeadlineTests {
         await stage.pipeline.shutdown(.finish)
     }
 
+    @Test("The pipeline's maximum applies to requests without a deadline, and with a later one")
+    func maximum() throws {
+        let stage = try Stage { $0.maximumDeadline = .seconds(2) }
+        stage.transport.serveOthers(.ok(Bytes("x")))
+        load(stage, "http://a.example/1", seconds: nil, name: "none")
+        load(stage, "http://a.example/2", seconds: 60, name: "later")
+        load(stage, "http://a.example/3", seconds: 1, name: "earlier")
+        stage.clock.advance(by: .seconds(1))
+        #expect(lines(stage) == ["earlier: deadlineExceeded"])
+        stage.clock.advance(by: .seconds(1))
+        #expect(lines(stage).dropFirst() == ["none: deadlineExceeded", "later: deadlineExceeded"])
+    }
+
     @Test("A negative deadline is an invalid request")
     func negative() async throws {
         let stage = try Stage(.automatic)

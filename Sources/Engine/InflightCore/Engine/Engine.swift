@@ -28,6 +28,9 @@ final class Engine: @unchecked Sendable {
     /// The memory held by bodies in flight. Its lock is taken inside the locks of fetches, never the other way round.
     let bodies: Guarded<BodyBudget>
     let bodyLimit: Int64
+    /// The maximum number of bytes of one body, and the latest deadline, whatever a request says.
+    let maximumBodyBytes: Int64
+    let maximumDeadline: Duration?
     let turns: BodyProcessingQueue
     let temporaryFolder: String?
     let endings = EndingCounters()
@@ -90,6 +93,8 @@ final class Engine: @unchecked Sendable {
         rates = RateChecker(clock: configuration.clock)
         deadlines = TaskDeadlines(clock: configuration.clock)
         bodyLimit = configuration.maximumBodyBytesInFlight
+        maximumBodyBytes = configuration.maximumBodyBytes
+        maximumDeadline = configuration.maximumDeadline
         bodies = Guarded(BodyBudget(limit: bodyLimit, transfers: configuration.maximumConcurrentFetches))
         turns = BodyProcessingQueue(executor: workers)
         temporaryFolder = configuration.temporaryFolder
@@ -116,6 +121,7 @@ final class Engine: @unchecked Sendable {
         if telemetry != nil { graph.journal = [] }
         graph.circuits = configuration.circuitBreaker.map { OriginCircuits($0) }
         graph.maximumTasks = configuration.maximumQueuedTasks
+        graph.maximumTasksOfOrigin = configuration.maximumQueuedTasksPerOrigin
         laneLimits = [.store: storeLane.limit, .fetch: fetchLane.limit, .decode: decodeLane.limit]
     }
 
@@ -187,12 +193,12 @@ final class Engine: @unchecked Sendable {
                     .shutDown, stage: .request, url: plan.url.string,
                     message: "The pipeline was shut down. Create a new one."))
         }
-        guard wasAdmitted || graph.admitsTask else {
+        if !wasAdmitted, let limit = graph.exceededLimit(by: task) {
             lock.unlock()
             return .refused(
                 LoadError(
                     .overloaded, stage: .request, url: plan.url.string,
-                    message: "Too many loads in progress. Try again later, or raise maximumQueuedTasks."))
+                    message: "Too many loads in progress. Try again later, or raise \(limit)."))
         }
         let (isShared, progress) = enter(task, plan: plan, prefix: prefix, into: &graph, now: now, actions: &actions)
         advance(unlockAndPerform(actions))

@@ -71,6 +71,10 @@ struct JobGraph: ~Copyable {
 
     /// The maximum number of tasks, queued and running; `nil` disables the limit.
     var maximumTasks: Int?
+    /// The maximum number of tasks of one origin; `nil` disables the limit.
+    var maximumTasksOfOrigin: Int?
+    /// The numbers of tasks by origin, counted only if they are limited.
+    private var tasksOfOrigins: [OriginKey: Int] = [:]
     /// The number of tasks without an ending.
     private(set) var taskCount = 0
     /// The number of started fetches, counted again after each redirect, less those that ended without work.
@@ -106,8 +110,24 @@ struct JobGraph: ~Copyable {
 
     // MARK: Tasks
 
-    /// Whether the limit admits a new task. Tasks in progress need no admission.
-    var admitsTask: Bool { maximumTasks.map { taskCount < $0 } ?? true }
+    /// Returns the name of the limit that a new task would exceed, if any. Tasks in progress need no admission.
+    func exceededLimit(by task: ImageTask) -> String? {
+        if let maximumTasks, taskCount >= maximumTasks { return "maximumQueuedTasks" }
+        if let maximumTasksOfOrigin, let origin = task.plan?.origin, origin != .none,
+            tasksOfOrigins[origin, default: 0] >= maximumTasksOfOrigin
+        {
+            return "maximumQueuedTasksPerOrigin, the limit for one origin"
+        }
+        return nil
+    }
+
+    /// A task counts for the origin of its own URL, also while it loads a fallback.
+    private mutating func countTask(_ task: ImageTask?, by difference: Int) {
+        taskCount += difference
+        guard maximumTasksOfOrigin != nil, let origin = task?.plan?.origin else { return }
+        let count = tasksOfOrigins[origin, default: 0] + difference
+        tasksOfOrigins[origin] = count == 0 ? nil : count
+    }
 
     /// Returns whether a job for this key is alive.
     func hasJob(_ key: RequestKey) -> Bool {
@@ -862,7 +882,7 @@ extension JobGraph {
         tasks[Int(index)].next = -1
         if last >= 0 { tasks[Int(last)].next = index } else { jobs[Int(job)].firstTask = index }
         jobs[Int(job)].lastTask = index
-        taskCount += 1
+        countTask(task, by: 1)
         return TaskID(index: index, generation: tasks[Int(index)].generation)
     }
 
@@ -885,7 +905,7 @@ extension JobGraph {
         tasks[Int(index)].generation &+= 1
         tasks[Int(index)].next = freeTask
         freeTask = index
-        taskCount -= 1
+        countTask(task, by: -1)
         return task
     }
 

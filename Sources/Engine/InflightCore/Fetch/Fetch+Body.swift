@@ -33,7 +33,7 @@ extension Fetch {
             unsafe cache?.raw.append(bytes)
             return unsafe decode(bytes, by: coded, spills: spills)
         }
-        let limit = plan.request.limits.maximumBodyBytes
+        let limit = job.maximumBodyBytes
         guard Int64(bytes.count) <= limit - Int64(response.body.count) else {
             return .failure(
                 LoadError(
@@ -55,7 +55,7 @@ extension Fetch {
     func decode(
         _ bytes: UnsafeRawBufferPointer?, by coded: CodedBody, spills: Bool = false
     ) -> Verdict? {
-        let limit = plan.request.limits.maximumBodyBytes
+        let limit = job.maximumBodyBytes
         var added = 0
         var verdict: Verdict?
         let body: (UnsafeRawBufferPointer) -> Bool = { [self] part in
@@ -111,7 +111,7 @@ extension Fetch {
             LoadError(
                 .tooLarge, stage: .fetch,
                 message: "After content decoding, the body exceeds the limit of "
-                    + "\(plan.request.limits.maximumBodyBytes) bytes. Raise maximumBodyBytes if you trust the server.")
+                    + "\(job.maximumBodyBytes) bytes. Raise maximumBodyBytes if you trust the server.")
         }
     }
 

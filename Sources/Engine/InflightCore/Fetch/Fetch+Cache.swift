@@ -301,13 +301,13 @@ extension Fetch {
                 }
             }
         }
-        guard Int64(body.count) <= plan.request.limits.maximumBodyBytes else {
+        guard Int64(body.count) <= job.maximumBodyBytes else {
             return finish(
                 .failure(
                     LoadError(
                         .tooLarge, stage: .fetch,
                         message: "The cached body has \(body.count) bytes; the limit is "
-                            + "\(plan.request.limits.maximumBodyBytes). Raise maximumBodyBytes.")))
+                            + "\(job.maximumBodyBytes). Raise maximumBodyBytes.")))
         }
         var response = LoadedResponse(
             head: head, body: body, url: currentURL.string, wireBytes: 0, source: source,

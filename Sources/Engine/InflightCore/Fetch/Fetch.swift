@@ -242,7 +242,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         let wanted = plan.request.limits
         limits.connectTimeout = wanted.connectTimeout
         limits.stallTimeout = wanted.stallTimeout
-        limits.maximumBodyBytes = wanted.maximumBodyBytes
+        limits.maximumBodyBytes = job.maximumBodyBytes
         if let total = wanted.totalTimeout {
             let left = total - (clock.now() - startedAt)
             guard left > .zero else { return nil }
@@ -533,7 +533,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         switch engine.codings.decoderChain(for: head.fields) {
         case .plain: return nil
         case .coded(let decoders):
-            response.coded = CodedBody(decoders, limit: plan.request.limits.maximumBodyBytes)
+            response.coded = CodedBody(decoders, limit: job.maximumBodyBytes)
             return nil
         case .tooMany(let limit):
             return .failure(

@@ -38,11 +38,11 @@ final class SourceJob: Job, @unchecked Sendable {
         case (.bytes(let bytes), .info):
             return .info(remote(try engine.codecs.info(of: bytes), byteCount: bytes.count))
         case (.bytes(let bytes), _):
-            guard Int64(bytes.count) <= plan.request.limits.maximumBodyBytes else {
+            guard Int64(bytes.count) <= maximumBodyBytes else {
                 throw LoadError(
                     .tooLarge, stage: .fetch,
                     message: "The source returned \(bytes.count) bytes; the limit is "
-                        + "\(plan.request.limits.maximumBodyBytes). Raise maximumBodyBytes if that is intended.")
+                        + "\(maximumBodyBytes). Raise maximumBodyBytes if that is intended.")
             }
             return .response(
                 LoadedResponse(

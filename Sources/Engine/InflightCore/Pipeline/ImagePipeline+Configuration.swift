@@ -21,6 +21,9 @@ extension ImagePipeline {
 
         /// The transports. If several serve a scheme, the last one is used.
         public var transports: [TransportSource]
+        /// The URL schemes that may be loaded, in lower case, by requests and by redirects. Others fail with
+        /// ``LoadError/Code/unsupportedScheme``. If nil, all that the transports serve.
+        public var schemes: Set<String>?
         /// The codecs, which detect, decode and encode image formats.
         public var codecs: CodecRegistry
         /// The content codings to accept and decode. A request with its own `Accept-Encoding` sends that instead; what
@@ -87,6 +90,16 @@ extension ImagePipeline {
         /// coalesced ones, prefetches and requests that revalidate a stale response. An image in memory is always
         /// served, and a load that was admitted is never refused later. If nil, there is no limit.
         public var maximumQueuedTasks: Int?
+        /// The maximum number of loads in progress from one origin, queued and running, so that one slow origin does
+        /// not take all of ``maximumQueuedTasks``. Counted and refused as there, by the origin of the request's own
+        /// URL. URLs without an origin, such as files, are not limited. If nil, there is no limit.
+        public var maximumQueuedTasksPerOrigin: Int?
+        /// The deadline of requests that have none, or a later one: see ``ImageRequest/deadline``. If nil, only theirs
+        /// counts.
+        public var maximumDeadline: Duration?
+        /// The maximum number of bytes of one body, whatever ``ImageRequest/Limits/maximumBodyBytes`` allows. By
+        /// default, only that counts.
+        public var maximumBodyBytes = Int64.max
         /// A source of numbers from 0 to 1 for the jitter of retries and probes. Called on any thread, with no lock
         /// held.
         public var random: @Sendable () -> Double = { Double.random(in: 0...1) }

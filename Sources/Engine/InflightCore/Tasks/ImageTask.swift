@@ -194,7 +194,11 @@ public final class ImageTask: @unchecked Sendable {
         withExtendedLifetime(old) {}
         if isAmended {
             priority = new.request.priority
-            limitTime(to: new.request.deadline)
+            if let deadline = new.request.deadline ?? engine.maximumDeadline {
+                limitTime(to: min(deadline, engine.maximumDeadline ?? deadline))
+            } else {
+                engine.deadlines.remove(self)
+            }
         }
         return isAmended
     }
@@ -205,8 +209,7 @@ public final class ImageTask: @unchecked Sendable {
     // MARK: Deadline
 
     /// Ends the task after `time` from now, unless it has ended before. Replaces an earlier deadline.
-    func limitTime(to time: Duration?) {
-        guard let time else { return engine.deadlines.remove(self) }
+    func limitTime(to time: Duration) {
         engine.deadlines.set(engine.clock.now() + time, for: self)
         // It may have ended meanwhile.
         if !isPending { engine.deadlines.remove(self) }

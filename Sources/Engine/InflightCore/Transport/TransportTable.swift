@@ -17,7 +17,7 @@ struct TransportTable: Sendable {
                 owned.append(transport)
             }
             // Before the others, so that it takes the place of an earlier transport of the same scheme.
-            let own = Array(transport.schemes)
+            let own = transport.schemes.filter { configuration.schemes?.contains($0) ?? true }
             schemes.insert(contentsOf: own, at: 0)
             transports.insert(contentsOf: own.map { _ in transport }, at: 0)
         }

@@ -84,6 +84,7 @@ struct Setup {
         // Derived without a draw, as above.
         if seed % 8 == 6, !hasStore { makeBreaking(seed) }
         if seed % 8 == 7 { bounds.maximumTasks = 2 + Int(seed / 8 % 8) }
+        if seed % 16 == 15 { bounds.maximumTasksPerOrigin = 1 + Int(seed / 16 % 4) }
         hasPreviews = seed % 8 == 5
         // Tasks that leave a varying response join another job one after the other.
         hasDeadlines = seed % 8 == 1 && !hasExcludedFields
@@ -196,6 +197,9 @@ struct Setup {
             configuration.random = { 1 }
         }
         if bounds.maximumTasks < .max { configuration.maximumQueuedTasks = bounds.maximumTasks }
+        if bounds.maximumTasksPerOrigin < .max {
+            configuration.maximumQueuedTasksPerOrigin = bounds.maximumTasksPerOrigin
+        }
         if hasRetries {
             var retry = RetryPolicy()
             // Only the seed may add randomness, so the only delay is that of `Retry-After`.
