@@ -67,11 +67,11 @@ extension ImagePipeline.Configuration {
 extension ImagePipeline.Configuration {
     /// Creates the standard configuration with the limits of a server that loads URLs for its clients.
     ///
-    /// - ``ImagePipeline/Configuration/schemes`` are `http` and `https`: `file:` would read this machine's files, and tell
-    ///   whether a path exists.
+    /// - ``ImagePipeline/Configuration/schemes`` are `http` and `https`: `file:` would read this machine's files, and
+    ///   tell whether a path exists.
     /// - Addresses are ``AddressPolicy/publicOnly``: a client could read from the server's own network.
-    /// - ``ImagePipeline/Configuration/maximumDeadline`` and ``ImagePipeline/Configuration/maximumBodyBytes`` bound every
-    ///   load, whatever its request says.
+    /// - ``ImagePipeline/Configuration/maximumDeadline`` and ``ImagePipeline/Configuration/maximumBodyBytes`` bound
+    ///   every load, whatever its request says.
     /// - Beyond ``ImagePipeline/Configuration/maximumQueuedTasks`` a load fails at once, so that the server can respond
     ///   with status 503. A quarter of it is the limit of each origin
     ///   (``ImagePipeline/Configuration/maximumQueuedTasksPerOrigin``), so that a slow one leaves room for the others.
