@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Runs `inflight batch` against local servers under conditions that must not matter.
 
-    INFLIGHT=COMMAND Scripts/batch-stress.py [--part kills|memory|faults|hosts]… [--scale S] [--seed N]
+    INFLIGHT=COMMAND Scripts/batch-stress.py [--part kills|memory|slow|faults|hosts]… [--scale S] [--seed N]
 
 - kills: 1,000 times kill -9, on average 500 rows apart, over runs of 20,000 rows, each resumed. The output must have
   the bytes of an uninterrupted run, and a kill may repeat only the requests in flight and one batch of the journal.
 - memory: 10,000,000 rows through a pipe, below 300 MB and without growth.
+- slow: as many rows, half of them on one host that serves ten per second. Below 300 MB, and the other half may take
+  twice as long as in a run without that host.
 - faults: 1 % of the hosts hang, drip or send without end. The run may take the deadline of a URL and 5 s longer.
 - hosts: 1,000 hosts, none of which may see a third request at once.
 
-The scale multiplies the numbers of kills, rows and hosts: with 0.01, all parts take a minute or two. `memory` needs
-nginx.
+The scale multiplies the numbers of kills, rows and hosts: with 0.01, all parts take a few minutes. `memory` and
+`slow` need nginx.
 """
 
 import argparse
@@ -28,6 +30,7 @@ import tarfile
 import tempfile
 import threading
 import time
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "Batch"))
 sys.dont_write_bytecode = True
@@ -221,8 +224,15 @@ http {{
     access_log off; default_type image/png; keepalive_requests 1000000000; root {folder};
     client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
     uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+    limit_req_zone $server_name zone=slow:1m rate=10r/s;
     server {{
-        listen 127.0.0.1:{port} backlog=4096;
+        listen 0.0.0.0:{port};
+        server_name 127.2.0.1;
+        location / {{ limit_req zone=slow burst=1000; try_files /none =404; }}
+    }}
+    server {{
+        listen 0.0.0.0:{port} default_server backlog=4096;
+        location = /status {{ stub_status; }}
         location /m/ {{ return 404; }}
         location /i/ {{ try_files /image.png =404; }}
         location / {{ return 404; }}
@@ -248,6 +258,11 @@ class Nginx:
             except ConnectionRefusedError:
                 time.sleep(0.05)
         fail(f"nginx does not listen: {(folder / 'errors').read_text()}")
+
+    def requests(self):
+        """The number of requests so far."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/status") as status:
+            return int(status.read().split()[9])
 
     def __exit__(self, *_):
         self.process.terminate()
@@ -294,6 +309,82 @@ def memory(scale, random):
     if peak >= 300:
         fail(f"{peak:.0f} MB of memory, not below 300 MB")
     if end > middle * 1.1 + 8:
+        fail(f"memory grew from {middle:.0f} MB to {end:.0f} MB")
+
+
+# A slow host
+
+
+def rows_of_slow(server, count, has_slow):
+    """Pieces of a list. Every second row is on the slow host, or left out."""
+    for first in range(0, count, 10_000):
+        lines = []
+        for number in range(first, min(count, first + 10_000)):
+            kind = "i" if number % 100 < 2 else "m"
+            if number % 2 == 0:
+                lines.append(f"http://127.1.0.{1 + number // 2 % 250}:{server.port}/{kind}/{number}\n")
+            elif has_slow:
+                lines.append(f"http://127.2.0.1:{server.port}/m/{number}\n")
+        yield "".join(lines)
+
+
+def feed(pipe, pieces):
+    try:
+        with pipe:
+            for piece in pieces:
+                pipe.write(piece)
+    except BrokenPipeError:
+        pass
+
+
+def run_of_slow(server, folder, count, shard_size, patience, has_slow):
+    """Returns the seconds until the other half had its responses, those until the end, and the memory over time."""
+    process = subprocess.Popen(
+        [INFLIGHT, "batch", "-", "--input-format", "text", "-o", folder, "--concurrency", "128", "--shard-size",
+         str(shard_size), "--host-patience", str(patience), *OPTIONS],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    threading.Thread(
+        target=feed, args=(process.stdin, rows_of_slow(server, count, has_slow)), daemon=True).start()
+    process.stdin = None
+    started, before, polls, others, samples = time.monotonic(), server.requests(), 0, None, []
+    while process.poll() is None:
+        time.sleep(0.2)
+        seconds, polls = time.monotonic() - started, polls + 1
+        # The slow host and this loop have their share, and each host its robots.txt.
+        if others is None and server.requests() - before >= count // 2 + 10 * seconds * has_slow + polls + 250:
+            others = seconds
+        samples.append(resident(process) or samples[-1])
+    seconds, errors = time.monotonic() - started, process.communicate()[1]
+    if process.returncode != 0:
+        fail(f"the run of {count} rows ended with {process.returncode}: {errors}")
+    found = verify(folder, count if has_slow else count // 2)
+    if found["images"] != count // 100:
+        fail(f"{found['images']} images of {count // 100}")
+    shutil.rmtree(folder)
+    return others or seconds, seconds, samples
+
+
+def slow(scale, random):
+    # At least 200 shards, and patience for as long as reading takes: all rows of the host wait at the same time.
+    count, patience = max(20_000, round(10_000_000 * scale) // 100 * 100), max(15, round(1800 * scale))
+    shard_size = max(100, min(10_000, count // 200))
+    with tempfile.TemporaryDirectory() as name, Nginx() as server:
+        folder = pathlib.Path(name) / "out"
+        alone, whole, _ = run_of_slow(server, folder, count, shard_size, patience, False)
+        others, seconds, samples = run_of_slow(server, folder, count, shard_size, patience, True)
+    now = [sample[0] for sample in samples]
+    peak = samples[-1][1]
+    middle, end = max(now[len(now) // 3:2 * len(now) // 3]), max(now[2 * len(now) // 3:])
+    report("slow", f"{count} rows, half of one slow host: the others after {others:.0f} s, {alone:.0f} s without it; "
+                   f"the end after {seconds:.0f} s, {whole:.0f} s; peak {peak:.0f} MB, second third {middle:.0f} MB, "
+                   f"last third {end:.0f} MB")
+    if others > 2 * alone + 5:
+        fail(f"a slow host delays the others: {others:.0f} s instead of {alone:.0f} s")
+    if seconds > others + patience + whole + 15:
+        fail(f"{seconds:.0f} s, more than the patience of {patience} s allows")
+    if peak >= 300:
+        fail(f"{peak:.0f} MB of memory, not below 300 MB")
+    if end > middle * 1.1 + 16:
         fail(f"memory grew from {middle:.0f} MB to {end:.0f} MB")
 
 
@@ -353,7 +444,7 @@ def hosts(scale, random):
 
 
 def main():
-    parts = {"kills": kills, "memory": memory, "faults": faults, "hosts": hosts}
+    parts = {"kills": kills, "memory": memory, "slow": slow, "faults": faults, "hosts": hosts}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", action="append", choices=list(parts), help="run only this part; may be repeated")
     parser.add_argument("--scale", type=float, default=1, help="multiply kills, rows and hosts (default 1)")

@@ -6,12 +6,14 @@ import Testing
 @Suite("Shard assembly", .timeLimit(.minutes(10)))
 struct ShardBookTests {
     private func book(
-        size: Int = 2, limit: Int64 = 100, open: Int = 64, reserve: Int64 = 0, finished: [Range<Int>] = []
+        size: Int = 2, limit: Int64 = 100, open: Int = 64, reserve: Int64 = 0, assemblies: Int = .max,
+        finished: [Range<Int>] = []
     ) throws -> ShardBook {
         let layout = try #require(ShardLayout(shardSize: size))
-        return ShardBook(
-            .init(layout: layout, stagingLimit: limit, openShardLimit: open, bytesPerRowInFlight: reserve),
-            finishedShards: ShardSet(finished))
+        var configuration = ShardBook.Configuration(
+            layout: layout, stagingLimit: limit, openShardLimit: open, bytesPerRowInFlight: reserve)
+        configuration.maximumAssemblies = assemblies
+        return ShardBook(configuration, finishedShards: ShardSet(finished))
     }
 
     private func text(_ actions: [ShardBook.Action]) -> [String] {
@@ -27,8 +29,7 @@ struct ShardBookTests {
     private func text(_ part: ShardBook.Part) -> String {
         switch part {
         case .image(let row): "\(row)"
-        case .failure(let name, ""): "!\(name)"
-        case .failure(let name, let message): "!\(name) (\(message))"
+        case .failure(let row): "!\(row)"
         case .finished(let row): "=\(row)"
         }
     }
@@ -63,7 +64,7 @@ struct ShardBookTests {
         #expect(book.stagedBytes == 0)
         #expect(throws: BatchFailure.inconsistent("notAssembling(0)")) { try book.shardDidAssemble(0) }
         #expect(throws: BatchFailure.inconsistent("notAssembling(1)")) { try book.shardDidAssemble(1) }
-        #expect(try text(book.inputDidEnd(rowCount: 3)) == ["assemble 1 2..<3: !dns"])
+        #expect(try text(book.inputDidEnd(rowCount: 3)) == ["assemble 1 2..<3: !2"])
         #expect(!book.isFinished)
         #expect(try text(book.shardDidAssemble(1)) == ["discard 1"])
         #expect(book.isFinished)
@@ -99,10 +100,41 @@ struct ShardBookTests {
         var book = try book(size: 1)
         _ = try book.rowDidEnd(1, .duplicate(of: 0))
         let actions = try book.rowDidEnd(0, .failure(class: "dns", message: ""))
-        #expect(
-            text(actions) == [
-                "assemble 0 0..<1: !dns", "assemble 1 1..<2: !dns (Row 0 names the same URL, and failed.)",
-            ])
+        #expect(text(actions) == ["assemble 0 0..<1: !0", "assemble 1 1..<2: !0"])
+    }
+
+    @Test("Complete shards wait while as many assemblies run as may, and are assembled in their order")
+    func assemblies() throws {
+        var book = try book(size: 1, assemblies: 1)
+        #expect(try text(book.rowDidEnd(2, .success(10))) == ["assemble 2 2..<3: 2"])
+        #expect(try text(book.rowDidEnd(1, .duplicate(of: 0))) == [])
+        #expect(try text(book.rowDidEnd(3, .success(10))) == [])
+        #expect(try text(book.rowDidEnd(0, .success(10))) == [])
+        #expect(try text(book.shardDidAssemble(2)) == ["discard 2", "assemble 3 3..<4: 3"])
+        // Its image is fetched again, and row 1 has to wait for nothing but an assembly.
+        let (restarted, actions) = try book.shardDidLose([3], shard: 3)
+        #expect(restarted == [3] && text(actions) == ["assemble 0 0..<1: 0"])
+        #expect(try text(book.rowDidEnd(3, .success(10))) == [])
+        #expect(try text(book.shardDidAssemble(0)) == ["discard 0", "assemble 1 1..<2: =0"])
+        #expect(try text(book.shardDidAssemble(1)) == ["discard 1", "assemble 3 3..<4: 3"])
+    }
+
+    @Test("Rows that may not start wait by their shards, and start in their order when there is room")
+    func parked() throws {
+        var book = try book(limit: 10)
+        _ = try book.rowDidEnd(6, .success(10))
+        for row in [5, 2, 3, 4] { book.park(row, since: .seconds(row)) }
+        #expect(book.unpark(room: 8).isEmpty)
+        for row in 0...1 { _ = try book.rowDidEnd(row, .failure(class: "dns", message: "")) }
+        _ = try book.shardDidAssemble(0)
+        // Only the oldest shard, whatever the room.
+        let rows = book.unpark(room: 1)
+        #expect(rows.map(\.number) == [2, 3] && rows.map(\.since) == [.seconds(2), .seconds(3)])
+        _ = try book.rowDidEnd(7, .failure(class: "dns", message: ""))
+        _ = try book.shardDidAssemble(3)
+        #expect(!book.isFull)
+        #expect(book.unpark(room: 1).map(\.number) == [5])
+        #expect(book.unpark(room: 8).map(\.number) == [4])
     }
 
     @Test("When staging is full, only rows of the lowest unfinished shard are admitted")

@@ -38,8 +38,10 @@ struct ShardBookWorld {
     {
         self.truths = truths
         layout = ShardLayout(shardSize: shardSize)!
-        configuration = .init(
+        var configuration = ShardBook.Configuration(
             layout: layout, stagingLimit: limit, openShardLimit: openShardLimit, bytesPerRowInFlight: reserve)
+        if seed % 3 > 0 { configuration.maximumAssemblies = Int(seed % 3) }
+        self.configuration = configuration
         generator = SeededGenerator(seed: seed)
         self.kills = kills
         book = ShardBook(configuration)
@@ -183,6 +185,7 @@ struct ShardBookWorld {
                     archive.add(row, try check(row, part, &images), in: self)
                 }
                 assembling[shard] = images
+                #expect(assembling.count <= configuration.maximumAssemblies)
                 let bytes = archive.end()
                 #expect(output.updateValue(bytes, forKey: shard) ?? bytes == bytes)
             }
@@ -202,15 +205,12 @@ struct ShardBookWorld {
                 return nil
             }
             images.insert(named)
-        case .failure("http", let message):
-            #expect(hasFailed)
-            #expect(message == (original == row ? "row \(row)" : "Row \(original) names the same URL, and failed."))
+        case .failure(let named): #expect(hasFailed && named == original)
         case .finished(let named):
             // The chain is known as far as its rows are in shards that are not finished.
             var place = row
             while case .duplicate(let next) = truths[place], place == row || place != named { place = next }
             #expect(place == named && named != row && finished.contains(layout.position(of: named).shard))
-        default: Issue.record("row \(row) has another outcome")
         }
         return hasFailed ? nil : original
     }

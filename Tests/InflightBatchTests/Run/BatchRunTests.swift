@@ -225,6 +225,46 @@ struct BatchRunTests {
         #expect(world.server.maximumOpenConnections <= 2 && world.server.requestCount == 10)
     }
 
+    @Test("A host that does not respond leaves rows in all shards, and delays no other host")
+    func slowHost() async throws {
+        let image = BatchWorld.image(width: 16, seed: 1)
+        world.server.serveOthers { request in
+            let response = LoopbackServer.Response.ok(image, type: "image/png")
+            return request.path.hasPrefix("/slow") ? response.held("slow", after: 0) : response
+        }
+        let lines = (0..<280).map { row in
+            row % 2 == 0 ? world.server.url("/slow/\(row)", host: "localhost") : url("/\(row)")
+        }
+        var configuration = try world.configuration(lines)
+        configuration.rows.schedule.queue.capacity = 40
+        configuration.rows.schedule.queue.hostShare = 10
+        let othersEnded = ValueBridge<Void>()
+        let ended = Guarded(0)
+        let run = Task { [world, configuration] in
+            try await world.run(configuration) { event in
+                guard case .rowEnded = event else { return false }
+                let count = ended.withLock { number in
+                    number += 1
+                    return number
+                }
+                if count == 140 { othersEnded.open(with: ()) }
+                return false
+            }
+        }
+        await othersEnded.value()
+        #expect(world.output(configuration.folder).isEmpty)
+        #expect(world.events.withLock(\.self).allSatisfy { if case .shardFinished = $0 { false } else { true } })
+        world.server.release("slow")
+        #expect(try await run.value.isFinished)
+        #expect(world.ends == ["success": 280] && world.server.requestCount == 280)
+        for shard in [0, 35, 69] {
+            let rows = try world.rows(of: shard, configuration)
+            #expect(rows.count == 4 && rows.allSatisfy { $0.hasSuffix(" success 16") })
+        }
+        let report = try ShardVerifier.verify(folder: configuration.folder, codecs: BatchWorld.codecs) { false }
+        #expect(report.problemCount == 0)
+    }
+
     @Test("A full staging folder delays rows of later shards, and the run ends")
     func staging() async throws {
         for index in 0..<24 { world.serveImage("/\(index)", width: 64, seed: index) }

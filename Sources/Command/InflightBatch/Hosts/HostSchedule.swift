@@ -4,7 +4,8 @@ internal import InflightCore
 /// of requests at once.
 ///
 /// Rows are numbers. A row of a host that has its share of the window is remembered by its number alone, and its place
-/// is asked for when it enters the window. So memory is bounded by the window, plus 24 bytes for each row outside.
+/// is asked for when it enters the window. So memory is bounded by the window, plus about two bytes for each row
+/// outside (``RowBacklog``).
 ///
 /// ```swift
 /// schedule.add(row, place, at: now)
@@ -60,6 +61,9 @@ package struct HostSchedule: Sendable {
         /// The host could not serve the row in time.
         case impatient = "host_patience"
     }
+
+    /// The maximum number of rows that are given up in one step.
+    private static let giveUpLimit = 256
 
     private let configuration: Configuration
     private var queue: HostQueue
@@ -154,7 +158,9 @@ package struct HostSchedule: Sendable {
         case .giveUp(let row):
             let host = row.place.host
             var rows = [row.number]
-            while let first = spilled[host]?.first, first.since + configuration.queue.patience <= now {
+            while rows.count < Self.giveUpLimit, let first = spilled[host]?.first,
+                first.since + configuration.queue.patience <= now
+            {
                 rows.append(takeSpilled(host).number)
             }
             return .giveUp(
@@ -216,28 +222,5 @@ package struct HostSchedule: Sendable {
                 message: "\(place.authority)/robots.txt could not be fetched, which disallows every path. "
                     + (obstacle?.message ?? ""))
         }
-    }
-}
-
-/// Rows that wait outside of the window, in the order in which they enter it.
-struct RowBacklog: Sendable {
-    private(set) var rows: [(number: Int, since: Duration)] = []
-    private var next = 0
-
-    var isEmpty: Bool { next == rows.count }
-    var first: (number: Int, since: Duration)? { isEmpty ? nil : rows[next] }
-    var waiting: ArraySlice<(number: Int, since: Duration)> { rows[next...] }
-
-    mutating func append(_ number: Int, since: Duration) { rows.append((number, since)) }
-
-    mutating func removeFirst() -> (number: Int, since: Duration) {
-        defer {
-            next += 1
-            if next * 2 > rows.count {
-                rows.removeFirst(next)
-                next = 0
-            }
-        }
-        return rows[next]
     }
 }

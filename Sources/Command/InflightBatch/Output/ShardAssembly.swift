@@ -51,9 +51,10 @@ struct ShardAssembly: Sendable {
         var staged: [Int: StoredFile] = [:]
         var rowsWithOtherColumns = 0
         var lost: Set<Int> = []
+        var block = ShardRows.Block()
         for (index, part) in parts.enumerated() {
             if cancellation.isCancelled { throw .output(.write, staging.path, ECANCELED) }
-            guard let input = try rows.row(index) else { throw .output(.read, staging.path, 0) }
+            guard let input = try rows.row(index, &block) else { throw .output(.read, staging.path, 0) }
             var row = SidecarRow(url: input.url, key: "", status: .success)
             row.key = input.key ?? writer.layout.positionKey(.init(shard: shard, index: index))
             if !values(of: input, &row) { rowsWithOtherColumns += 1 }
@@ -146,21 +147,32 @@ struct ShardAssembly: Sendable {
 }
 
 extension Journal {
-    /// Returns what the rows of a shard add to it, with their images.
-    func parts(of shard: Int, _ parts: [ShardBook.Part]) throws(BatchFailure) -> [ShardAssembly.Part] {
-        var images: [Int: StagedImage] = [:]
-        for row in try rows(of: shard) {
-            if case .success(let image) = row.outcome { images[row.number] = image }
+    /// Returns what the rows of a shard add to it, with their images and failures.
+    func parts(
+        of shard: Int, _ range: Range<Int>, _ parts: [ShardBook.Part]
+    ) throws(BatchFailure) -> [ShardAssembly.Part] {
+        let rows = try rows(of: shard)
+        guard rows.count == range.count, zip(rows, range).allSatisfy({ $0.number == $1 }) else {
+            let missing = zip(range, rows).first { $0 != $1.number }?.0 ?? range.lowerBound + rows.count
+            throw .journal(.incomplete(folder, shard: shard, row: missing))
         }
         var found: [ShardAssembly.Part] = []
         found.reserveCapacity(parts.count)
-        for part in parts {
+        for (own, part) in zip(rows, parts) {
             switch part {
             case .image(let row):
-                if images[row] == nil, case .success(let image)? = try self.row(row)?.outcome { images[row] = image }
-                guard let image = images[row] else { throw .journal(.incomplete(folder, shard: shard, row: row)) }
+                let outcome = row == own.number ? own.outcome : try self.row(row)?.outcome
+                guard case .success(let image)? = outcome else {
+                    throw .journal(.incomplete(folder, shard: shard, row: row))
+                }
                 found.append(.image(row: row, image))
-            case .failure(let name, let message): found.append(.failure(class: name, message: message))
+            case .failure(let row):
+                let outcome = row == own.number ? own.outcome : try self.row(row)?.outcome
+                guard case .failure(let name, var message)? = outcome else {
+                    throw .journal(.incomplete(folder, shard: shard, row: row))
+                }
+                if row != own.number { message = ShardBook.Part.message(asRow: row) }
+                found.append(.failure(class: name, message: message))
             case .finished(let original):
                 let row = try finishedRow(original)
                 if case .failure(let name)? = row?.outcomeClass {

@@ -10,7 +10,8 @@
 /// for action in try book.shardDidAssemble(shard) { run(action) }   // renamed, and recorded in the journal
 /// ```
 ///
-/// - A shard is assembled once, when all its rows have ended. The last one also needs ``inputDidEnd(rowCount:)``.
+/// - A shard is assembled once, when all its rows have ended. The last one also needs ``inputDidEnd(rowCount:)``. At
+///   most ``Configuration/maximumAssemblies`` run at the same time; other complete shards wait in their order.
 /// - A duplicate of an earlier row waits for it. So the outcome of each row is known when its shard is assembled.
 /// - If staged images are lost, their rows end again, and the shards that need them are assembled once they have.
 /// - Staged images are discarded when their shard is finished, and no running assembly reads them.
@@ -23,7 +24,8 @@
 ///
 /// A fact that cannot be true is refused as ``BatchFailure/inconsistent(_:)``, and changes nothing.
 ///
-/// Only open shards take memory. Facts about a row take constant time on average.
+/// Only open shards take memory: one byte for each row, and 16 for each duplicate. The journal has the outcomes
+/// themselves. Facts about a row take constant time on average.
 package struct ShardBook: Sendable {
     /// The limits of a book.
     package struct Configuration: Sendable {
@@ -35,6 +37,8 @@ package struct ShardBook: Sendable {
         package var openShardLimit: Int
         /// The number of bytes that a row in flight counts as staged, because it will be.
         package var bytesPerRowInFlight: Int64
+        /// The maximum number of assemblies at the same time. Each holds what all rows of its shard add to it.
+        package var maximumAssemblies = Int.max
 
         /// Creates limits.
         package init(
@@ -59,8 +63,8 @@ package struct ShardBook: Sendable {
     package enum Part: Sendable {
         /// The staged image of this row, or of the row that it is a duplicate of. It remains until the assembly ends.
         case image(row: Int)
-        /// A failure.
-        case failure(class: String, message: String)
+        /// The failure of this row, or of the row that it is a duplicate of. The journal has its class and message.
+        case failure(row: Int)
         /// The outcome of a row whose shard was finished before. The journal knows it, and the shard holds its image.
         case finished(row: Int)
 
@@ -68,10 +72,17 @@ package struct ShardBook: Sendable {
         static func message(asRow original: Int) -> String { "Row \(original) names the same URL, and failed." }
     }
 
-    private enum Slot {
-        case waiting
-        case started
-        case ended(RowOutcome<Int64>)
+    private enum Slot: UInt8 {
+        case waiting, started, success, failure, duplicate
+
+        var hasEnded: Bool { self != .waiting && self != .started }
+    }
+
+    private struct Duplicate {
+        /// The index of the row in its shard.
+        var index: Int
+        /// The row that it is a duplicate of.
+        var original: Int
     }
 
     private enum Phase {
@@ -86,6 +97,8 @@ package struct ShardBook: Sendable {
         var phase = Phase.collecting
         /// The rows up to the highest one that was reported.
         var slots: [Slot] = []
+        /// The rows that are duplicates, by their indices.
+        var duplicates: [Duplicate] = []
         var endedCount = 0
         /// The number of duplicates whose original has not ended.
         var unresolvedCount = 0
@@ -115,10 +128,12 @@ package struct ShardBook: Sendable {
     /// The number of open shards that are finished.
     private var retainedCount = 0
     private var wasFull = false
-    /// The rows whose turn came while they might not start.
-    private var parked = RowBacklog()
-    /// The preferred shard when the parked rows were last searched for its rows.
-    private var searchedShard: Int?
+    /// The number of running assemblies.
+    private var assemblyCount = 0
+    /// The complete shards that wait for the end of an assembly.
+    private var completeShards: [Int] = []
+    /// The rows of each shard whose turn came while they might not start.
+    private var parked: [Int: RowBacklog] = [:]
 
     /// Creates a book.
     ///
@@ -176,26 +191,27 @@ package struct ShardBook: Sendable {
     }
 
     /// Keeps a row whose turn has come, until it may start.
-    package mutating func park(_ row: Int, since: Duration) { parked.append(row, since: since) }
+    package mutating func park(_ row: Int, since: Duration) {
+        parked[configuration.layout.position(of: row).shard, default: RowBacklog()].append(row, since: since)
+    }
 
     /// Returns the parked rows that may start now, at most `room`, unless only those of ``preferredShard`` may.
     package mutating func unpark(room: Int) -> [(number: Int, since: Duration)] {
+        // Rows of the preferred shard enter even a full window, which holds none that may start.
+        if let shard = preferredShard { return unpark(shard, room: .max) }
         var rows: [(number: Int, since: Duration)] = []
-        guard let shard = preferredShard else {
-            searchedShard = nil
-            while rows.count < room, let first = parked.first, admits(first.number) {
-                rows.append(parked.removeFirst())
-            }
-            return rows
+        while rows.count < room, let shard = parked.keys.min() {
+            rows += unpark(shard, room: room - rows.count)
+            if parked[shard] != nil { break }
         }
-        // They enter even a full window, which holds none that may start.
-        guard shard != searchedShard else { return [] }
-        searchedShard = shard
-        var rest = RowBacklog()
-        for row in parked.waiting {
-            if admits(row.number) { rows.append(row) } else { rest.append(row.number, since: row.since) }
-        }
-        parked = rest
+        return rows
+    }
+
+    private mutating func unpark(_ shard: Int, room: Int) -> [(number: Int, since: Duration)] {
+        guard var backlog = parked.removeValue(forKey: shard) else { return [] }
+        var rows: [(number: Int, since: Duration)] = []
+        while rows.count < room, let first = backlog.first, admits(first.number) { rows.append(backlog.removeFirst()) }
+        if !backlog.isEmpty { parked[shard] = backlog }
         return rows
     }
 
@@ -207,7 +223,7 @@ package struct ShardBook: Sendable {
         guard !hasEnded(row) else { return }
         let position = configuration.layout.position(of: row)
         grow(position, for: row)
-        guard case .waiting? = open[position.shard]?.slots[position.index] else { return }
+        guard slot(position) == .waiting else { return }
         open[position.shard]?.slots[position.index] = .started
         startedCount += 1
         noteFullness()
@@ -217,27 +233,29 @@ package struct ShardBook: Sendable {
     package mutating func rowDidEnd(_ row: Int, _ outcome: RowOutcome<Int64>) throws(BatchFailure) -> [Action] {
         try check(row)
         guard !hasEnded(row) else { return [] }
-        var outcome = outcome
         var size: Int64 = 0
+        var original: Int?
+        let end: Slot
         switch outcome {
         case .success(let image):
-            size = image
+            (end, size) = (.success, image)
             guard 0...TarHeader.maximumSize ~= size, !stagedBytes.addingReportingOverflow(size).overflow else {
                 throw .inconsistent("sizeOutOfRange")
             }
-        case .failure: break
-        case .duplicate(let original): outcome = .duplicate(of: try resolved(original, of: row))
+        case .failure: end = .failure
+        case .duplicate(let named): (end, original) = (.duplicate, try resolved(named, of: row))
         }
 
         let position = configuration.layout.position(of: row)
         let shard = position.shard
         grow(position, for: row)
-        if case .started? = slot(position) { startedCount -= 1 }
-        open[shard]?.slots[position.index] = .ended(outcome)
+        if slot(position) == .started { startedCount -= 1 }
+        open[shard]?.slots[position.index] = end
+        if let original { note(original, ofDuplicateAt: position) }
         open[shard]?.endedCount += 1
         open[shard]?.stagedBytes += size
         stagedBytes += size
-        if case .duplicate(let original) = outcome, !hasEnded(original) {
+        if let original, !hasEnded(original) {
             waitingShards[original, default: []].append(shard)
             open[shard]?.unresolvedCount += 1
         }
@@ -245,7 +263,7 @@ package struct ShardBook: Sendable {
         var actions: [Action] = []
         assembleIfComplete(shard, &actions)
         if let shards = waitingShards.removeValue(forKey: row) {
-            if case .duplicate(let original) = outcome, !hasEnded(original) {
+            if let original, !hasEnded(original) {
                 waitingShards[original, default: []] += shards
             } else {
                 for waiting in shards {
@@ -277,14 +295,14 @@ package struct ShardBook: Sendable {
         guard case .assembling(let sources)? = open[shard]?.phase else {
             throw .inconsistent("notAssembling(\(shard))")
         }
-        // A closed shard may admit rows of the oldest open one.
-        searchedShard = nil
         open[shard]?.phase = .finished
         retainedCount += 1
         finishedShards.insert(shard)
         var actions: [Action] = []
+        assemblyCount -= 1
         stopReading(sources, &actions)
         closeIfUnused(shard, &actions)
+        assembleWaiting(&actions)
         noteFullness()
         return actions
     }
@@ -299,14 +317,12 @@ package struct ShardBook: Sendable {
         guard case .assembling(let sources)? = open[shard]?.phase else {
             throw .inconsistent("notAssembling(\(shard))")
         }
-        searchedShard = nil
         open[shard]?.phase = .collecting
+        assemblyCount -= 1
         var restarted: [Int] = []
         for row in rows.sorted() {
             let position = configuration.layout.position(of: row)
-            guard case .collecting? = open[position.shard]?.phase, case .ended(.success)? = slot(position) else {
-                continue
-            }
+            guard case .collecting? = open[position.shard]?.phase, slot(position) == .success else { continue }
             // The bytes remain staged until the shard is finished.
             open[position.shard]?.slots[position.index] = .waiting
             open[position.shard]?.endedCount -= 1
@@ -314,8 +330,8 @@ package struct ShardBook: Sendable {
         }
         for (number, state) in open {
             guard case .collecting = state.phase else { continue }
-            for case .ended(.duplicate(let named)) in state.slots {
-                let original = followed(named)
+            for duplicate in state.duplicates {
+                let original = followed(duplicate.original)
                 guard number == shard ? !hasEnded(original) : restarted.contains(original) else { continue }
                 waitingShards[original, default: []].append(number)
                 open[number]?.unresolvedCount += 1
@@ -324,6 +340,7 @@ package struct ShardBook: Sendable {
         var actions: [Action] = []
         stopReading(sources, &actions)
         assembleIfComplete(shard, &actions)
+        assembleWaiting(&actions)
         noteFullness()
         return (restarted, actions)
     }
@@ -343,37 +360,37 @@ package struct ShardBook: Sendable {
         guard let state = open[shard], case .collecting = state.phase, state.unresolvedCount == 0,
             state.endedCount == rows.count
         else { return }
-        var sources: Set<Int> = []
-        var parts: [Part] = []
-        parts.reserveCapacity(rows.count)
-        for case .ended(let outcome) in state.slots {
-            parts.append(part(of: rows.lowerBound + parts.count, outcome, in: shard, &sources))
+        guard assemblyCount < configuration.maximumAssemblies else {
+            completeShards.append(shard)
+            return
         }
+        assemblyCount += 1
+        var sources: Set<Int> = []
+        let parts = rows.map { part(of: $0, in: shard, &sources) }
         open[shard]?.phase = .assembling(sources: sources)
         for source in sources { open[source]?.readerCount += 1 }
         actions.append(.assemble(shard: shard, rows: rows, parts))
     }
 
-    private func part(
-        of row: Int, _ outcome: RowOutcome<Int64>, in shard: Int, _ sources: inout Set<Int>
-    ) -> Part {
-        switch outcome {
-        case .success: return .image(row: row)
-        case .failure(let name, let message): return .failure(class: name, message: message)
-        case .duplicate(let named):
-            let original = followed(named)
-            let position = configuration.layout.position(of: original)
-            // Reading a finished shard's staged images could retain them for ever, one assembly after the other.
-            guard !finishedShards.contains(position.shard), case .ended(let end)? = slot(position) else {
-                return .finished(row: original)
-            }
-            switch end {
-            case .success:
-                if position.shard != shard { sources.insert(position.shard) }
-                return .image(row: original)
-            case .failure(let name, _): return .failure(class: name, message: Part.message(asRow: original))
-            case .duplicate: return .finished(row: original)
-            }
+    /// An assembly has ended: begins those of complete shards. If images were lost, a shard may not be complete any
+    /// more; it is added again when it is.
+    private mutating func assembleWaiting(_ actions: inout [Action]) {
+        while assemblyCount < configuration.maximumAssemblies, !completeShards.isEmpty {
+            assembleIfComplete(completeShards.removeFirst(), &actions)
+        }
+    }
+
+    private func part(of row: Int, in shard: Int, _ sources: inout Set<Int>) -> Part {
+        let original = followed(row)
+        let position = configuration.layout.position(of: original)
+        // Reading a finished shard's staged images could retain them for ever, one assembly after the other.
+        guard !finishedShards.contains(position.shard) else { return .finished(row: original) }
+        switch slot(position) {
+        case .success:
+            if position.shard != shard { sources.insert(position.shard) }
+            return .image(row: original)
+        case .failure: return .failure(row: original)
+        default: return .finished(row: original)
         }
     }
 
@@ -408,15 +425,35 @@ package struct ShardBook: Sendable {
 
     private func hasEnded(_ row: Int) -> Bool {
         let position = configuration.layout.position(of: row)
-        if case .ended? = slot(position) { return true }
-        return finishedShards.contains(position.shard)
+        return slot(position)?.hasEnded == true || finishedShards.contains(position.shard)
     }
 
     /// Follows duplicates to the row that they all name. Each step leads to an earlier row.
     private func followed(_ row: Int) -> Int {
         var row = row
-        while case .ended(.duplicate(let next))? = slot(configuration.layout.position(of: row)) { row = next }
+        while let next = original(ofDuplicateAt: configuration.layout.position(of: row)) { row = next }
         return row
+    }
+
+    private func original(ofDuplicateAt position: ShardLayout.Position) -> Int? {
+        guard slot(position) == .duplicate, let duplicates = open[position.shard]?.duplicates else { return nil }
+        return duplicates[Self.place(of: position.index, in: duplicates)].original
+    }
+
+    private mutating func note(_ original: Int, ofDuplicateAt position: ShardLayout.Position) {
+        let place = Self.place(of: position.index, in: open[position.shard]?.duplicates ?? [])
+        open[position.shard]?.duplicates.insert(Duplicate(index: position.index, original: original), at: place)
+    }
+
+    /// Returns where the duplicate with this index is, or would be inserted.
+    private static func place(of index: Int, in duplicates: [Duplicate]) -> Int {
+        if let last = duplicates.last, last.index < index { return duplicates.count }
+        var range = 0..<duplicates.count
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            range = duplicates[middle].index < index ? middle + 1..<range.upperBound : range.lowerBound..<middle
+        }
+        return range.lowerBound
     }
 
     private func resolved(_ original: Int, of row: Int) throws(BatchFailure) -> Int {

@@ -93,13 +93,21 @@ package final class BatchRun: @unchecked Sendable {
         self.reopened = reopened
         try staging.removeFiles { !finished.contains($0) || reopened.contains($0) }
         var limits = ShardBook.Configuration(
-            layout: layout, stagingLimit: configuration.stagingLimit, openShardLimit: Self.openShardLimit)
+            layout: layout, stagingLimit: configuration.stagingLimit, openShardLimit: Self.openShardLimit(layout))
         limits.bytesPerRowInFlight = Self.expectedImageBytes
+        limits.maximumAssemblies = Self.assemblyLimit
         book = ShardBook(limits, finishedShards: finished.subtracting(reopened))
         runner = RowRunner(configuration.rows, pipeline: pipeline, queue: queue)
     }
 
-    private static let openShardLimit = 16
+    /// Reading stops this many shards behind the oldest one that lacks a row: a slow host delays the others only then.
+    /// A row of an open shard takes up to three bytes of memory, and a shard some hundred.
+    private static func openShardLimit(_ layout: ShardLayout) -> Int {
+        min(4_096, max(16, (1 << 24) / layout.shardSize))
+    }
+
+    /// One is written, and one waits for the thread.
+    private static let assemblyLimit = 2
     /// The number of assemblies of a shard that may find lost images, which are fetched again. More are a fault of the
     /// disk that fetching cannot cure.
     private static let lostAssemblyLimit = 5
@@ -441,7 +449,7 @@ extension BatchRun: RowSink {
         // All rows of the first shard were read before any shard is complete.
         let writer = writer ?? writerConfiguration(schema: SidecarSchema(ownColumns: ownColumns))
         self.writer = writer
-        let parts = try journal.parts(of: shard, parts)
+        let parts = try journal.parts(of: shard, range, parts)
         let start = shardStarts[shard] ?? runner.now
         let assembly = ShardAssembly(
             shard: shard, parts: parts, rows: contents, writer: writer, staging: staging,

@@ -7,16 +7,19 @@ internal import InflightSQLite
 ///
 /// Images are appended in the order in which their rows end. Creating and removing a file for each would take up to a
 /// third of the CPU time of a run on ext4. Nothing is synchronized: after a power cut, any bytes may be missing or
-/// zero, and ``holds(_:shard:)`` tells which images that concerns. Safe from any thread. Each call may read and
-/// write, and so blocks its thread.
+/// zero, and ``holds(_:shard:)`` tells which images that concerns. At most ``openFileLimit`` files are open. Safe from
+/// any thread. Each call may read and write, and so blocks its thread.
 // Unchecked: `shards` is accessed only with the lock.
 final class StagingFolder: @unchecked Sendable {
     static let name = "staging"
     /// The number of bytes to read at a time.
     private static let chunkSize = 256 * 1024
 
+    private static let openFileLimit = 64
+
     private struct Shard {
-        let file: OpenFile
+        /// The file, unless it was closed to open others. Threads that use it then close it.
+        var file: OpenFile?
         /// The offset of the next image.
         var end: Int64
     }
@@ -24,6 +27,8 @@ final class StagingFolder: @unchecked Sendable {
     let path: String
     private let lock = Lock()
     private var shards: [Int: Shard] = [:]
+    /// The shards whose files are open, the one that was used last at the end.
+    private var openShards: [Int] = []
 
     /// Creates the folder in the folder of the output.
     init(in folder: String) throws(BatchFailure) {
@@ -79,7 +84,10 @@ final class StagingFolder: @unchecked Sendable {
 
     /// Removes the images of a shard, also while another thread reads them.
     func remove(shard: Int) throws(BatchFailure) {
-        lock.withLock { shards[shard] = nil }
+        lock.withLock {
+            shards[shard] = nil
+            openShards.removeAll { $0 == shard }
+        }
         try OutputFolder.remove(file: file(shard))
     }
 
@@ -95,17 +103,23 @@ final class StagingFolder: @unchecked Sendable {
         try lock.withLock { () throws(BatchFailure) in
             let found = try opened(shard)
             shards[shard]?.end += size
-            return (found.file, found.end)
+            return found
         }
     }
 
-    /// Returns the file of a shard. The caller has the lock.
-    private func opened(_ shard: Int) throws(BatchFailure) -> Shard {
-        if let found = shards[shard] { return found }
+    /// Returns the file of a shard, and the offset of its next image. The caller has the lock.
+    private func opened(_ shard: Int) throws(BatchFailure) -> (file: OpenFile, end: Int64) {
+        if openShards.last != shard {
+            openShards.removeAll { $0 == shard }
+            openShards.append(shard)
+        }
+        if let found = shards[shard], let file = found.file { return (file, found.end) }
         let file = try OpenFile(file(shard), O_RDWR | O_CREAT, .create)
-        guard let end = try file.size() else { throw .output(damaged: file.path, "It is not a file.") }
-        let found = Shard(file: file, end: end)
-        shards[shard] = found
-        return found
+        guard let size = try file.size() else { throw .output(damaged: file.path, "It is not a file.") }
+        // Images whose place is reserved may not be written yet.
+        let end = shards[shard]?.end ?? size
+        shards[shard] = Shard(file: file, end: end)
+        if openShards.count > Self.openFileLimit { shards[openShards.removeFirst()]?.file = nil }
+        return (file, end)
     }
 }
