@@ -4,11 +4,13 @@ internal import InflightCore
 
 /// Reads the inputs on a thread of its own, a bounded number of rows ahead of the run.
 ///
-/// Reading may block: the input may be a pipe. Parsing and digests are computed on that thread, too.
+/// Reading may block: the input may be a pipe. Rows are parsed on that thread, too, and get their digests if the run
+/// compares them.
 final class InputFeed: Sendable {
     /// What was read.
     enum Item: Sendable {
-        /// A row, with its digest and the place that its URL leads to; without one, why there is none.
+        /// A row, with its digest, 0 in a feed without, and the place that its URL leads to; without one, why there is
+        /// none.
         case row(InputRow, source: Int, digest: UInt32, Result<RowPlace, LoadError>)
         case reject(InputReject, source: Int, digest: UInt32)
         case ended
@@ -30,15 +32,18 @@ final class InputFeed: Sendable {
     private let state = Guarded(State())
     private let room = DispatchSemaphore(value: 0)
     private let queue: DispatchQueue
+    private let hasDigests: Bool
     private let onItems: @Sendable () -> Void
 
     /// Creates a feed that has not begun to read.
     ///
     /// - Parameters:
     ///   - queue: The queue of `onItems`.
+    ///   - hasDigests: Whether rows have digests.
     ///   - onItems: Called when there are items again after ``take()`` returned none.
-    init(queue: DispatchQueue, onItems: @escaping @Sendable () -> Void) {
+    init(queue: DispatchQueue, hasDigests: Bool, onItems: @escaping @Sendable () -> Void) {
         self.queue = queue
+        self.hasDigests = hasDigests
         self.onItems = onItems
     }
 
@@ -54,7 +59,7 @@ final class InputFeed: Sendable {
             while true {
                 let item: Item
                 do throws(BatchFailure) {
-                    item = try reader.next().map(Self.item) ?? .ended
+                    item = try reader.next().map(self.item) ?? .ended
                 } catch {
                     item = .failed(error)
                 }
@@ -108,8 +113,8 @@ final class InputFeed: Sendable {
         return !state.withLock(\.isStopped)
     }
 
-    private static func item(_ entry: InputReader.Entry) -> Item {
-        let digest = entry.result.digest
+    private func item(_ entry: InputReader.Entry) -> Item {
+        let digest = hasDigests ? entry.result.digest : 0
         switch entry.result {
         case .row(let row):
             let place = Result { () throws(LoadError) in try RowPlace(row.url) }

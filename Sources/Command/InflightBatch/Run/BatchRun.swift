@@ -138,7 +138,7 @@ package final class BatchRun: @unchecked Sendable {
             let summary = try? journal.summary()
             let rows = summary.map { $0.successes + $0.duplicates + $0.failures } ?? 0
             onEvent(.started(resumedRows: rows, finishedShards: journal.finishedShards.count))
-            source.start(InputFeed(queue: queue) { [self] in runner.schedule() })
+            source.start(InputFeed(queue: queue, hasDigests: true) { [self] in runner.schedule() })
             runner.begin(self)
         }
     }

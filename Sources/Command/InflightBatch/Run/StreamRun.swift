@@ -79,7 +79,7 @@ package final class StreamRun: @unchecked Sendable {
             json.add("protocol", Self.protocolVersion)
             json.add("version", version)
             write(json.object)
-            let feed = InputFeed(queue: queue) { [self] in runner.schedule() }
+            let feed = InputFeed(queue: queue, hasDigests: false) { [self] in runner.schedule() }
             self.feed = feed
             var options = InputOptions()
             options.idColumn = "id"
