@@ -135,6 +135,90 @@ struct StreamRunTests {
         #expect("\(ending)" == "finished" && lines.count == 1)
     }
 
+    /// Rows of an image whose answer takes more than half a megabyte.
+    private func serveLargeImage(rows: Int, onRequest: @escaping @Sendable () -> Void = {}) throws -> Int {
+        var random = SeededGenerator(seed: 1)
+        let pixels = unsafe PixelBuffer(width: 400, height: 400, format: .rgbx) { memory in
+            for index in 0..<(400 * 400 * 4) { unsafe memory[index] = UInt8.random(in: 0...255, using: &random) }
+        }
+        let image = try BatchWorld.codecs.encode(pixels, options: EncodeOptions(format: .png))
+        world.server.serveOthers { _ in
+            onRequest()
+            return .ok(image, type: "image/png")
+        }
+        let lines = (0..<rows).map { "{\"id\":\"\($0)\",\"url\":\"\(world.server.url("/\($0)"))\"}\n" }
+        world.directory.write("input", lines.joined())
+        return image.count / 3 * 4
+    }
+
+    @Test("A stream whose reader is slow stops requesting, and continues when answers are read")
+    func slowReader() async throws {
+        // What is requested and not read: 16 MB, a request in flight, and an image in each thread.
+        let (requested, read) = (Guarded(0), Guarded(0))
+        let unread = Guarded(0)
+        let size = Guarded(0)
+        let isFull = ValueBridge<Void>()
+        let answerSize = try serveLargeImage(rows: 60) {
+            let count = requested.withLock { number in
+                number += 1
+                return number
+            }
+            let waiting = count * size.withLock(\.self) - read.withLock(\.self)
+            unread.withLock { $0 = max($0, waiting) }
+            if waiting >= 14 << 20 { isFull.open(with: ()) }
+        }
+        size.withLock { $0 = answerSize }
+        var ends: [Int32] = [0, 0]
+        unsafe pipe(&ends)
+        let (reading, writing) = (ends[0], ends[1])
+        let source = unsafe open(world.directory.appending("input"), O_RDONLY)
+        var configuration = RowConfiguration(treatment: ImageTreatment(encoding: EncodeOptions(format: .png)))
+        configuration.schedule.maximumRequests = 1
+        async let ending = end(configuration, source, writing)
+        await isFull.value()
+        let lines = Task.detached {
+            var (lines, buffer) = (0, [UInt8](repeating: 0, count: 1 << 16))
+            while true {
+                let count = unsafe Glibc.read(reading, &buffer, buffer.count)
+                guard count > 0 else { return lines }
+                read.withLock { $0 += count }
+                lines += buffer[..<count].count { $0 == UInt8(ascii: "\n") }
+            }
+        }
+        #expect(try await "\(ending)" == "finished")
+        close(writing)
+        #expect(await lines.value == 61)
+        #expect(unread.withLock(\.self) <= 16 << 20 + 5 * answerSize)
+        close(reading)
+        close(source)
+    }
+
+    @Test(
+        "A stream whose reader takes nothing ends when it is stopped, and when the reader goes away",
+        arguments: [false, true])
+    func stuckReader(isStopped: Bool) async throws {
+        signal(SIGPIPE, SIG_IGN)
+        _ = try serveLargeImage(rows: 4)
+        var ends: [Int32] = [0, 0]
+        unsafe pipe(&ends)
+        let source = unsafe open(world.directory.appending("input"), O_RDONLY)
+        let configuration = RowConfiguration(treatment: ImageTreatment(encoding: EncodeOptions(format: .png)))
+        let pipeline = try ImagePipeline(configuration: ImagePipeline.Configuration(decoding: .inProcess))
+        let run = StreamRun(
+            configuration, pipeline: pipeline, input: source, output: ends[1], version: "9.9")
+        let ending = ValueBridge<StreamEnding>()
+        run.start { ending.open(with: $0) }
+        // An answer does not fit into the pipe.
+        var first: [UInt8] = [0]
+        #expect(unsafe Glibc.read(ends[0], &first, 1) == 1)
+        try await world.server.waitForRequest("/3")
+        if isStopped { run.stop() } else { close(ends[0]) }
+        #expect(await "\(ending.value())" == (isStopped ? "stopped" : "outputClosed"))
+        if isStopped { close(ends[0]) }
+        await pipeline.shutdown(.cancel)
+        close(source)
+    }
+
     @Test("A closed output ends the stream")
     func closed() async throws {
         signal(SIGPIPE, SIG_IGN)
