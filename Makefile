@@ -221,7 +221,7 @@ crash: deps ## check disk caches after N kills, and 1,000 damaged caches: N=2000
 	@"$$($(RELEASE) --show-bin-path)/inflight-crash" --seconds 60 --processes 8
 
 SCALE ?= 1
-batch-stress: deps ## kill inflight batch 1,000 times; 10,000,000 rows; slow and faulty servers; 1,000 hosts: SCALE=1 PARTS=
+batch-stress: deps ## kill inflight batch 1,000 times; 10,000,000 rows; slow and faulty servers; 1,000 hosts; streams: SCALE=1 PARTS=
 	@echo "==> inflight batch under kills and faults, scale $(SCALE)"
 	@$(PLAN)
 	@$(RELEASE) --product inflight

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs `inflight batch` against local servers under conditions that must not matter.
 
-    INFLIGHT=COMMAND Scripts/batch-stress.py [--part kills|memory|slow|faults|hosts]… [--scale S] [--seed N]
+    INFLIGHT=COMMAND Scripts/batch-stress.py [--part kills|memory|slow|faults|hosts|streams]… [--scale S] [--seed N]
 
 - kills: 1,000 times kill -9, on average 500 rows apart, over runs of 20,000 rows, each resumed. The output must have
   the bytes of an uninterrupted run, and a kill may repeat only the requests in flight and one batch of the journal.
@@ -10,6 +10,8 @@
   twice as long as in a run without that host.
 - faults: 1 % of the hosts hang, drip or send without end. The run may take the deadline of a URL and 5 s longer.
 - hosts: 1,000 hosts, none of which may see a third request at once.
+- streams: `--stream` with a reader that stops reading, goes away or interrupts, in bounded memory; a line of 1 GB, in
+  streams and files; an input that ends within a line.
 
 The scale multiplies the numbers of kills, rows and hosts: with 0.01, all parts take a few minutes. `memory` and
 `slow` need nginx.
@@ -443,8 +445,105 @@ def hosts(scale, random):
             fail(f"a host saw {highest} requests at once; the limit is 2")
 
 
+# Streams and endless lines
+
+
+def stream(process_input):
+    return subprocess.Popen(
+        [INFLIGHT, "batch", "--stream", "--per-host", "16", *OPTIONS], stdin=process_input, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE)
+
+
+def stuck(server, listed, requests, rows, ending):
+    """A stream whose reader takes one line. Returns its peak memory."""
+    requests.clear()
+    with listed.open() as source:
+        process = stream(source)
+    process.stdout.readline()
+    # Until it requests nothing any more.
+    last = -1
+    while last != len(requests):
+        last = len(requests)
+        time.sleep(1)
+    peak = resident(process)[1]
+    if not 0 < last < rows // 2:
+        fail(f"a stream whose reader stopped requested {last} of {rows} rows")
+    started = time.monotonic()
+    if ending == "interrupt":
+        process.send_signal(signal.SIGINT)
+        expected = 130
+    elif ending == "close":
+        process.stdout.close()
+        expected = 141
+    else:
+        answers = sum(1 for _ in process.stdout)
+        if answers != rows:
+            fail(f"{answers} answers to {rows} rows")
+        expected = 0
+    status = process.wait(timeout=600)
+    if status != expected:
+        fail(f"a stream whose reader stopped ({ending}) ended with {status}: {process.stderr.read()}")
+    if ending != "read" and time.monotonic() - started > 5:
+        fail(f"a stream whose reader stopped ended {time.monotonic() - started:.0f} s after the {ending}")
+    return peak
+
+
+def long_line(arguments, size, ending):
+    """Feeds a command a line of that size between two rows. Returns its status, its output and its peak memory."""
+    process = subprocess.Popen(
+        [INFLIGHT, "batch", *map(str, arguments), *OPTIONS], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE)
+    row = b'{"id":"a","url":"file:///a"}\n'
+    process.stdin.write(row + b'{"id":"b","url":"')
+    piece = b"b" * (1 << 20)
+    for _ in range(size >> 20):
+        process.stdin.write(piece)
+    process.stdin.flush()
+    peak = resident(process)[1]
+    process.stdin.write(b'"}\n' + row + ending)
+    output, errors = process.communicate()
+    return process.returncode, output.decode(), errors.decode(), peak
+
+
+def streams(scale, random):
+    rows, size, requests = 2000, min(1 << 30, max(16 << 20, round((1 << 30) * 10 * scale) >> 20 << 20)), []
+    # No compression makes it smaller than 170 KB.
+    noise = png(0, 240, 240, pixels=random.randbytes(240 * 240 * 3))
+    peaks = []
+    with tempfile.TemporaryDirectory() as name, Server(
+            image=lambda _: noise, on_request=lambda path: requests.append(path)) as server:
+        folder = pathlib.Path(name)
+        listed = folder / "rows.jsonl"
+        listed.write_text("".join(
+            json.dumps({"id": str(n), "url": f"http://127.0.0.{1 + n % 50}:{server.port}/i/{n}"}) + "\n"
+            for n in range(rows)))
+        peaks += [stuck(server, listed, requests, rows, ending) for ending in ("interrupt", "close", "read")]
+        text = f"a reader that stopped: peak {max(peaks):.0f} MB"
+        # The last row has no end.
+        status, output, errors, peak = long_line(["--stream"], size, b'{"id":"c","url":"fi')
+        answers = [json.loads(line) for line in output.splitlines()[1:]]
+        found = sorted((answer["line"], answer["status"], answer["error_class"]) for answer in answers)
+        if status != 0 or found != [
+                (1, "failed_to_download", "unsupportedScheme"), (2, "rejected", "malformed"),
+                (3, "failed_to_download", "unsupportedScheme"), (4, "rejected", "malformed")]:
+            fail(f"a stream with a line of {size >> 20} MB ended with {status}, {found}: {errors}")
+        text += f"; a line of {size >> 20} MB: {peak:.0f} MB in a stream"
+        peaks.append(peak)
+        output = folder / "out"
+        status, _, errors, peak = long_line(
+            ["-", "--input-format", "jsonl", "-o", output], size, b'{"id":"c","url":"fi')
+        rejects = [json.loads(line) for line in (output / "rejects.jsonl").read_text().splitlines()]
+        if status != 0 or [reject["line"] for reject in rejects] != [2, 4] or "longer than" not in str(rejects[0]):
+            fail(f"a line of {size >> 20} MB: status {status}, {rejects}: {errors}")
+        verify(output, 2)
+        report("streams", f"{text}, {peak:.0f} MB in a run")
+        peaks.append(peak)
+    if max(peaks) >= 200:
+        fail(f"{max(peaks):.0f} MB of memory, not below 200 MB")
+
+
 def main():
-    parts = {"kills": kills, "memory": memory, "slow": slow, "faults": faults, "hosts": hosts}
+    parts = {"kills": kills, "memory": memory, "slow": slow, "faults": faults, "hosts": hosts, "streams": streams}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", action="append", choices=list(parts), help="run only this part; may be repeated")
     parser.add_argument("--scale", type=float, default=1, help="multiply kills, rows and hosts (default 1)")

@@ -11,14 +11,17 @@ import threading
 import zlib
 
 
-def png(number, width=8, height=8, maker=None):
-    """An image that is different for each number, with the EXIF tag Make if there is a maker."""
+def png(number, width=8, height=8, maker=None, pixels=None):
+    """An image that is different for each number, with the EXIF tag Make if there is a maker, or of these RGB pixels."""
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     seed = struct.pack(">Q", number * 0x9E3779B97F4A7C15 % 2**64)
-    rows = b"".join(b"\0" + bytes(seed[(x + y) % 8] for x in range(width * 3)) for y in range(height))
+    if pixels:
+        rows = b"".join(b"\0" + pixels[y * width * 3:(y + 1) * width * 3] for y in range(height))
+    else:
+        rows = b"".join(b"\0" + bytes(seed[(x + y) % 8] for x in range(width * 3)) for y in range(height))
     exif = b""
     if maker:
         text = maker.encode() + b"\0"
