@@ -7,8 +7,8 @@ internal import InflightSQLite
 /// A run of `inflight batch`: reads rows, fetches each URL once, records every outcome, and writes shards.
 ///
 /// A ``RowRunner`` takes each row from its turn to its image. This class is where rows come from and where images go:
-/// it holds the inputs, the journal, the contents of rows, and the staged images, and writes the shards that the
-/// ``ShardBook`` finds complete. Everything happens on one serial queue, except reading the inputs, decoding and
+/// it holds the ``RowSource``, the journal and the staged images, and writes the shards that the ``ShardBook`` finds
+/// complete. Everything happens on one serial queue, except reading the inputs, decoding and
 /// encoding, and writing shards, which have threads of their own.
 ///
 /// - Rows in flight when a process is killed are fetched again, at most ``HostSchedule/Configuration/maximumRequests``
@@ -30,7 +30,6 @@ package final class BatchRun: @unchecked Sendable {
     private let layout: ShardLayout
     private let staging: StagingFolder
     private let rejects: RejectFile
-    private let rows: RowStore
     private let source: RowSource
     private let runner: RowRunner<BatchRun>
     private var book: ShardBook
@@ -77,7 +76,7 @@ package final class BatchRun: @unchecked Sendable {
         ownColumns = named + (configuration.ownColumns ?? []).filter { !named.contains($0) }
         let journal = try Journal(folder: configuration.folder, options: configuration.outputOptions, layout: layout)
         self.journal = journal
-        source = try RowSource(configuration, journal)
+        source = try RowSource(configuration, journal, layout)
         let folder = configuration.folder
         for name in try OutputFolder.names(in: folder) where name.hasSuffix(OutputFile.temporarySuffix) {
             try OutputFolder.removeAny(folder + "/" + name)
@@ -86,8 +85,7 @@ package final class BatchRun: @unchecked Sendable {
         try OutputFolder.remove(file: folder + "/rejects.jsonl")
         staging = try StagingFolder(in: folder)
         rejects = try RejectFile(path: folder + "/rejects.jsonl")
-        rows = RowStore(in: staging.path)
-        try source.createIndices(in: staging.path)
+        try source.createFiles(in: staging.path)
         let finished = journal.finishedShards
         let reopened = try Self.reopenedShards(configuration, journal, layout, source)
         self.reopened = reopened
@@ -254,7 +252,7 @@ extension BatchRun: RowSink {
         }
         // A finished shard needs nothing.
         guard !journal.finishedShards.contains(shard) || reopened.contains(shard) else { return }
-        try rows.append(row.input, shard: shard)
+        try source.keep(row, shard: shard)
         if shardStarts[shard] == nil { shardStarts[shard] = runner.now }
         if recorded.shard != shard { recorded = (shard, try recordedOutcomes(of: shard)) }
         let known = recorded.outcomes.removeValue(forKey: number)
@@ -350,14 +348,7 @@ extension BatchRun: RowSink {
 
     // MARK: - Fetching
 
-    func place(of row: Int) throws(BatchFailure) -> RowPlace {
-        let position = layout.position(of: row)
-        let input = try rows.row(position.index, shard: position.shard)
-        guard let input, let place = try? RowPlace(input.url) else {
-            throw .inconsistent("row \(row) is not stored")
-        }
-        return place
-    }
+    func place(of row: Int) throws(BatchFailure) -> RowPlace { try source.place(of: row) }
 
     func admit(_ row: Int, since: Duration) throws(BatchFailure) -> Bool {
         guard book.admits(row) else {
@@ -445,7 +436,7 @@ extension BatchRun: RowSink {
     }
 
     private func assemble(_ shard: Int, _ range: Range<Int>, _ parts: [ShardBook.Part]) throws(BatchFailure) {
-        guard let contents = rows.take(shard: shard) else { throw .inconsistent("shard \(shard) has no rows") }
+        guard let contents = source.takeRows(of: shard) else { throw .inconsistent("shard \(shard) has no rows") }
         // All rows of the first shard were read before any shard is complete.
         let writer = writer ?? writerConfiguration(schema: SidecarSchema(ownColumns: ownColumns))
         self.writer = writer
@@ -463,7 +454,7 @@ extension BatchRun: RowSink {
                     switch try result.get() {
                     case .written(let result): try didAssemble(shard, range, result)
                     case .lost(let images):
-                        rows.putBack(contents, shard: shard)
+                        source.putBack(contents, of: shard)
                         try didLose(images, shard)
                     }
                 } catch {

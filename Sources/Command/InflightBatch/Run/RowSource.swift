@@ -37,11 +37,14 @@ final class RowSource {
     private let configuration: BatchConfiguration
     private let sources: [InputSource]
     private let journal: Journal
+    private let layout: ShardLayout
     /// The inputs that an earlier run has read.
     private let recorded: [JournalInput]
     private var urls: URLIndex?
     /// The keys so far, unless they are positions.
     private var keys: URLIndex?
+    /// The contents of the rows that were kept.
+    private var store: RowStore?
     private var feed: InputFeed?
     private var items: ArraySlice<InputFeed.Item> = []
     private var input = -1
@@ -54,9 +57,10 @@ final class RowSource {
 
     /// Compares the number of the inputs with that which the journal has recorded. Their rows are compared as they are
     /// read.
-    init(_ configuration: BatchConfiguration, _ journal: Journal) throws(BatchFailure) {
+    init(_ configuration: BatchConfiguration, _ journal: Journal, _ layout: ShardLayout) throws(BatchFailure) {
         self.configuration = configuration
         self.journal = journal
+        self.layout = layout
         let sources = configuration.inputs
         self.sources = sources
         let recorded = try journal.inputs()
@@ -72,8 +76,9 @@ final class RowSource {
         mayHaveGrown = recorded.count != sources.count || !isSame
     }
 
-    /// Creates the indices of URLs and keys in a folder. They are gone when the process ends.
-    func createIndices(in folder: String) throws(BatchFailure) {
+    /// Creates the files for URLs, keys and contents in a folder. They are gone when the process ends.
+    func createFiles(in folder: String) throws(BatchFailure) {
+        store = RowStore(in: folder)
         urls = try URLIndex(in: folder)
         if configuration.keys != .position { keys = try URLIndex(in: folder) }
     }
@@ -170,6 +175,27 @@ final class RowSource {
         }
         return number % UInt64(part.count) == UInt64(part.number % part.count)
     }
+
+    // MARK: Contents
+
+    /// Keeps the contents of the row that was read last, on disk, until those of its shard are taken.
+    func keep(_ row: Row, shard: Int) throws(BatchFailure) { try store?.append(row.input, shard: shard) }
+
+    /// Returns the place of a row that was kept.
+    func place(of row: Int) throws(BatchFailure) -> RowPlace {
+        let position = layout.position(of: row)
+        let input = try store?.row(position.index, shard: position.shard)
+        guard let input, let place = try? RowPlace(input.url) else {
+            throw .inconsistent("row \(row) is not stored")
+        }
+        return place
+    }
+
+    /// Removes the rows of a shard, and returns them. The caller may use them on another thread.
+    func takeRows(of shard: Int) -> ShardRows? { store?.take(shard: shard) }
+
+    /// Keeps rows again that ``takeRows(of:)`` has removed. The caller does not use them any more.
+    func putBack(_ rows: ShardRows, of shard: Int) { store?.putBack(rows, shard: shard) }
 
     // MARK: Comparing
 
