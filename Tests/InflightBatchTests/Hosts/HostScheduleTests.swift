@@ -154,6 +154,31 @@ struct HostScheduleTests {
         #expect(Self.steps(&schedule, at: .seconds(60)).texts == ["give up [1, 2] of h"])
     }
 
+    @Test("The patience of rows that were read far ahead counts when the rows before them have ended")
+    func patienceAhead() throws {
+        var configuration = configuration()
+        configuration.queue.hostShare = 1
+        configuration.queue.patience = .seconds(60)
+        configuration.queue.pacer.ceiling = 1
+        configuration.queue.pacer.initialLimit = 1
+        var schedule = HostSchedule(configuration)
+        let place = try place("h")
+        func refill(at now: Duration) -> Bool { schedule.refill(at: now) { _ throws(Never) in place } }
+        schedule.countPatience(ofRowsBefore: 2, at: .zero)
+        for row in 0..<5 { schedule.add(row, place, at: .zero) }
+        #expect(Self.steps(&schedule, at: .zero).texts == ["fetch 0"])
+        #expect(refill(at: .zero))
+        #expect(Self.steps(&schedule, at: .seconds(60)).texts == ["give up [1] of h"])
+        #expect(refill(at: .seconds(60)))
+        #expect(Self.steps(&schedule, at: .seconds(60)) == ([], .seconds(120)))
+        schedule.countPatience(ofRowsBefore: 4, at: .seconds(90))
+        #expect(Self.steps(&schedule, at: .seconds(120)) == ([], .seconds(150)))
+        #expect(Self.steps(&schedule, at: .seconds(150)).texts == ["give up [2, 3] of h"])
+        schedule.countPatience(ofRowsBefore: 3, at: .seconds(151))
+        #expect(refill(at: .seconds(200)))
+        #expect(Self.steps(&schedule, at: .seconds(200)) == ([], .seconds(260)))
+    }
+
     /// Plays a whole run against random hosts, with the shards that its rows fill. Checks that every row ends exactly
     /// once, that the limits hold, and that the run ends.
     @Test("Every row of a random run ends exactly once, within the limits", arguments: 0..<60)
@@ -261,6 +286,10 @@ struct HostScheduleTests {
         }
 
         for _ in 0..<20_000 where !shards.isFinished {
+            if seed % 2 == 0 {
+                schedule.countPatience(
+                    ofRowsBefore: layout.rows(of: shards.finishedShards.firstMissing + 2).lowerBound, at: now)
+            }
             while schedule.wantsRows, read < rowCount, shards.wantsRow(read) {
                 let row = read
                 read += 1

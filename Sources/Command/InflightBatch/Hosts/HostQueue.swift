@@ -4,7 +4,8 @@
 ///   Within a host, rows start in the order in which they were added.
 /// - Each host has a ``HostPacer``. Neither its limit nor its delay is exceeded.
 /// - A row that waits for longer than ``Configuration/patience`` while its host may not start a request is given up. A
-///   row of a host that may start one waits only for the caller, so it is kept.
+///   row of a host that may start one waits only for the caller, so it is kept. Rows that were read far ahead begin to
+///   count with ``countPatience(ofRowsBefore:at:)``.
 /// - One host occupies at most ``Configuration/hostShare`` of the window. Further rows are deferred: the caller spills
 ///   them and adds them again when ``room(for:)`` is positive.
 ///
@@ -23,7 +24,7 @@ package struct HostQueue: Sendable {
         package var number: Int
         /// Where its URL leads.
         package var place: RowPlace
-        /// The time from which its patience counts: when it was read.
+        /// When it was read. Its patience counts from then on, or later.
         package var since: Duration
     }
 
@@ -90,6 +91,7 @@ package struct HostQueue: Sendable {
     }
 
     private let configuration: Configuration
+    private var patienceStarts = PatienceStarts()
     /// The number of waiting rows.
     package private(set) var waiting = 0
     /// The number of running requests.
@@ -154,8 +156,12 @@ package struct HostQueue: Sendable {
     /// - Parameter hasSlot: Whether the caller can start a request. If not, only rows to give up are returned.
     package mutating func next(at now: Duration, hasSlot: Bool = true) -> Step {
         while let first = resting.first, first.key <= now { refresh(first.host, at: now) }
-        if let first = deadlines.first, first.key.time <= now {
-            return .giveUp(takeRow(first.host, at: now))
+        while let first = deadlines.first, first.key.time <= now {
+            let head = hosts[first.host].head
+            let deadline = nodes[head].row.map { self.deadline(of: $0.number, since: $0.since, at: now) } ?? now
+            if deadline <= now { return .giveUp(takeRow(first.host, at: now)) }
+            nodes[head].deadline.time = deadline
+            refresh(first.host, at: now)
         }
         if hasSlot, let first = ready.first {
             lastTurn += 1
@@ -166,6 +172,17 @@ package struct HostQueue: Sendable {
         }
         let times = [hasSlot ? resting.first?.key : nil, deadlines.first?.key.time]
         return .wait(until: times.compactMap { $0 }.min())
+    }
+
+    /// Lets the patience of rows with lower numbers count from now on, unless it does already. Before the first call,
+    /// it counts for all rows since they were read.
+    package mutating func countPatience(ofRowsBefore end: Int, at now: Duration) {
+        patienceStarts.extend(to: end, at: now)
+    }
+
+    /// Returns the time at which a row's patience ends, or a time before that if it does not count yet.
+    func deadline(of row: Int, since: Duration, at now: Duration) -> Duration {
+        (patienceStarts.start(of: row, readAt: since) ?? now) + configuration.patience
     }
 
     /// Records the end of a request that ``next(at:hasSlot:)`` started.

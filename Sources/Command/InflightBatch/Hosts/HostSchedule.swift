@@ -144,6 +144,12 @@ package struct HostSchedule: Sendable {
         return !rows.isEmpty
     }
 
+    /// Lets the patience of rows with lower numbers count from now on, as
+    /// ``HostQueue/countPatience(ofRowsBefore:at:)``.
+    package mutating func countPatience(ofRowsBefore end: Int, at now: Duration) {
+        queue.countPatience(ofRowsBefore: end, at: now)
+    }
+
     /// The number of rows for which the window has room.
     package var room: Int { configuration.queue.capacity - queue.waiting }
 
@@ -159,7 +165,7 @@ package struct HostSchedule: Sendable {
             let host = row.place.host
             var rows = [row.number]
             while rows.count < Self.giveUpLimit, let first = spilled[host]?.first,
-                first.since + configuration.queue.patience <= now
+                queue.deadline(of: first.number, since: first.since, at: now) <= now
             {
                 rows.append(takeSpilled(host).number)
             }

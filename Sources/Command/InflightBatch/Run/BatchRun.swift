@@ -104,6 +104,10 @@ package final class BatchRun: @unchecked Sendable {
         min(4_096, max(16, (1 << 24) / layout.shardSize))
     }
 
+    /// The patience of rows counts in this number of shards, from the oldest one that lacks a row. Rows of later ones
+    /// are read early, for the sake of other hosts.
+    private static let patienceShards = 16
+
     /// One is written, and one waits for the thread.
     private static let assemblyLimit = 2
     /// The number of assemblies of a shard that may find lost images, which are fetched again. More are a fault of the
@@ -137,6 +141,7 @@ package final class BatchRun: @unchecked Sendable {
             let rows = summary.map { $0.successes + $0.duplicates + $0.failures } ?? 0
             onEvent(.started(resumedRows: rows, finishedShards: journal.finishedShards.count))
             source.start(InputFeed(queue: queue, hasDigests: true) { [self] in runner.schedule() })
+            countPatience()
             runner.begin(self)
         }
     }
@@ -428,6 +433,11 @@ extension BatchRun: RowSink {
         }
     }
 
+    private func countPatience() {
+        let shard = book.finishedShards.firstMissing + Self.patienceShards
+        runner.countPatience(ofRowsBefore: layout.rows(of: shard).lowerBound)
+    }
+
     private func writerConfiguration(schema: SidecarSchema) -> ShardWriter.Configuration {
         ShardWriter.Configuration(
             folder: configuration.folder, layout: layout, form: configuration.form, schema: schema,
@@ -489,6 +499,7 @@ extension BatchRun: RowSink {
         try commit()
         try journal.finish(shard, rows: range, images: result.imageBlocks)
         try perform(book.shardDidAssemble(shard))
+        countPatience()
         let others = result.rowsWithOtherColumns
         // Columns that --columns omits are left out on purpose.
         if others > 0, configuration.ownColumns == nil, !hasWarnedOfColumns {

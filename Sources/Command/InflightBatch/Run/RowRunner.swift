@@ -178,6 +178,10 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
     /// Adds a row that was read.
     func add(_ row: Int, _ place: RowPlace) { hosts.add(row, place, at: now) }
 
+    /// Lets the patience of rows with lower numbers count from now on. Before the first call, it counts for all rows
+    /// since they were read.
+    func countPatience(ofRowsBefore end: Int) { hosts.countPatience(ofRowsBefore: end, at: now) }
+
     /// Adds a row again that has ended, or that the sink did not admit.
     func addAgain(_ row: Int, since: Duration, _ sink: Sink) throws(BatchFailure) {
         hosts.addAgain(row, try sink.place(of: row), since: since, at: now)
