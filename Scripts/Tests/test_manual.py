@@ -17,7 +17,7 @@ BUILT = sorted(
     [*ROOT.glob(".build/debug/inflight"), *ROOT.glob(".build/*/debug/inflight")], key=lambda path: path.stat().st_mtime)
 INFLIGHT = os.environ.get("INFLIGHT") or (str(BUILT[-1]) if BUILT else None)
 
-FITS = ["contain", "cover", "exact", "fill"]
+FITS = ["contain", "cover", "exact", "fill", "outside", "pad"]
 ENVIRONMENT = {"PATH": os.environ["PATH"], "TERM": "dumb", "LC_ALL": "C.UTF-8"}
 
 

@@ -139,8 +139,8 @@ public struct CodecRegistry: Sendable {
         _ = try Self.checkedMemory(codec, bytes, format, info, options)
         let pixels = try Self.resized(info, options) { (options) throws(LoadError) in
             try codec.decode(bytes, format: format, options: options, cancellation: cancellation)
-        } crop: { pixels, plan, gravity in
-            pixels = pixels.cropped(width: plan.width, height: plan.height, gravity: gravity)
+        } change: { pixels, finish in
+            pixels = finish(pixels)
         }
         return (pixels, info)
     }
@@ -205,20 +205,17 @@ public struct CodecRegistry: Sendable {
         throw CodecError.tooMuchMemory(needed, allowed: options.maximumMemory)
     }
 
-    /// Decodes an image as `options` specify. If the crop depends on the image's content, decodes the whole scaled
-    /// image first and then crops it.
+    /// Decodes an image as `options` specify. If the crop depends on the image's content, or if the image is padded,
+    /// decodes the whole scaled image first, and then crops or pads it.
     private static func resized<Output>(
         _ info: ImageInfo, _ options: DecodeOptions, decode: (DecodeOptions) throws(LoadError) -> Output,
-        crop: (inout Output, Resize.Plan, Resize.Gravity) -> Void
+        change: (inout Output, (PixelBuffer) -> PixelBuffer) -> Void
     ) throws(LoadError) -> Output {
         guard let resize = options.resize else { return try decode(options) }
-        let (plan, first) = resize.plans(sourceWidth: info.width, sourceHeight: info.height)
-        var wanted = options
-        if first != plan {
-            wanted.resize = Resize(width: first.width, height: first.height, fit: .exact, light: resize.light)
-        }
-        var output = try decode(wanted)
-        if first != plan { crop(&output, plan, resize.gravity) }
+        let (plan, finish) = resize.stages(sourceWidth: info.width, sourceHeight: info.height)
+        if finish == .nothing { return try decode(options) }
+        var output = try decode(options.following(plan))
+        change(&output) { $0.finished(finish, of: resize).inFormat(of: options) }
         return output
     }
 
@@ -242,9 +239,9 @@ public struct CodecRegistry: Sendable {
         _ = try Self.checkedMemory(codec, bytes, format, info, options)
         let part = try Self.resized(info, options) { (options) throws(LoadError) in
             try codec.decodePart(bytes, format: format, options: options, beyond: detail, cancellation: cancellation)
-        } crop: { part, plan, gravity in
+        } change: { part, finish in
             guard let pixels = part?.pixels else { return }
-            part?.pixels = pixels.cropped(width: plan.width, height: plan.height, gravity: gravity)
+            part?.pixels = finish(pixels)
         }
         return part.map { ($0, info) }
     }

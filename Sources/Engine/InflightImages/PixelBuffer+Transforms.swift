@@ -22,10 +22,55 @@ extension PixelBuffer {
         }
     }
 
-    /// Returns the image scaled and cropped as `resize` specifies, including content-aware crops.
+    /// Returns the image scaled, cropped and padded as `resize` specifies, including content-aware crops.
     package func resized(by resize: Resize) -> PixelBuffer {
-        let (plan, first) = resize.plans(sourceWidth: width, sourceHeight: height)
-        return resized(to: first).cropped(width: plan.width, height: plan.height, gravity: resize.gravity)
+        let (plan, finish) = resize.stages(sourceWidth: width, sourceHeight: height)
+        return resized(to: plan).finished(finish, of: resize)
+    }
+
+    /// Returns the pixels of a plan after what remains to be done with them.
+    func finished(_ finish: Resize.Finish, of resize: Resize) -> PixelBuffer {
+        switch finish {
+        case .nothing: self
+        case .crop(let width, let height): cropped(width: width, height: height, gravity: resize.gravity)
+        case .pad(let width, let height): padded(width: width, height: height, color: resize.background)
+        }
+    }
+
+    /// Returns the image in the middle of a larger one, which is a plain colour. An image with an odd margin is nearer
+    /// to the top left.
+    ///
+    /// - Precondition: the image is not larger than that size.
+    func padded(width: Int, height: Int, color: PixelColor) -> PixelBuffer {
+        precondition(width >= self.width && height >= self.height, "the image is larger than its padding")
+        var format = format
+        if format.alpha == .opaque, color.alpha < 255 { format.alpha = .straight }
+        let pixel = Self.change(
+            from: Format(order: .rgba, alpha: .straight), to: format
+        )(SIMD4(color.red, color.green, color.blue, color.alpha))
+        let image = format == self.format ? self : withAlpha(format)
+        return unsafe PixelBuffer(width: width, height: height, format: format) { memory in
+            for offset in stride(from: 0, to: memory.count - 3, by: 4) {
+                unsafe memory.storeBytes(of: pixel, toByteOffset: offset, as: SIMD4<UInt8>.self)
+            }
+            let corner = ((height - image.height) / 2 &* width &+ (width - image.width) / 2) &* 4
+            let output = unsafe memory.baseAddress! + corner
+            unsafe image.withUnsafeBytes { source in
+                for y in 0..<image.height {
+                    unsafe (output + y &* width &* 4).copyMemory(
+                        from: source.baseAddress! + y &* image.bytesPerRow, byteCount: image.width &* 4)
+                }
+            }
+        }
+    }
+
+    /// Returns an opaque image in a format with alpha.
+    private func withAlpha(_ format: Format) -> PixelBuffer {
+        mapped(to: format) { pixel in
+            var pixel = pixel
+            pixel[3] = 255
+            return pixel
+        }
     }
 
     /// Returns a copy of the part of the image that begins at `x`, `y`. All values are in pixels.

@@ -8,6 +8,12 @@ public struct Resize: Sendable, Hashable {
     public enum Fit: String, Sendable, Hashable, CaseIterable {
         /// Fits the whole image inside the box, preserving the aspect ratio. One side may be smaller than requested.
         case contain
+        /// Covers the box, preserving the aspect ratio, without cropping: one side may be larger than requested. A
+        /// square box gives the shortest side. With one side alone, like ``contain``.
+        case outside
+        /// Fits the whole image inside the box like ``contain``, and pads it to the size of the box with
+        /// ``Resize/background``, with the image in the middle. With one side alone, like ``contain``.
+        case pad
         /// Fills the box, preserving the aspect ratio, and crops the overflow as ``Resize/gravity`` specifies. With one
         /// side alone, like ``contain``.
         case cover
@@ -86,6 +92,12 @@ public struct Resize: Sendable, Hashable {
     public var enlarges: Bool
     /// The values that are averaged when the image is scaled.
     public var light: Light
+    /// Whether an image that is not larger than the box keeps its size, without being enlarged, cropped or padded.
+    ///
+    /// For ``Fit/cover`` and ``Fit/outside`` an image is larger if both of its sides are, for any other fit if one is.
+    public var keepsSmaller: Bool
+    /// The colour with which ``Fit/pad`` pads.
+    public var background: PixelColor
 
     /// Creates a target size in pixels.
     ///
@@ -96,9 +108,11 @@ public struct Resize: Sendable, Hashable {
     ///   - gravity: the part to keep if `fit` crops.
     ///   - enlarges: whether to upscale an image smaller than the box.
     ///   - light: the values that are averaged.
+    ///   - keepsSmaller: whether an image that is not larger than the box keeps its size.
+    ///   - background: the colour with which ``Fit/pad`` pads.
     public init(
         width: Int? = nil, height: Int? = nil, fit: Fit = .contain, gravity: Gravity = .center, enlarges: Bool = false,
-        light: Light = .encoded
+        light: Light = .encoded, keepsSmaller: Bool = false, background: PixelColor = .white
     ) {
         self.width = width
         self.height = height
@@ -106,6 +120,8 @@ public struct Resize: Sendable, Hashable {
         self.gravity = gravity
         self.enlarges = enlarges
         self.light = light
+        self.keepsSmaller = keepsSmaller
+        self.background = background
     }
 
     /// Returns a target size from points, as on a high-density screen, each side rounded to the nearest pixel.
@@ -136,7 +152,8 @@ public struct Resize: Sendable, Hashable {
     package var identity: String {
         let sides = [width, height].map { $0.map(String.init) ?? "" }.joined(separator: "x")
         return "\(sides) \(fit.rawValue) \(enlarges)" + (gravity == .center ? "" : " \(gravity.rawValue)")
-            + (light == .encoded ? "" : " \(light.rawValue)")
+            + (light == .encoded ? "" : " \(light.rawValue)") + (keepsSmaller ? " keeps-smaller" : "")
+            + (fit == .pad ? " \(background)" : "")
     }
 
     /// The steps for an image of known size: scale all of it to `scaledWidth` × `scaledHeight`, then keep `width` ×
@@ -180,7 +197,7 @@ public struct Resize: Sendable, Hashable {
     /// Sizes are rounded to the nearest pixel and are at least 1. Unless ``enlarges`` is set, nothing is scaled up,
     /// except by ``Fit/exact``: ``Fit/contain`` keeps the image's own size; ``Fit/cover`` and ``Fit/fill`` shrink the
     /// box, and ``Fit/cover`` keeps the box's aspect ratio. For ``Gravity/interest``, the plan crops in the middle,
-    /// because the position depends on the pixels.
+    /// because the position depends on the pixels. For ``Fit/pad``, the plan is that of the image inside the box.
     public func plan(sourceWidth: Int, sourceHeight: Int) -> Plan {
         var plan = sizes(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
         plan.light = light
@@ -189,14 +206,21 @@ public struct Resize: Sendable, Hashable {
 
     private func sizes(sourceWidth: Int, sourceHeight: Int) -> Plan {
         let source = (width: Double(max(1, sourceWidth)), height: Double(max(1, sourceHeight)))
+        if keeps(sourceWidth, sourceHeight) { return Self.whole(source.width, source.height) }
         let horizontal = width.map { Double($0) / source.width }
         let vertical = height.map { Double($0) / source.height }
         switch fit {
-        case .contain:
+        case .contain, .pad:
             var scale = min(horizontal ?? .infinity, vertical ?? .infinity)
             if !scale.isFinite { scale = 1 }
             if !enlarges { scale = min(scale, 1) }
             return Self.whole(source.width * scale, source.height * scale)
+        case .outside:
+            var scale = max(horizontal ?? 0, vertical ?? 0)
+            if scale == 0 { scale = 1 }
+            if !enlarges { scale = min(scale, 1) }
+            // Halves become even, so that shortest sides give the sizes of img2dataset.
+            return Self.whole(source.width * scale, source.height * scale, .toNearestOrEven)
         case .fill, .exact:
             var x = horizontal ?? vertical ?? 1
             var y = vertical ?? horizontal ?? 1
@@ -225,20 +249,50 @@ public struct Resize: Sendable, Hashable {
         }
     }
 
-    /// Returns the plan, and the one to run before the crop position is known. They differ only if ``Gravity/interest``
-    /// determines the crop; then the first one does not crop.
-    package func plans(sourceWidth: Int, sourceHeight: Int) -> (plan: Plan, first: Plan) {
+    /// Whether an image keeps its size because it is not larger than the box.
+    private func keeps(_ sourceWidth: Int, _ sourceHeight: Int) -> Bool {
+        guard keepsSmaller else { return false }
+        let larger = [width.map { sourceWidth > $0 }, height.map { sourceHeight > $0 }].compactMap(\.self)
+        return fit == .cover || fit == .outside ? larger.contains(false) : !larger.contains(true)
+    }
+
+    /// What remains to be done with the pixels of a plan.
+    package enum Finish: Hashable, Sendable {
+        case nothing
+        /// Crop to this size, at a position that depends on the pixels.
+        case crop(width: Int, height: Int)
+        /// Pad to this size.
+        case pad(width: Int, height: Int)
+    }
+
+    /// Returns the plan that a decode can follow, and what remains to be done with its pixels.
+    package func stages(sourceWidth: Int, sourceHeight: Int) -> (plan: Plan, finish: Finish) {
         let plan = plan(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
-        guard gravity == .interest, plan.crops else { return (plan, plan) }
+        if fit == .pad, let width, let height, !keeps(sourceWidth, sourceHeight) {
+            let finish = Finish.pad(width: width, height: height)
+            return (plan, plan.width == width && plan.height == height ? .nothing : finish)
+        }
+        guard gravity == .interest, plan.crops else { return (plan, .nothing) }
         let whole = Plan(
             scaledWidth: plan.scaledWidth, scaledHeight: plan.scaledHeight, width: plan.scaledWidth,
             height: plan.scaledHeight, light: light)
-        return (plan, whole)
+        return (whole, .crop(width: plan.width, height: plan.height))
     }
 
-    private static func whole(_ width: Double, _ height: Double) -> Plan {
-        let wide = max(1, Int(min(width.rounded(), 1e9)))
-        let high = max(1, Int(min(height.rounded(), 1e9)))
+    /// Returns the size of the result in pixels.
+    package func resultSize(sourceWidth: Int, sourceHeight: Int) -> (width: Int, height: Int) {
+        let (plan, finish) = stages(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
+        switch finish {
+        case .nothing: return (plan.width, plan.height)
+        case .crop(let width, let height), .pad(let width, let height): return (width, height)
+        }
+    }
+
+    private static func whole(
+        _ width: Double, _ height: Double, _ rule: FloatingPointRoundingRule = .toNearestOrAwayFromZero
+    ) -> Plan {
+        let wide = max(1, Int(min(width.rounded(rule), 1e9)))
+        let high = max(1, Int(min(height.rounded(rule), 1e9)))
         return Plan(scaledWidth: wide, scaledHeight: high, width: wide, height: high)
     }
 }

@@ -210,6 +210,21 @@ final class BatchCommandTests: EndToEndSuite {
         #expect(place.read("out/00000/000000001.txt")?.isEmpty == true)
     }
 
+    @Test("The shortest side and a padding are options of the run, however they are spelled")
+    func geometry() throws {
+        server.serve("/a.png", .ok(try TestImages.make(.png, 60, 40)))
+        write([server.url("/a.png")])
+        #expect(batch("in.txt", "-o", "out", "--layout", "files", "--shortest", "20").status == 0)
+        #expect(try TestImages.decode(place.read("out/00000/000000000.png")).1.width == 30)
+        #expect(batch("in.txt", "-o", "out", "--layout", "files", "--size", "20x20", "--fit", "outside").status == 0)
+        let other = batch("in.txt", "-o", "out", "--layout", "files", "--shortest", "20", "--keep-smaller")
+        #expect(other.status == 64 && other.errors.contains("keep-smaller was not set"), "\(other.errors)")
+        let pad = ["--layout", "files", "--size", "64x64", "--fit", "pad"]
+        #expect(place.run(["batch", "in.txt", "-o", "pad"] + pad + Self.options).status == 0)
+        #expect(try TestImages.decode(place.read("pad/00000/000000000.png")).1.height == 64)
+        #expect(place.run(["batch", "verify", "pad"]).status == 0)
+    }
+
     @Test("--columns leaves the other columns out without a warning")
     func ownColumns() throws {
         server.serve("/a.jpg", .ok(jpeg))

@@ -23,6 +23,14 @@ final class ReencodingTests: EndToEndSuite {
             (["--size", "120x120"], 60, 40), (["--size", "120x120", "--enlarge"], 120, 80),
             (["--size", "120x120", "--fit", "cover"], 40, 40),
             (["--size", "30x30", "--fit", "cover", "--crop", "interest"], 30, 30),
+            (["--shortest", "20"], 30, 20), (["--shortest", "80"], 60, 40),
+            (["--shortest", "80", "--enlarge"], 120, 80),
+            (["--size", "20x20", "--fit", "outside"], 30, 20), (["--size", "50x50", "--fit", "pad"], 50, 50),
+            (["--size", "90x70", "--fit", "pad"], 90, 70), (["--size", "90x70", "--fit", "pad", "--enlarge"], 90, 70),
+            (["--size", "60x60", "--fit", "pad", "--keep-smaller"], 60, 40),
+            (["--size", "59x59", "--fit", "pad", "--keep-smaller"], 59, 59),
+            (["--size", "50x50", "--fit", "cover", "--keep-smaller"], 60, 40),
+            (["--size", "30x30", "--fit", "cover", "--keep-smaller"], 30, 30),
             (["--size", "80x10", "--fit", "exact"], 80, 10), (["--process", "rotate:90,resize:20x"], 20, 30),
             (["--process", "crop:10x12+3+4"], 10, 12), (["--size", "30x", "--process", "circle"], 20, 20),
             (["--process", "blur:2", "--process", "grey,crop:7x8:bottom-right"], 7, 8),
@@ -108,6 +116,37 @@ final class ReencodingTests: EndToEndSuite {
             #expect(place.run("get", server.url("/a.jpg"), "-o", quality, "--quality", quality).status == 0)
         }
         #expect(place.read("5/a.jpg")!.count < place.read("95/a.jpg")!.count)
+    }
+
+    @Test(
+        "--fit pad pads with white, or with the --background colour, wherever the image is decoded",
+        arguments: ["in-process", "worker"])
+    func padding(decoder: String) throws {
+        for (options, border) in [([], [255, 255, 255]), (["--background", "#ff8000"], [255, 128, 0])] {
+            let arguments = ["--size", "60x60", "--fit", "pad", "--format", "png", "--decode", decoder]
+            #expect(place.run(["get", server.url("/a.jpg"), "-o", "out"] + arguments + options).status == 0)
+            let pixels = try TestImages.decode(place.read("out/a.png")).0
+            func color(_ x: Int, _ y: Int) -> [Int] {
+                (0..<3).map { Int(pixels.bytes[y * pixels.bytesPerRow + x * 4 + $0]) }
+            }
+            #expect(color(0, 9) == border && color(59, 50) == border && color(30, 10) != border)
+            #expect(color(0, 10) != border && color(59, 49) != border)
+            TemporaryDirectory.remove(place.appending("out"))
+        }
+    }
+
+    @Test("Every frame of an animation is padded")
+    func animation() async throws {
+        let bytes = TestImages.animation(4, 2, colors: [1, 2], hundredths: 10, loops: 1)
+        var options = DecodeOptions(resize: Resize(width: 8, height: 8, fit: .pad, enlarges: true))
+        options.resize?.background = .black
+        let animation = try TestImages.codecs.animation(of: bytes, options: options)
+        for index in 0..<2 {
+            let frame = try await animation.frame(at: index).pixels
+            #expect(frame.width == 8 && frame.height == 8 && frame.bytes[0] == 0 && frame.bytes[1] == 0)
+            let middle = frame.bytesPerRow * 4 + 4 * 4
+            #expect(frame.bytes[middle + index] > 200)
+        }
     }
 
     @Test("A transparent image becomes a JPEG on white, or on the --background colour")

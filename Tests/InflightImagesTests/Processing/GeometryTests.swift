@@ -43,6 +43,49 @@ struct GeometryTests {
         #expect(Resize.points(width: -.infinity, height: nil, scale: 2).width == 0)
     }
 
+    @Test(
+        "pad puts the image in the middle of the box, on its colour, in every pixel format",
+        arguments: [PixelBuffer.Format.rgbx, .rgba, .premultipliedBGRA])
+    func pad(format: PixelBuffer.Format) throws {
+        let orange = PixelColor(red: 255, green: 128, blue: 0)
+        let resize = Resize(width: 45, height: 45, fit: .pad, background: orange)
+        let padded = try places.pixels(format).processed(by: [.resize(resize)])
+        #expect(padded.width == 45 && padded.height == 45 && padded.format == format)
+        // 5 columns and 25 rows are free: 2 of them at the left, 12 above.
+        #expect(padded[2, 12] == [0, 0, 99, 255] && padded[41, 31] == [39, 19, 99, 255])
+        for (x, y) in [(0, 0), (1, 20), (42, 20), (20, 11), (20, 32), (44, 44)] {
+            #expect(padded[x, y] == [255, 128, 0, 255], "\(x), \(y)")
+        }
+    }
+
+    @Test("A transparent padding makes an opaque image transparent there")
+    func clearPad() throws {
+        let resize = Resize(width: 20, height: 20, fit: .pad, background: .clear)
+        let padded = try places.pixels(.rgbx).processed(by: [.resize(resize)])
+        #expect(padded.width == 20 && padded.height == 20)
+        #expect(padded[10, 0] == [0, 0, 0, 0] && padded[10, 19][3] == 0 && padded[10, 10][3] == 255)
+    }
+
+    @Test("An image that is not larger than the box is neither cropped nor padded, if it is to be kept")
+    func keepsSmaller() throws {
+        func size(_ side: Int, _ fit: Resize.Fit) throws -> [Int] {
+            let pixels = try places.pixels().processed(
+                by: [.resize(Resize(width: side, height: side, fit: fit, keepsSmaller: true))])
+            return [pixels.width, pixels.height]
+        }
+        #expect(try size(20, .cover) == [40, 20] && size(19, .cover) == [19, 19])
+        #expect(try size(40, .pad) == [40, 20] && size(39, .pad) == [39, 39])
+        #expect(try size(50, .exact) == [40, 20] && size(30, .exact) == [30, 30])
+    }
+
+    @Test("A padding above the limit of pixels is refused")
+    func largePad() {
+        let error = #expect(throws: LoadError.self) {
+            try places.pixels().processed(by: [.resize(width: 20_000, height: 20_000, fit: .pad)])
+        }
+        #expect(error?.code == .tooManyPixels)
+    }
+
     @Test("Quarter turns are clockwise and lossless, and flips mirror the image")
     func quarters() throws {
         let pixels = places.pixels()

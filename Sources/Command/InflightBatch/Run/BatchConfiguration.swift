@@ -61,7 +61,8 @@ package struct BatchConfiguration: Sendable {
     }
 
     private static let imageOptions: Set<String> = [
-        "size", "fit", "crop", "enlarge", "linear", "page", "process", "format", "quality", "progressive", "lossless",
+        "size", "fit", "crop", "enlarge", "keep-smaller", "linear", "page", "process", "format", "quality",
+        "progressive", "lossless",
         "background", "keep-metadata",
     ]
 

@@ -4,9 +4,13 @@ import Inflight
 struct ImageOptions: Equatable, Sendable {
     /// The size to resize to, without the relation that ``resize(maximumPixels:)`` adds.
     var size: OptionValue.Sides?
+    /// The shortest side to resize to, instead of a size.
+    var shortestSide: Int?
     var fit: Resize.Fit?
     var gravity: Resize.Gravity?
     var enlarges = false
+    /// Whether images that are not larger than the size are left as they are.
+    var keepsSmaller = false
     var isLinear = false
     /// The index of the page to decode, from 0; if `nil`, the first one.
     var page: Int?
@@ -26,7 +30,8 @@ struct ImageOptions: Equatable, Sendable {
     /// The first given option that re-encodes the image, if any.
     var reencodingOption: String? {
         [
-            (size != nil, "--size"), (page != nil, "--page"), (!processors.isEmpty, "--process"),
+            (size != nil, "--size"), (shortestSide != nil, "--shortest"), (page != nil, "--page"),
+            (!processors.isEmpty, "--process"),
             (hasFormat, "--format"), (quality != nil, "--quality"), (isProgressive, "--progressive"),
             (isLossless, "--lossless"),
         ].first { $0.0 }?.1
@@ -37,19 +42,40 @@ struct ImageOptions: Equatable, Sendable {
         if gravity != nil, fit != .cover {
             throw UsageError("--crop requires --fit cover and --size.")
         }
-        guard let size else {
+        if keepsSmaller, enlarges {
+            throw UsageError(
+                "--keep-smaller and --enlarge cannot be combined: --keep-smaller leaves smaller images as they are.")
+        }
+        guard let box = try box() else {
             if fit != nil { throw UsageError("--fit requires --size.") }
-            if enlarges || isLinear { throw UsageError("\(enlarges ? "--enlarge" : "--linear") requires --size.") }
+            if let option = [(enlarges, "--enlarge"), (isLinear, "--linear"), (keepsSmaller, "--keep-smaller")]
+                .first(where: \.0)?.1
+            {
+                throw UsageError("\(option) requires --size or --shortest.")
+            }
             return nil
         }
-        if enlarges || fit == .exact, let width = size.width, let height = size.height, width * height > maximumPixels {
+        let (size, fit) = box
+        if enlarges || fit == .exact || fit == .pad, let width = size.width, let height = size.height,
+            width * height > maximumPixels
+        {
             throw UsageError(
-                "--size \(width)x\(height) with \(enlarges ? "--enlarge" : "--fit exact") exceeds the limit of "
+                "--size \(width)x\(height) with \(enlarges ? "--enlarge" : "--fit \(fit.rawValue)") exceeds the limit of "
                     + "\(Quantity.grouped(maximumPixels)) pixels. Raise --max-pixels.")
         }
         return Resize(
-            width: size.width, height: size.height, fit: fit ?? .contain, gravity: gravity ?? .center,
-            enlarges: enlarges, light: isLinear ? .linear : .encoded)
+            width: size.width, height: size.height, fit: fit, gravity: gravity ?? .center, enlarges: enlarges,
+            light: isLinear ? .linear : .encoded, keepsSmaller: keepsSmaller,
+            background: PixelColor(red: background[0], green: background[1], blue: background[2]))
+    }
+
+    /// Returns the size to resize to, and its fit: `--shortest N` is `--size NxN --fit outside`.
+    private func box() throws(UsageError) -> (OptionValue.Sides, Resize.Fit)? {
+        guard let side = shortestSide else { return size.map { ($0, fit ?? .contain) } }
+        if size != nil || fit != nil {
+            throw UsageError("--shortest and \(size != nil ? "--size" : "--fit") cannot be combined.")
+        }
+        return (OptionValue.Sides(width: side, height: side), .outside)
     }
 
     func checkEncoding() throws(UsageError) {
@@ -79,9 +105,13 @@ struct ImageOptions: Equatable, Sendable {
             Option("--size WxH", "resize to fit W × H pixels; Wx and xH set one side only") {
                 $0.size = try $1.size()
             },
+            Option("--shortest N", "resize so that the shortest side has N pixels: --size NxN --fit outside") {
+                $0.shortestSide = try $1.integer(1...65_535)
+            },
             Option(
                 "--fit HOW",
-                "contain (default), cover (crops), fill (distorts) or exact (distorts, and upscales smaller images)",
+                "contain (default), outside (covers without a crop), pad (contain, and a border in the colour of "
+                    + "--background), cover (crops), fill (distorts) or exact (distorts, and upscales smaller images)",
                 OptionValue.choices()
             ) { $0.fit = $1 as Resize.Fit },
             Option(
@@ -90,6 +120,10 @@ struct ImageOptions: Equatable, Sendable {
                 OptionValue.choices()
             ) { $0.gravity = $1 as Resize.Gravity },
             Option("--enlarge", "also upscale smaller images", \.enlarges),
+            Option(
+                "--keep-smaller",
+                "neither crop nor pad images that are not larger than the size (cover: on both sides)",
+                \.keepsSmaller),
             Option(
                 "--linear", "resize in linear light, which keeps the lightness of fine detail; slower", \.isLinear),
             Option("--page N", "decode page N of a TIFF file, from 1 (default 1)") { $0.page = try $1.page() },
@@ -124,7 +158,7 @@ struct ImageOptions: Equatable, Sendable {
                 \.keepsMetadata),
             Option(
                 "--background COLOUR",
-                "colour behind transparent images that become JPEG: white (default), black or #rrggbb",
+                "colour behind transparent images that become JPEG, and of --fit pad: white (default), black or #rrggbb",
                 .words(["white", "black"])
             ) { $0.background = try $1.color() },
         ]

@@ -62,13 +62,14 @@ extension BatchOptions {
     /// The options that affect the output, without defaults: another spelling of the same run has the same.
     private var outputOptions: [String: String] {
         let flags: [(String, Bool)] = [
-            ("enlarge", image.enlarges), ("linear", image.isLinear), ("progressive", image.isProgressive),
+            ("enlarge", image.enlarges), ("keep-smaller", image.keepsSmaller), ("linear", image.isLinear),
+            ("progressive", image.isProgressive),
             ("lossless", image.isLossless), ("keep-metadata", image.keepsMetadata),
             ("captions", columns.captionColumn != nil),
         ]
         let texts: [(String, String?)] = [
             ("layout", Self.forms.first { $0.value == form }?.name), ("format", image.format?.rawValue),
-            ("size", image.size.map { "\($0.width.map(String.init) ?? "")x\($0.height.map(String.init) ?? "")" }),
+            ("size", resize.map { "\($0.width.map(String.init) ?? "")x\($0.height.map(String.init) ?? "")" }),
             ("fit", resize.flatMap { $0.fit == .contain ? nil : $0.fit.rawValue }),
             ("crop", resize.flatMap { $0.gravity == .center ? nil : $0.gravity.rawValue }),
             ("page", image.page.flatMap { $0 == 0 ? nil : "\($0 + 1)" }),

@@ -126,13 +126,24 @@ extension Resize.Fit: MessagePart {}
 extension Resize.Gravity: MessagePart {}
 extension Resize.Light: MessagePart {}
 
+extension PixelColor: MessagePart {
+    package func write(to message: inout [UInt8]) { message.add(red, green, blue, alpha) }
+
+    package init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage) {
+        self.init(red: try rest.take(), green: try rest.take(), blue: try rest.take(), alpha: try rest.take())
+    }
+}
+
 extension Resize: MessagePart {
-    package func write(to message: inout [UInt8]) { message.add(width, height, fit, gravity, enlarges, light) }
+    package func write(to message: inout [UInt8]) {
+        message.add(width, height, fit, gravity, enlarges, light, keepsSmaller, background)
+    }
 
     package init(from rest: inout ArraySlice<UInt8>) throws(MalformedMessage) {
         self.init(
             width: try rest.take(), height: try rest.take(), fit: try rest.take(), gravity: try rest.take(),
-            enlarges: try rest.take(), light: try rest.take())
+            enlarges: try rest.take(), light: try rest.take(), keepsSmaller: try rest.take(),
+            background: try rest.take())
     }
 }
 

@@ -30,23 +30,25 @@ final class FrameComposer: FrameRendering {
 
     func frame(at index: Int, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
         guard let resize = options.resize else { return try compose(index, options, cancellation) }
-        let (plan, first) = resize.plans(sourceWidth: info.width, sourceHeight: info.height)
-        if first == plan { return try compose(index, options, cancellation) }
-        var whole = options
-        whole.resize = Resize(width: first.width, height: first.height, fit: .exact, light: resize.light)
+        let (plan, finish) = resize.stages(sourceWidth: info.width, sourceHeight: info.height)
+        if finish == .nothing { return try compose(index, options, cancellation) }
+        let whole = options.following(plan)
+        guard case .crop(let width, let height) = finish else {
+            return try compose(index, whole, cancellation).finished(finish, of: resize).inFormat(of: options)
+        }
         let corner: (x: Int, y: Int)
         if let known = self.corner {
             corner = known
         } else {
             let start = try compose(0, whole, cancellation)
-            corner = start.interestingPart(width: plan.width, height: plan.height)
+            corner = start.interestingPart(width: width, height: height)
             self.corner = corner
             if index == 0 {
-                return start.cropped(x: corner.x, y: corner.y, width: plan.width, height: plan.height)
+                return start.cropped(x: corner.x, y: corner.y, width: width, height: height)
             }
         }
         return try compose(index, whole, cancellation)
-            .cropped(x: corner.x, y: corner.y, width: plan.width, height: plan.height)
+            .cropped(x: corner.x, y: corner.y, width: width, height: height)
     }
 
     /// Composes a frame, renders it at the requested size, and disposes of it.

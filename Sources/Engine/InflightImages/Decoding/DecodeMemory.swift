@@ -8,7 +8,12 @@ package enum DecodeMemory {
     package static func bytes(for info: ImageInfo, _ options: DecodeOptions, perPixel: Int) -> Int {
         let source = pixels(info.storedWidth, info.storedHeight)
         let plan = options.resize?.plan(sourceWidth: info.width, sourceHeight: info.height)
-        let result = plan.map { pixels($0.width, $0.height) } ?? source
+        var result = plan.map { pixels($0.width, $0.height) } ?? source
+        // The padded image is a copy.
+        if let resize = options.resize, resize.fit == .pad {
+            let size = resize.resultSize(sourceWidth: info.width, sourceHeight: info.height)
+            result += pixels(size.width, size.height)
+        }
         // A resize buffers at most about two hundred rows with two bytes per sample.
         let rows = plan == nil ? 0 : 8 * min(info.storedWidth, ImageInfo.maximumPixels) * min(info.storedHeight, 200)
         return source * perPixel + rows + result * 4 + least

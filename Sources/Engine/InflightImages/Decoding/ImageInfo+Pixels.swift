@@ -8,15 +8,26 @@ extension DecodeOptions {
         let whole = Resize.Plan(
             scaledWidth: info.width, scaledHeight: info.height, width: info.width, height: info.height)
         let plan = resize?.plan(sourceWidth: info.width, sourceHeight: info.height) ?? whole
-        let (product, overflow) = plan.width.multipliedReportingOverflow(by: plan.height)
+        let size =
+            resize?.resultSize(sourceWidth: info.width, sourceHeight: info.height) ?? (
+                width: info.width, height: info.height
+            )
+        let (product, overflow) = size.width.multipliedReportingOverflow(by: size.height)
         let maximum = min(maximumPixels, ImageInfo.maximumPixels)
         guard !overflow, product <= maximum else {
             throw LoadError(
                 .tooManyPixels, stage: .decode,
-                message: "Upscaled to \(plan.width) × \(plan.height), the image would exceed the limit of "
+                message: "Upscaled to \(size.width) × \(size.height), the image would exceed the limit of "
                     + "\(maximum) pixels. Request a smaller size, or raise maximumPixels.")
         }
         return plan.stored(for: info.orientation)
+    }
+
+    /// Returns options whose result is that of a plan without a crop.
+    func following(_ plan: Resize.Plan) -> DecodeOptions {
+        var options = self
+        options.resize = Resize(width: plan.width, height: plan.height, fit: .exact, light: plan.light)
+        return options
     }
 }
 

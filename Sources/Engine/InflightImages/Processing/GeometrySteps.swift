@@ -11,8 +11,11 @@ struct ResizeStep: ImageProcessing {
                 "Invalid resize to a side of \(side) pixels. A side must be 1 to 1000000 pixels.")
         }
         try cancellation.checkProcessing()
-        let first = resize.plans(sourceWidth: pixels.width, sourceHeight: pixels.height).first
-        try ProcessingError.checkSize(width: first.width, height: first.height, of: pixels)
+        let plan = resize.stages(sourceWidth: pixels.width, sourceHeight: pixels.height).plan
+        let result = resize.resultSize(sourceWidth: pixels.width, sourceHeight: pixels.height)
+        for (width, height) in [(plan.width, plan.height), result] {
+            try ProcessingError.checkSize(width: width, height: height, of: pixels)
+        }
         return pixels.resized(by: resize)
     }
 }
