@@ -31,7 +31,7 @@ def commands():
 
 def options(command):
     """The options in the help of a command: from lines that begin with one, and `--version` from the last line."""
-    listed = re.findall(r"^  (--?[a-z-]+)", inflight(command, "--help").stdout, re.MULTILINE)
+    listed = re.findall(r"^  (--?[a-z0-9-]+)", inflight(command, "--help").stdout, re.MULTILINE)
     return sorted(listed + ["--version"])
 
 

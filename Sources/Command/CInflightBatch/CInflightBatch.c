@@ -20,6 +20,10 @@ int inflight_sha256(const void *bytes, size_t count, unsigned char *digest) {
     return EVP_Digest(bytes, count, digest, NULL, EVP_sha256(), NULL) == 1 ? 0 : -1;
 }
 
+int inflight_md5(const void *bytes, size_t count, unsigned char *digest) {
+    return EVP_Digest(bytes, count, digest, NULL, EVP_md5(), NULL) == 1 ? 0 : -1;
+}
+
 int inflight_base64(const unsigned char *bytes, int count, unsigned char *text) {
     return EVP_EncodeBlock(text, bytes, count);
 }

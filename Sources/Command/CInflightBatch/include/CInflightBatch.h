@@ -13,6 +13,9 @@ int inflight_exchange(const char *_Nonnull path, const char *_Nonnull other);
 /// Writes the SHA-256 of `count` bytes to `digest`, 32 bytes. Returns 0, or −1 without memory.
 int inflight_sha256(const void *_Nullable bytes, size_t count, unsigned char *_Nonnull digest);
 
+/// Writes the MD5 of `count` bytes to `digest`, 16 bytes. Returns 0, or −1 if OpenSSL does not have it.
+int inflight_md5(const void *_Nullable bytes, size_t count, unsigned char *_Nonnull digest);
+
 /// Writes the base64 text (RFC 4648 section 4) of `count` bytes and a zero byte to `text`, which has room for
 /// 4 ⌈count ÷ 3⌉ + 1 bytes. Returns the length of the text without the zero byte.
 int inflight_base64(const unsigned char *_Nullable bytes, int count, unsigned char *_Nonnull text);

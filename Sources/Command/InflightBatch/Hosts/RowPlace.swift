@@ -10,6 +10,14 @@ package struct RowPlace: Hashable, Sendable {
     package var authority: String
     /// Path and query.
     package var path: String
+    /// The digests that the body must have.
+    package var digests: [BodyDigest] = []
+
+    /// Parses the URL of a row of the input.
+    init(_ row: InputRow) throws(LoadError) {
+        try self.init(row.url)
+        digests = row.digests
+    }
 
     /// Parses the URL of a row.
     ///

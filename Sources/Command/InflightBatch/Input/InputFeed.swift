@@ -117,7 +117,7 @@ final class InputFeed: Sendable {
         let digest = hasDigests ? entry.result.digest : 0
         switch entry.result {
         case .row(let row):
-            let place = Result { () throws(LoadError) in try RowPlace(row.url) }
+            let place = Result { () throws(LoadError) in try RowPlace(row) }
             return .row(row, source: entry.source, digest: digest, place)
         case .reject(let reject): return .reject(reject, source: entry.source, digest: digest)
         }

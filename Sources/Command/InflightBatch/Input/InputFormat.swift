@@ -71,6 +71,8 @@ package struct InputOptions: Hashable, Sendable {
     package var idColumn: String?
     /// The name of the column or JSON member that holds the caption; `nil` reads none.
     package var captionColumn: String?
+    /// The names of the columns that hold digests of the bodies. They pass through to the output, too.
+    package var digestColumns: [BodyDigest.Function: String] = [:]
     /// The meaning of quotes; `nil` stands for ``Quoting/none`` in TSV. In CSV it stands for ``Quoting/csv``, but for
     /// fields of several lines that seem to hide rows.
     package var quoting: Quoting?

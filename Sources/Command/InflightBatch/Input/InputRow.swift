@@ -28,10 +28,24 @@ package struct InputRow: Hashable, Sendable {
     package var id: String?
     /// The caption, if the row has one. A JSON value other than a string is kept as it is written.
     package var caption: String?
+    /// The digests that the body of the URL must have, from their columns.
+    package var digests: [BodyDigest] = []
     /// The key of its sample, set by the run; `nil` if that comes from the position.
     var key: String?
     /// All other columns, in the order of the input.
     package var columns: [Column] = []
+
+    /// What rows have in common that are fetched once: the URL, and the digests of its body.
+    var fetchKey: String { digests.isEmpty ? url : ([url] + digests.map(\.hex)).joined(separator: "\n") }
+
+    /// The value of a column as text, that of a JSON string without quotes; `nil` for a column that the row lacks.
+    func text(ofColumn name: String) -> String? {
+        switch columns.first(where: { $0.name == name })?.value {
+        case .text(let text): text
+        case .json(let bytes): JSONScanner.text(bytes[...])
+        case nil: nil
+        }
+    }
 }
 
 /// A row that cannot be used.
@@ -53,6 +67,8 @@ package struct InputReject: Hashable, Sendable {
         case urlNotAString(member: String)
         /// The identifier is not a JSON string, number or null.
         case idNotAStringOrNumber(member: String)
+        /// The value of a column is not a digest.
+        case notADigest(column: String, BodyDigest.Function)
         /// The number of fields differs from the header's.
         case wrongNumberOfFields(Int, header: Int)
         /// A quoted field contains line breaks, and does not end before a separator or the end of a line, or not within
@@ -88,6 +104,8 @@ extension InputReject.Reason: CustomStringConvertible {
         case .missingURL(let member): "The JSON object has no member '\(member)'."
         case .urlNotAString(let member): "The member '\(member)' is not a string."
         case .idNotAStringOrNumber(let member): "The member '\(member)' is not a string or a number."
+        case .notADigest(let column, let function):
+            "The column '\(column)' has no \(function.name) of \(function.digitCount) hexadecimal digits."
         case .wrongNumberOfFields(let count, let header):
             "The row has \(count) \(count == 1 ? "field" : "fields"), the header \(header)."
         case .quoteNeverClosed(let line):

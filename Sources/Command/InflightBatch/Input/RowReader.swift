@@ -120,7 +120,8 @@ package struct RowReader: Sendable {
         guard scanner.isAtEnd || appendedCount >= BinarySignature.length else { return false }
         hasStarted = true
         if let kind = BinarySignature.kind(of: scanner.held) { throw .binary(kind: kind) }
-        if format == .text, let column = options.idColumn ?? options.captionColumn {
+        let digestColumn = options.digestColumns.values.min()
+        if format == .text, let column = options.idColumn ?? options.captionColumn ?? digestColumn {
             throw .missingColumn(column, columns: [])
         }
         if scanner.held.starts(with: [0xEF, 0xBB, 0xBF]) { scanner.skip(3) }
@@ -160,6 +161,7 @@ package struct RowReader: Sendable {
         var header = Header(names: names, url: try index(options.urlColumn))
         if let name = options.idColumn { header.id = try index(name) }
         if let name = options.captionColumn { header.caption = try index(name) }
+        for name in options.digestColumns.values.sorted() { _ = try index(name) }
         scanner.maximumFields = names.count
         if format == .csv, options.quoting == nil {
             scanner.rowShape = .init(fieldCount: names.count, urlField: header.url)
@@ -181,6 +183,13 @@ package struct RowReader: Sendable {
                 row.url = String(decoding: record.bytes, as: UTF8.self)
             }
             row.url = Self.trimmed(row.url)
+            for function in BodyDigest.Function.allCases {
+                guard let column = options.digestColumns[function] else { continue }
+                guard let digest = BodyDigest(function, hex: row.text(ofColumn: column) ?? "") else {
+                    throw .notADigest(column: column, function)
+                }
+                row.digests.append(digest)
+            }
             return .row(row)
         } catch {
             return .reject(InputReject(number: rowCount, line: record.line, reason: error))

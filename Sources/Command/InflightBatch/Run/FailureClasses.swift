@@ -7,6 +7,13 @@ package enum FailureClasses {
     /// The class of images whose decode exceeded its time limit. Another attempt would, too.
     private static let decodeTimeout = "decode_timeout"
 
+    /// The class of images that are smaller than the minimum.
+    static let tooSmall = "too_small"
+    /// The class of images whose sides differ by more than the maximum ratio.
+    static let aspectRatio = "aspect_ratio"
+    /// The class of bodies that are not those that their rows describe.
+    static let hashMismatch = "hash_mismatch"
+
     /// The class of URLs whose host has no address.
     static let hostNotFound = "host_not_found"
 
@@ -23,7 +30,7 @@ package enum FailureClasses {
         [
             LoadError.Code.notAnImage, .unsupportedFormat, .damaged, .tooManyPixels, .tooMuchMemory, .decoderCrashed,
             .decoderUnavailable, .tooManyFrames, .cannotEncode,
-        ].map(\.rawValue) + [decodeTimeout])
+        ].map(\.rawValue) + [decodeTimeout, tooSmall, aspectRatio])
 
     private static let transientFaults: Set<String> = Set(
         [
@@ -37,7 +44,7 @@ package enum FailureClasses {
         [
             LoadError.Code.invalidURL, .unsupportedScheme, .addressNotAllowed, .untrusted, .badResponse, .badRedirect,
             .tooLarge,
-        ].map(\.rawValue) + [optOut, hostNotFound, HostSchedule.FailureClass.disallowed.rawValue])
+        ].map(\.rawValue) + [optOut, hostNotFound, hashMismatch, HostSchedule.FailureClass.disallowed.rawValue])
 
     /// Returns whether the rows of some run may fail with this class. Others are misspelled.
     package static func isKnown(_ name: String) -> Bool {

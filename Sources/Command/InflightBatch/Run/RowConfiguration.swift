@@ -8,6 +8,8 @@ package struct RowConfiguration: Sendable {
     package var request = ImageRequest("")
     /// The rule by which servers opt out of the use of their images, or `nil` if it is ignored.
     package var optOut: OptOut?
+    /// The images that are stored.
+    package var filter = ImageFilter()
     /// How a body becomes an image.
     package var treatment: ImageTreatment
     /// The number of bytes of bodies that wait for a thread above which no request is started.

@@ -248,14 +248,14 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
             let latency = now - start
             switch result {
             case .failure(let error): end(row, Self.failure(error), Self.pace(of: error, latency))
-            case .success(let response): didReceive(response, row, .served(latency: latency), store)
+            case .success(let response): didReceive(response, row, place, .served(latency: latency), store)
             }
         }
         loads[row] = Load(host: place.host, start: start, task: task)
     }
 
     private func didReceive(
-        _ response: LoadedResponse, _ row: Int, _ pace: HostPacer.Outcome,
+        _ response: LoadedResponse, _ row: Int, _ place: RowPlace, _ pace: HostPacer.Outcome,
         _ store: @escaping @Sendable (Bytes) throws(BatchFailure) -> Sink.Stored
     ) {
         let size = response.body.count
@@ -267,7 +267,7 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
         waitingBytes += size
         pendingImages += 1
         threads.run { [self] in
-            let result = Result { () throws(BatchFailure) in try made(response, store) }
+            let result = Result { () throws(BatchFailure) in try made(response, place.digests, store) }
             queue.async { [self] in
                 waitingBytes -= size
                 pendingImages -= 1
@@ -291,23 +291,30 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
 
     /// Makes the image of the output, and stores it. Called on a thread for images.
     private func made(
-        _ response: LoadedResponse, _ store: (Bytes) throws(BatchFailure) -> Sink.Stored
+        _ response: LoadedResponse, _ digests: [BodyDigest], _ store: (Bytes) throws(BatchFailure) -> Sink.Stored
     ) throws(BatchFailure) -> Outcome {
         if cancellation.isCancelled { return Self.failure(.cancelled(url: nil, stage: .decode)) }
+        let (codecs, body, filter) = (pipeline.codecs, response.body, configuration.filter)
+        let sha256 = ContentDigest(of: body)
+        if let (name, message) = ImageFilter.failure(of: body, sha256: sha256, expected: digests) {
+            return .failure(class: name, message: message)
+        }
         let image: Bytes
-        let record: ImageRecord
+        var record: ImageRecord
         do throws(LoadError) {
-            (image, record) = try decoded(response)
+            if !response.isDelimited { try codecs.checkEndMarker(of: body) }
+            let info = try codecs.validate(body, maximumPixels: configuration.treatment.decoding.maximumPixels)
+            if let (name, message) = filter.failure(of: info) { return .failure(class: name, message: message) }
+            (image, record) = try decoded(body)
         } catch {
             return Self.failure(error)
         }
+        record.sha256 = sha256
         return .image(try store(image), size: Int64(image.count), record)
     }
 
-    private func decoded(_ response: LoadedResponse) throws(LoadError) -> (Bytes, ImageRecord) {
-        let (codecs, body, treatment) = (pipeline.codecs, response.body, configuration.treatment)
-        if !response.isDelimited { try codecs.checkEndMarker(of: body) }
-        _ = try codecs.validate(body, maximumPixels: treatment.decoding.maximumPixels)
+    private func decoded(_ body: Bytes) throws(LoadError) -> (Bytes, ImageRecord) {
+        let (codecs, treatment) = (pipeline.codecs, configuration.treatment)
         let memory = try codecs.memoryNeeded(body, options: treatment.decoding)
         // The memory counts until the pixels are released, after the encode.
         return try pipeline.withinDecodeLimits(memory: memory, cancellation: cancellation) {
@@ -322,7 +329,6 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
             (record.width, record.height) = (pixels.width, pixels.height)
             (record.originalWidth, record.originalHeight) = (info.width, info.height)
             record.exif = EXIFText.json(metadata.exif)
-            record.sha256 = ContentDigest(of: body)
             return (image, record)
         }
     }

@@ -15,7 +15,7 @@ final class RowSource {
         var input: InputRow
         /// Where the URL leads; without a place, why there is none.
         var place: Result<RowPlace, LoadError>
-        /// The number of the first row with the same URL, if that is not this one.
+        /// The number of the first row with the same URL and the same digests, if that is not this one.
         var original: Int?
     }
 
@@ -150,7 +150,7 @@ final class RowSource {
         guard isOfThisPart(place) else { return nil }
         rowCount += 1
         if !input.url.isEmpty {
-            row.original = try urls?.firstRow(input.url, orInsert: row.number)
+            row.original = try urls?.firstRow(input.fetchKey, orInsert: row.number)
         }
         return row
     }
@@ -185,7 +185,7 @@ final class RowSource {
     func place(of row: Int) throws(BatchFailure) -> RowPlace {
         let position = layout.position(of: row)
         let input = try store?.row(position.index, shard: position.shard)
-        guard let input, let place = try? RowPlace(input.url) else {
+        guard let input, let place = try? RowPlace(input) else {
             throw .inconsistent("row \(row) is not stored")
         }
         return place

@@ -162,6 +162,9 @@ private enum StoredRow {
         append(row.id, &buffer)
         append(row.caption, &buffer)
         append(row.key, &buffer)
+        for function in BodyDigest.Function.allCases {
+            append(row.digests.first { $0.function == function }?.hex, &buffer)
+        }
         for column in row.columns {
             append(column.name, &buffer)
             switch column.value {
@@ -191,6 +194,9 @@ private enum StoredRow {
         row.id = text(&bytes)
         row.caption = text(&bytes)
         row.key = text(&bytes)
+        row.digests = BodyDigest.Function.allCases.compactMap { function in
+            text(&bytes).flatMap { BodyDigest(function, hex: $0) }
+        }
         for _ in 0..<columns {
             guard let name = text(&bytes), let kind = bytes.popFirst() else { return nil }
             if kind == 0 {

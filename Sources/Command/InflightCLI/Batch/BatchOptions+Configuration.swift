@@ -27,6 +27,7 @@ extension BatchOptions {
     /// What a batch and a stream are told about the way of a row.
     var rows: RowConfiguration {
         var rows = RowConfiguration(treatment: treatment)
+        rows.filter = filter
         rows.schedule.maximumRequests = network.concurrency
         rows.schedule.queue.patience = hostPatience
         rows.schedule.queue.pacer.ceiling = network.perHost
@@ -59,6 +60,12 @@ extension BatchOptions {
             keepsMetadata: image.keepsMetadata)
     }
 
+    private var minimumSize: String? {
+        let sides = [filter.minimumWidth, filter.minimumHeight]
+        guard sides.contains(where: { $0 > 0 }) else { return nil }
+        return sides.map { $0 > 0 ? "\($0)" : "" }.joined(separator: "x")
+    }
+
     /// The options that affect the output, without defaults: another spelling of the same run has the same.
     private var outputOptions: [String: String] {
         let flags: [(String, Bool)] = [
@@ -81,6 +88,8 @@ extension BatchOptions {
             ("caption-column", columns.captionColumn), ("columns", ownColumns?.joined(separator: ",")),
             ("quoting", columns.quoting?.rawValue),
             ("row-limit", columns.rowLimit == InputOptions().rowLimit ? nil : "\(columns.rowLimit)"),
+            ("min-size", minimumSize), ("max-aspect-ratio", filter.maximumAspectRatio.map { "\($0)" }),
+            ("sha256-column", columns.digestColumns[.sha256]), ("md5-column", columns.digestColumns[.md5]),
             ("part", part.map { "\($0.number)/\($0.count)" }),
             ("part-by", part == nil || division == .host ? nil : division.rawValue),
             ("dedupe", deduplicatesContent ? "content" : nil),

@@ -7,6 +7,7 @@ extension BatchOptions {
         [
             OptionGroup("Actions", actions), OptionGroup("Input", input), OptionGroup("Output files", files),
             OptionGroup("Image", ImageOptions.rows(keepsFormat: false).map { $0.of(\.image) }),
+            OptionGroup("Filters", filters),
             OptionGroup("Politeness", politeness), OptionGroup("Limits", limits),
             OptionGroup("Network", network),
             OptionGroup("Decoding", NetworkOptions.decodingRows.map { $0.of(\.network) }),
@@ -112,6 +113,28 @@ extension BatchOptions {
             Option("--dedupe content", "store equal bodies once", [("content", true)]) { $0.deduplicatesContent = $1 },
             Option("--staging SIZE", "maximum size of images that wait for their shard (default 8G)") {
                 $0.stagingLimit = Int64(try $1.bytes((1 << 20)...(1 << 60)))
+            },
+        ]
+    }
+
+    private static var filters: [Option<Self>] {
+        [
+            Option("--min-size WxH", "fail images with less than W × H pixels (too_small); Wx and xH check one side") {
+                let size = try $1.size()
+                ($0.filter.minimumWidth, $0.filter.minimumHeight) = (size.width ?? 0, size.height ?? 0)
+            },
+            Option("--max-aspect-ratio R", "fail images whose longest side exceeds R times the shortest (aspect_ratio)")
+            {
+                guard let ratio = Double($1.text), (1...65_535).contains(ratio) else {
+                    throw $1.invalid("a number from 1 to 65,535, such as 3 or 2.5")
+                }
+                $0.filter.maximumAspectRatio = ratio
+            },
+            Option("--sha256-column NAME", "fail bodies whose SHA-256 is not that in this column (hash_mismatch)") {
+                $0.columns.digestColumns[.sha256] = try $1.path("a column")
+            },
+            Option("--md5-column NAME", "the same with MD5") {
+                $0.columns.digestColumns[.md5] = try $1.path("a column")
             },
         ]
     }

@@ -47,6 +47,8 @@ struct BatchOptions: CommandOptions {
     var isStrict = false
     /// The file for the report.
     var report: String?
+    /// The images that are stored.
+    var filter = ImageFilter()
     var image = ImageOptions()
     /// The resize step, derived from the given options.
     private(set) var resize: Resize?
@@ -82,6 +84,15 @@ struct BatchOptions: CommandOptions {
         if streamFolder != nil, !streams { throw UsageError("--files can only be used with --stream.") }
         if !standardInputParts.isEmpty, !inputs.contains("-") {
             throw UsageError("--rows-of can only be used with standard input (-).")
+        }
+        let smallest = max(1, filter.minimumWidth) * max(1, filter.minimumHeight)
+        if smallest > network.limits.maximumPixels {
+            throw UsageError(
+                "--min-size has more than the \(Quantity.grouped(network.limits.maximumPixels)) pixels that --max-pixels "
+                    + "allows. No image would be stored.")
+        }
+        if streams, let function = columns.digestColumns.keys.first {
+            throw UsageError("--stream and --\(function.rawValue)-column cannot be combined.")
         }
         if keys == .id, columns.idColumn == nil { throw UsageError("--keys id requires --id-column.") }
         switch action {
