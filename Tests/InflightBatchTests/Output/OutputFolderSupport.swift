@@ -30,7 +30,7 @@ struct FinishedRun {
 
     var configuration: ShardWriter.Configuration {
         ShardWriter.Configuration(
-            folder: folder.path, layout: folder.layout, form: form, schema: Self.schema, imageExtension: "png",
+            folder: folder.path, layout: folder.layout, form: form, schema: Self.schema, imageExtension: .fixed("png"),
             hasCaptions: hasCaptions)
     }
 

@@ -282,7 +282,8 @@ struct ShardVerifierTests {
         let writer = try ShardWriter(
             0,
             .init(
-                folder: folder.path, layout: layout, form: .files, schema: SidecarSchema(), imageExtension: "png"))
+                folder: folder.path, layout: layout, form: .files, schema: SidecarSchema(),
+                imageExtension: .fixed("png")))
         try writer.add(SidecarRow(url: "u", key: "k", status: .failedToDownload), .failure(class: "dns"))
         _ = try writer.finish(duration: .zero)
         let report = try ShardVerifier.verify(folder: folder.path, codecs: CodecRegistry([HeaderCodec()]))

@@ -13,7 +13,7 @@ struct ShardWriterTests {
     private func configuration(_ form: ShardWriter.Form, hasCaptions: Bool = true) throws -> ShardWriter.Configuration {
         ShardWriter.Configuration(
             folder: directory.path, layout: try #require(ShardLayout(shardSize: 3)), form: form,
-            schema: SidecarSchema(), imageExtension: "jpg", hasCaptions: hasCaptions)
+            schema: SidecarSchema(), imageExtension: .fixed("jpg"), hasCaptions: hasCaptions)
     }
 
     private static let bodies: [[UInt8]] = [[1, 2, 3], [UInt8](repeating: 7, count: 600_000)]

@@ -107,7 +107,7 @@ final class BatchWorld: Sendable {
         }
         return ShardWriter.Configuration(
             folder: configuration.folder, layout: layout, form: configuration.form, schema: SidecarSchema(),
-            imageExtension: "png", hasCaptions: configuration.columns.captionColumn != nil)
+            imageExtension: .fixed("png"), hasCaptions: configuration.columns.captionColumn != nil)
     }
 
     /// The numbers of rows by the kind of their end, of the last run.

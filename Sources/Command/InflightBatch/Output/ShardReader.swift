@@ -100,10 +100,30 @@ package final class ShardReader {
     /// - Throws: ``BatchFailure`` if the row has none, or if it is missing.
     package func image(_ row: SidecarRow) throws(BatchFailure) -> FileRange {
         guard row.status == .success else { throw damage("The row \(row.key) has no image.") }
-        guard configuration.form == .hashedFiles else { return try member(row, configuration.imageExtension) }
+        let fileExtension = try imageExtension(of: row)
+        guard configuration.form == .hashedFiles else { return try member(row, fileExtension) }
+        return try StoredFile(try hashedPath(row, fileExtension)).whole
+    }
+
+    /// Returns the extension of a row's image, the first candidate if the image is missing.
+    func imageExtension(of row: SidecarRow) throws(BatchFailure) -> String {
+        let candidates = configuration.imageExtension.candidates
+        for candidate in candidates.dropFirst(candidates.count == 1 ? 1 : 0) {
+            if archive != nil {
+                if try members()?["\(row.key).\(candidate)"] != nil { return candidate }
+            } else {
+                let path =
+                    configuration.form == .hashedFiles
+                    ? try hashedPath(row, candidate) : "\(folder)/\(row.key).\(candidate)"
+                if try OutputFolder.size(ofFile: path) != nil { return candidate }
+            }
+        }
+        return candidates[0]
+    }
+
+    private func hashedPath(_ row: SidecarRow, _ fileExtension: String) throws(BatchFailure) -> String {
         guard let digest = row.image.sha256 else { throw damage("The row \(row.key) has no digest.") }
-        let name = ShardLayout.hashedPath(digest, extension: configuration.imageExtension)
-        return try StoredFile("\(configuration.folder)/\(name)").whole
+        return "\(configuration.folder)/\(ShardLayout.hashedPath(digest, extension: fileExtension))"
     }
 
     /// Returns the place of a member of a row's sample, which has files of its own.
@@ -122,9 +142,9 @@ package final class ShardReader {
     func sample(atBlock block: UInt32) throws(BatchFailure) -> (SidecarRow, FileRange) {
         let offset = Int64(block) * Int64(TarHeader.blockSize)
         guard let archive else { throw damage("There is no archive.") }
-        let image = try member(endingIn: configuration.imageExtension, at: offset, of: archive)
+        let image = try member(endingIn: configuration.imageExtension.candidates, at: offset, of: archive)
         let padded = (image.body.size + Int64(TarHeader.blockSize) - 1) / Int64(TarHeader.blockSize) + 1
-        let text = try member(endingIn: "json", at: offset + padded * Int64(TarHeader.blockSize), of: archive)
+        let text = try member(endingIn: ["json"], at: offset + padded * Int64(TarHeader.blockSize), of: archive)
         guard text.body.size <= Self.textLimit else { throw .output(damaged: archive.path, "A row is too long.") }
         let line = try text.body.bytes()
         guard let schema = SidecarSchema(line: line[...]), let row = SidecarRow(line: line[...], schema: schema),
@@ -134,10 +154,11 @@ package final class ShardReader {
     }
 
     private func member(
-        endingIn fileExtension: String, at offset: Int64, of archive: StoredFile
+        endingIn extensions: [String], at offset: Int64, of archive: StoredFile
     ) throws(BatchFailure) -> (key: String, body: FileRange) {
         let block = try archive.read(TarHeader.blockSize, at: offset - Int64(TarHeader.blockSize))
-        guard let (name, size) = TarHeader.nameAndSize(block), name.hasSuffix("." + fileExtension),
+        guard let (name, size) = TarHeader.nameAndSize(block),
+            let fileExtension = extensions.first(where: { name.hasSuffix("." + $0) }),
             (try? TarHeader(path: name, size: size))?.bytes == block
         else { throw .output(damaged: archive.path, "The header before byte \(offset) is not as it was written.") }
         let key = String(name.dropLast(fileExtension.count + 1))

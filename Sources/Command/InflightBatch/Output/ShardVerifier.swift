@@ -17,7 +17,8 @@ package struct ShardVerifier {
         ]
 
     private let configuration: ShardWriter.Configuration
-    private let format: ImageFormat
+    /// The format of all images; `nil` if bodies are stored unchanged.
+    private let format: ImageFormat?
     private let codecs: CodecRegistry
     private let journal: Journal
     private var schema: SidecarSchema?
@@ -50,13 +51,18 @@ package struct ShardVerifier {
         let numbers = options["part"]?.split(separator: "/").map { Int($0) ?? -1 }
         let part = numbers.flatMap { $0.count == 2 ? ShardLayout.Part(number: $0[0], of: $0[1]) : nil }
         guard let form = options["layout"].flatMap({ forms[$0] }), numbers == nil || part != nil,
-            let format = options["format"].flatMap(ImageFormat.init(fileExtension:)),
+            let imageExtension = Self.imageExtension(options),
             let layout = ShardLayout(shardSize: journal.layout.shardSize, part: part)
         else { throw .journal(.damaged(folder, reason: "its options are not those of a run")) }
-        self.format = format
+        format = options["raw"] == nil ? options["format"].flatMap(ImageFormat.init(fileExtension:)) : nil
         configuration = ShardWriter.Configuration(
-            folder: folder, layout: layout, form: form, schema: SidecarSchema(), imageExtension: format.fileExtension,
+            folder: folder, layout: layout, form: form, schema: SidecarSchema(), imageExtension: imageExtension,
             hasCaptions: options["captions"] == "yes")
+    }
+
+    private static func imageExtension(_ options: [String: String]) -> ImageExtension? {
+        if options["raw"] == "yes" { return .byContent }
+        return options["format"].flatMap(ImageFormat.init(fileExtension:)).map { .fixed($0.fileExtension) }
     }
 
     private mutating func check(_ isCancelled: () -> Bool, _ progress: (Int, Int) -> Void) throws(BatchFailure) {
@@ -115,8 +121,12 @@ package struct ShardVerifier {
                 report.add(sidecar, "The row \(row.key) failed. In the journal, it has an image.")
                 return
             }
-            if configuration.form != .hashedFiles { members += extensions.map { "\(row.key).\($0)" } }
             do throws(BatchFailure) {
+                if configuration.form != .hashedFiles {
+                    let names =
+                        [try reader.imageExtension(of: row), "json"] + (configuration.hasCaptions ? ["txt"] : [])
+                    members += names.map { "\(row.key).\($0)" }
+                }
                 stats.addSuccess(bytes: try checkSample(row, reader))
             } catch {
                 guard case .output(let output) = error else { throw error }
@@ -140,11 +150,6 @@ package struct ShardVerifier {
         report.imageBytes += stats.byteCount
     }
 
-    /// The extensions of the members of a sample, in their order.
-    private var extensions: [String] {
-        [configuration.imageExtension, "json"] + (configuration.hasCaptions ? ["txt"] : [])
-    }
-
     private func difference(_ found: [String], _ expected: [String]) -> (found: String?, expected: String?)? {
         let index = zip(found, expected).enumerated().first { $1.0 != $1.1 }?.offset ?? min(found.count, expected.count)
         guard index < max(found.count, expected.count) else { return nil }
@@ -162,7 +167,10 @@ package struct ShardVerifier {
         let image = Bytes(try found.bytes())
         let info: ImageInfo
         do throws(LoadError) { info = try codecs.validate(image) } catch { throw damage("\(error.message)") }
-        guard info.format == format else { throw damage("The image is \(info.format), not \(format)") }
+        if let format, info.format != format { throw damage("The image is \(info.format), not \(format)") }
+        if format == nil, case let name = try reader.imageExtension(of: row), name != info.format.fileExtension {
+            throw damage("The image is \(info.format), and its extension is \(name)")
+        }
         guard info.width == row.image.width, info.height == row.image.height else {
             throw damage("The image has \(info.width) × \(info.height) pixels, not as in the sidecar")
         }
@@ -229,8 +237,9 @@ package struct ShardVerifier {
             for name in try OutputFolder.names(in: "\(configuration.folder)/\(folder)/\(middle)").sorted() {
                 let path = "\(folder)/\(middle)/\(name)"
                 let digest = ContentDigest(hex: String(name.prefix(64)))
+                let candidates = configuration.imageExtension.candidates
                 if let digest, digests.contains(Self.short(digest)),
-                    path == ShardLayout.hashedPath(digest, extension: configuration.imageExtension)
+                    candidates.contains(where: { path == ShardLayout.hashedPath(digest, extension: $0) })
                 {
                     continue
                 }

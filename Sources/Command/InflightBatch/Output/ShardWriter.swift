@@ -31,14 +31,14 @@ package final class ShardWriter {
         package var form: Form
         /// The columns of the sidecar.
         package var schema: SidecarSchema
-        /// The extension of the images, without a dot, for example `jpg`.
-        package var imageExtension: String
+        /// The extensions of the images.
+        package var imageExtension: ImageExtension
         /// Whether each sample has a caption: `KEY.txt`, empty for a row without one.
         package var hasCaptions: Bool
 
         /// Creates a configuration.
         package init(
-            folder: String, layout: ShardLayout, form: Form, schema: SidecarSchema, imageExtension: String,
+            folder: String, layout: ShardLayout, form: Form, schema: SidecarSchema, imageExtension: ImageExtension,
             hasCaptions: Bool = false
         ) {
             self.folder = folder
@@ -162,11 +162,12 @@ package final class ShardWriter {
     private func addSample(
         _ row: SidecarRow, _ json: [UInt8], _ image: FileRange, _ caption: String
     ) throws(BatchFailure) {
+        let fileExtension = try configuration.imageExtension.of(image)
         var texts = [("json", json)]
         if configuration.hasCaptions { texts.append(("txt", Array(caption.utf8))) }
         switch samples {
         case .archive(let file, var archive):
-            let name = "\(row.key).\(configuration.imageExtension)"
+            let name = "\(row.key).\(fileExtension)"
             guard let header = try? archive.beginMember(name, size: image.size) else {
                 throw .output(.write, name, EFBIG)
             }
@@ -184,13 +185,13 @@ package final class ShardWriter {
             samples = .archive(file, archive)
         case .folder(let temporary, _):
             let path = "\(temporary)/\(row.key)."
-            try write(path + configuration.imageExtension) { (file) throws(BatchFailure) in try file.append(image) }
+            try write(path + fileExtension) { (file) throws(BatchFailure) in try file.append(image) }
             for (name, bytes) in texts {
                 try write(path + name) { (file) throws(BatchFailure) in try file.append(bytes) }
             }
         case .hashed(var folders):
             guard let digest = row.image.sha256 else { return }
-            let hashedPath = ShardLayout.hashedPath(digest, extension: configuration.imageExtension)
+            let hashedPath = ShardLayout.hashedPath(digest, extension: fileExtension)
             let target = "\(configuration.folder)/\(hashedPath)"
             let folder = String(target[..<(target.lastIndex(of: "/") ?? target.endIndex)])
             if folders.insert(folder).inserted { try OutputFolder.create(folder) }

@@ -441,7 +441,7 @@ extension BatchRun: RowSink {
     private func writerConfiguration(schema: SidecarSchema) -> ShardWriter.Configuration {
         ShardWriter.Configuration(
             folder: configuration.folder, layout: layout, form: configuration.form, schema: schema,
-            imageExtension: configuration.rows.treatment.fileExtension,
+            imageExtension: configuration.rows.treatment.imageExtension,
             hasCaptions: configuration.columns.captionColumn != nil)
     }
 

@@ -21,8 +21,17 @@ package struct RowConfiguration: Sendable {
     package init(treatment: ImageTreatment) { self.treatment = treatment }
 }
 
-/// How a body becomes an image of the output: decoded, resized and encoded again.
+/// How a body becomes an image of the output: decoded, resized and encoded again, unless its bytes are kept.
 package struct ImageTreatment: Sendable {
+    /// The bodies whose bytes are stored unchanged.
+    package enum Keeping: Sendable {
+        case none
+        /// Those of the format of the output that would keep their size: upright images of one frame.
+        case unchanged
+        /// All that are images.
+        case all
+    }
+
     /// The size and the limits of the decode.
     package var decoding: DecodeOptions
     /// The processors, in their order.
@@ -31,6 +40,8 @@ package struct ImageTreatment: Sendable {
     package var encoding: EncodeOptions
     /// Whether EXIF and XMP are copied into the image.
     package var keepsMetadata: Bool
+    /// The bodies whose bytes are stored unchanged.
+    package var keeping = Keeping.none
 
     /// Creates a treatment.
     package init(
@@ -43,8 +54,23 @@ package struct ImageTreatment: Sendable {
         self.keepsMetadata = keepsMetadata
     }
 
-    /// The extension of the images, without a dot.
-    package var fileExtension: String {
-        encoding.format == .jpeg ? "jpg" : encoding.format.rawValue
+    /// Returns whether the bytes of an image are stored unchanged.
+    func keepsBody(of info: ImageInfo) -> Bool {
+        switch keeping {
+        case .all: return true
+        case .none: return false
+        case .unchanged:
+            let (width, height) = (info.width, info.height)
+            let plan = decoding.resize?.plan(sourceWidth: width, sourceHeight: height)
+            let size = decoding.resize?.resultSize(sourceWidth: width, sourceHeight: height) ?? (width, height)
+            return info.format == encoding.format && info.orientation == .up && info.frameCount == 1
+                && !info.mayHaveMoreFrames && decoding.page == 0 && processors.isEmpty && size == (width, height)
+                && (plan.map { $0.scaledWidth == width && $0.scaledHeight == height } ?? true)
+        }
+    }
+
+    /// The extension of the images.
+    package var imageExtension: ImageExtension {
+        if case .all = keeping { .byContent } else { .fixed(encoding.format.fileExtension) }
     }
 }

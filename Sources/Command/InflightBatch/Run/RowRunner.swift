@@ -305,7 +305,7 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
             if !response.isDelimited { try codecs.checkEndMarker(of: body) }
             let info = try codecs.validate(body, maximumPixels: configuration.treatment.decoding.maximumPixels)
             if let (name, message) = filter.failure(of: info) { return .failure(class: name, message: message) }
-            (image, record) = try decoded(body)
+            (image, record) = try treated(body, info)
         } catch {
             return Self.failure(error)
         }
@@ -313,22 +313,27 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
         return .image(try store(image), size: Int64(image.count), record)
     }
 
-    private func decoded(_ body: Bytes) throws(LoadError) -> (Bytes, ImageRecord) {
+    /// Returns the image of the output and what the sidecar says about it, but for the digest.
+    private func treated(_ body: Bytes, _ info: ImageInfo) throws(LoadError) -> (Bytes, ImageRecord) {
         let (codecs, treatment) = (pipeline.codecs, configuration.treatment)
+        let metadata = (try? codecs.metadata(of: body)) ?? ImageMetadata()
+        var record = ImageRecord()
+        (record.width, record.height) = (info.width, info.height)
+        (record.originalWidth, record.originalHeight) = (info.width, info.height)
+        record.exif = EXIFText.json(metadata.exif)
+        if treatment.keepsBody(of: info) { return (body, record) }
         let memory = try codecs.memoryNeeded(body, options: treatment.decoding)
         // The memory counts until the pixels are released, after the encode.
         return try pipeline.withinDecodeLimits(memory: memory, cancellation: cancellation) {
-            (cancellation) throws(LoadError) in
+            [record] (cancellation) throws(LoadError) in
+            var record = record
             var (pixels, info) = try codecs.decode(body, options: treatment.decoding, cancellation: cancellation)
             pixels = try pixels.processed(by: treatment.processors, cancellation: cancellation)
-            let metadata = (try? codecs.metadata(of: body)) ?? ImageMetadata()
             var encoding = treatment.encoding
             if treatment.keepsMetadata { encoding.metadata = metadata }
             let image = try codecs.encode(pixels, options: encoding)
-            var record = ImageRecord()
             (record.width, record.height) = (pixels.width, pixels.height)
             (record.originalWidth, record.originalHeight) = (info.width, info.height)
-            record.exif = EXIFText.json(metadata.exif)
             return (image, record)
         }
     }

@@ -182,7 +182,7 @@ extension StreamRun: RowSink {
         guard let files else {
             return { image throws(BatchFailure) in Self.base64(image) }
         }
-        let name = "\(row).\(configuration.treatment.fileExtension)"
+        let name = "\(row).\(configuration.treatment.encoding.format.fileExtension)"
         return { image throws(BatchFailure) in
             let file = try OutputFile(files + "/" + name)
             try file.append(image.array)

@@ -55,9 +55,11 @@ extension BatchOptions {
         decoding.page = image.page ?? 0
         decoding.maximumPixels = network.limits.maximumPixels
         decoding.maximumMemory = network.limits.maximumDecodeBytes
-        return ImageTreatment(
+        var treatment = ImageTreatment(
             decoding: decoding, processors: image.processors, encoding: image.encoding(as: image.format ?? .jpeg),
             keepsMetadata: image.keepsMetadata)
+        treatment.keeping = isRaw ? .all : keepsUnchanged ? .unchanged : .none
+        return treatment
     }
 
     private var minimumSize: String? {
@@ -72,7 +74,7 @@ extension BatchOptions {
             ("enlarge", image.enlarges), ("keep-smaller", image.keepsSmaller), ("linear", image.isLinear),
             ("progressive", image.isProgressive),
             ("lossless", image.isLossless), ("keep-metadata", image.keepsMetadata),
-            ("captions", columns.captionColumn != nil),
+            ("raw", isRaw), ("raw-if-unchanged", keepsUnchanged), ("captions", columns.captionColumn != nil),
         ]
         let texts: [(String, String?)] = [
             ("layout", Self.forms.first { $0.value == form }?.name), ("format", image.format?.rawValue),

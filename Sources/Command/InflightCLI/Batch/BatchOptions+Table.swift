@@ -6,7 +6,7 @@ extension BatchOptions {
     static var table: [OptionGroup<Self>] {
         [
             OptionGroup("Actions", actions), OptionGroup("Input", input), OptionGroup("Output files", files),
-            OptionGroup("Image", ImageOptions.rows(keepsFormat: false).map { $0.of(\.image) }),
+            OptionGroup("Image", ImageOptions.rows(keepsFormat: false).map { $0.of(\.image) } + storing),
             OptionGroup("Filters", filters),
             OptionGroup("Politeness", politeness), OptionGroup("Limits", limits),
             OptionGroup("Network", network),
@@ -114,6 +114,15 @@ extension BatchOptions {
             Option("--staging SIZE", "maximum size of images that wait for their shard (default 8G)") {
                 $0.stagingLimit = Int64(try $1.bytes((1 << 20)...(1 << 60)))
             },
+        ]
+    }
+
+    private static var storing: [Option<Self>] {
+        [
+            Option("--raw", "store the bodies of images unchanged, each with the extension of its format", \.isRaw),
+            Option(
+                "--raw-if-unchanged", "store bodies unchanged that have the output's format and size already",
+                \.keepsUnchanged),
         ]
     }
 

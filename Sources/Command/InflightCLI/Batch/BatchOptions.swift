@@ -47,6 +47,10 @@ struct BatchOptions: CommandOptions {
     var isStrict = false
     /// The file for the report.
     var report: String?
+    /// Whether bodies are stored unchanged.
+    var isRaw = false
+    /// Whether bodies are stored unchanged that have the format and the size of the output.
+    var keepsUnchanged = false
     /// The images that are stored.
     var filter = ImageFilter()
     var image = ImageOptions()
@@ -80,6 +84,7 @@ struct BatchOptions: CommandOptions {
         try network.validate()
         resize = try image.resize(maximumPixels: network.limits.maximumPixels)
         try image.checkEncoding()
+        try checkRaw()
         if !retriedClasses.isEmpty, action != .retry { throw UsageError("--class can only be used with retry.") }
         if streamFolder != nil, !streams { throw UsageError("--files can only be used with --stream.") }
         if !standardInputParts.isEmpty, !inputs.contains("-") {
@@ -120,9 +125,18 @@ struct BatchOptions: CommandOptions {
         try checkFormat()
     }
 
+    private func checkRaw() throws(UsageError) {
+        guard isRaw else { return }
+        let others = [(image.keepsMetadata, "--keep-metadata"), (keepsUnchanged, "--raw-if-unchanged")]
+        if let option = image.reencodingOption ?? others.first(where: \.0)?.1 {
+            throw UsageError("--raw and \(option) cannot be combined: --raw stores all bodies unchanged.")
+        }
+        if streams { throw UsageError("--stream and --raw cannot be combined.") }
+    }
+
     private func checkFormat() throws(UsageError) {
-        if image.format == nil {
-            throw UsageError("No image format given. Specify --format jpeg, png, webp or avif.")
+        if image.format == nil, !isRaw {
+            throw UsageError("No image format given. Specify --format jpeg, png, webp or avif, or --raw.")
         }
     }
 
