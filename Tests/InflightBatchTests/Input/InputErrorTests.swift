@@ -66,10 +66,10 @@ struct InputErrorTests {
         #expect(errors.withLock { $0 } == Array(repeating: .cannotOpen(code: EACCES), count: 3))
     }
 
-    @Test("A folder is an error, also as standard input")
+    @Test("A folder without lists is an error, and any folder as standard input")
     func folder() {
         let result = readingFiles([directory.path])
-        #expect(result.failure == .input(InputFailure(name: directory.path, error: .folder)))
+        #expect(result.failure == .input(InputFailure(name: directory.path, error: .folderWithoutInputs)))
         let descriptor = unsafe open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         defer { close(descriptor) }
         let input = readingFiles(["-"], .text, standardInput: descriptor)

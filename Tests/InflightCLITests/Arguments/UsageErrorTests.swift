@@ -39,7 +39,7 @@ struct UsageErrorTests {
             ("get http://a -o out --size 3x3 --keep-smaller --enlarge", "--keep-smaller and --enlarge"),
             ("get http://a -o out --size 60000x60000 --fit pad", "--fit pad exceeds the limit"),
             ("get http://a -o out --raw --shortest 3", "--raw and --shortest"),
-            ("get http://a -o out --format gif", "keep, jpeg, png, webp or avif"),
+            ("get http://a -o out --format gif", "keep, jpeg, jpg, png, webp or avif"),
             ("get http://a -o out --lossless", "--format webp"),
             ("get http://a -o out --lossless --format webp --quality 9", "cannot be combined"),
             ("get http://a -o out --quality 0", "1 to 100"), ("get http://a -o out --quality 101", "1 to 100"),

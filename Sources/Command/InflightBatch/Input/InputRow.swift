@@ -71,6 +71,8 @@ package struct InputReject: Hashable, Sendable {
         case notADigest(column: String, BodyDigest.Function)
         /// The number of fields differs from the header's.
         case wrongNumberOfFields(Int, header: Int)
+        /// The number of fields differs from that of the columns of an input without a header.
+        case otherNumberOfFields(Int, columns: Int)
         /// A quoted field contains line breaks, and does not end before a separator or the end of a line, or not within
         /// the row limit. Reading resumes at the line after `line`, where the field begins.
         case quoteNeverClosed(line: Int)
@@ -108,6 +110,8 @@ extension InputReject.Reason: CustomStringConvertible {
             "The column '\(column)' has no \(function.name) of \(function.digitCount) hexadecimal digits."
         case .wrongNumberOfFields(let count, let header):
             "The row has \(count) \(count == 1 ? "field" : "fields"), the header \(header)."
+        case .otherNumberOfFields(let count, let columns):
+            "The row has \(count) \(count == 1 ? "field" : "fields"), --columns-are names \(columns)."
         case .quoteNeverClosed(let line):
             "The quoted field that begins on line \(line) is not closed. If quotes mean nothing here, use --quoting none."
         case .textAfterQuote(let line): "Text follows the closing quote of a field on line \(line)."
@@ -126,6 +130,8 @@ package enum InputError: Error, Hashable, Sendable {
     case missingColumn(String, columns: [String])
     /// The header has two columns of one name.
     case duplicateColumn(String)
+    /// The columns were named, but the input is neither CSV nor TSV.
+    case columnNamesWithoutTable
     /// The input is not text. `kind` names its format, if known.
     case binary(kind: String?)
     /// The header is longer than the limit, in bytes.
@@ -134,8 +140,10 @@ package enum InputError: Error, Hashable, Sendable {
     case malformedHeader(InputReject.Reason)
     /// No file matches the pattern.
     case noMatch
-    /// The input is a folder.
+    /// Standard input is a folder.
     case folder
+    /// The input is a folder without files of a format.
+    case folderWithoutInputs
     /// The name of the input does not tell its format.
     case unknownFormat
     /// The input cannot be opened. The code is the system's.
@@ -161,12 +169,16 @@ extension InputError: CustomStringConvertible {
             "The input has no column '\(name)': the text format has only URLs."
         case .missingColumn(let name, let columns): "The input has no column '\(name)'. Columns: \(Self.list(columns))."
         case .duplicateColumn(let name): "The header has two columns '\(name)'."
+        case .columnNamesWithoutTable:
+            "--columns-are names the columns of CSV and TSV, and the input is neither. Set its format with --input-format."
         case .binary(let kind?): "The input is not text, but \(kind)."
         case .binary(nil): "The input is not text: it contains NUL bytes."
         case .headerTooLong(let limit): "The header is longer than the limit of \(limit) bytes."
         case .malformedHeader(let reason): "The header is malformed. \(reason)"
         case .noMatch: "No file matches the pattern."
-        case .folder: "The input is a folder. Name its files, or a pattern that matches them."
+        case .folder: "The input is a folder. Name it as an argument."
+        case .folderWithoutInputs:
+            "The folder has no files of this format. Their names end in .txt, .jsonl, .csv or .tsv, also with .gz or .zst."
         case .unknownFormat:
             "The name of the input does not tell its format. Use a name that ends in .txt, .jsonl, .csv or .tsv, also "
                 + "with .gz or .zst, or --input-format."

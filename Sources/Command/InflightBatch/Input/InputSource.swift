@@ -50,8 +50,9 @@ package struct InputSource: Hashable, Sendable {
     /// Returns the inputs that the arguments of a command name, in their order.
     ///
     /// `-` names standard input. An argument that contains `*`, `?` or `[`, and names no existing file, is a pattern of
-    /// the shell. It stands for all matching files in the order of their bytes. Every file is opened once,
-    /// and closed, so that a wrong name is found before the first row is read.
+    /// the shell. It stands for all matching files in the order of their bytes. A folder stands for the files in it
+    /// whose names tell their format, or the given one, in the same order; folders in it are ignored. Every file is
+    /// opened once, and closed, so that a wrong name is found before the first row is read.
     ///
     /// - Parameter format: The format of all inputs; if `nil`, the name of each input tells it.
     /// - Throws: ``BatchFailure`` for the first argument that is wrong.
@@ -66,11 +67,35 @@ package struct InputSource: Hashable, Sendable {
             }
             let isPattern = argument.utf8.contains { "*?[".utf8.contains($0) } && !exists(argument)
             for path in isPattern ? try matches(argument) : [argument] {
-                try checkReadable(path)
-                sources.append(try source(path, format))
+                for path in try files(path, format) {
+                    try checkReadable(path)
+                    sources.append(try source(path, format))
+                }
             }
         }
         return sources
+    }
+
+    /// Returns the files of a folder, or the path of anything else.
+    private static func files(_ path: String, _ format: InputFormat?) throws(BatchFailure) -> [String] {
+        guard (try? FileStatus(of: path, followsLink: true))?.isFolder == true else { return [path] }
+        let names: [String]
+        do {
+            names = try Folder.names(in: path)
+        } catch {
+            throw .input(InputFailure(name: path, error: .cannotOpen(code: error.code)))
+        }
+        let prefix = path.hasSuffix("/") ? path : path + "/"
+        let files = names.filter { name in
+            guard !name.hasPrefix("."), let detected = InputFormat.detected(fileName: name)?.format else {
+                return false
+            }
+            // Both kinds of JSON have the same names.
+            let isWanted = format.map { $0 == detected || $0 == .jsonLines && detected == .json } ?? true
+            return isWanted && (try? FileStatus(of: prefix + name, followsLink: true))?.isFolder == false
+        }
+        if files.isEmpty { throw .input(InputFailure(name: path, error: .folderWithoutInputs)) }
+        return files.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.map { prefix + $0 }
     }
 
     private static func source(_ path: String?, _ format: InputFormat?) throws(BatchFailure) -> InputSource {
@@ -89,15 +114,13 @@ package struct InputSource: Hashable, Sendable {
     }
 
     private static func checkReadable(_ path: String) throws(BatchFailure) {
-        let status: FileStatus
         do {
-            status = try FileStatus(of: path, followsLink: true)
+            let status = try FileStatus(of: path, followsLink: true)
             // Opening a named pipe would wait for its writer.
             if status.isFile { try FileDescriptor.open(path, O_RDONLY).close() }
         } catch {
             throw .input(InputFailure(name: path, error: .cannotOpen(code: error.code)))
         }
-        if status.isFolder { throw .input(InputFailure(name: path, error: .folder)) }
     }
 
     private static func matches(_ pattern: String) throws(BatchFailure) -> [String] {

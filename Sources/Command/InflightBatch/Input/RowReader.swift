@@ -99,7 +99,7 @@ package struct RowReader: Sendable {
             try checkText(upTo: scanner.scannedOffset)
             if record.problem == nil, isBlank(record) {
                 blankLineCount += 1
-            } else if header == nil, hasHeader {
+            } else if header == nil, isTable {
                 header = try readHeader(record)
             } else {
                 defer { rowCount += 1 }
@@ -110,7 +110,7 @@ package struct RowReader: Sendable {
         if scanner.isSkipping, scanner.droppedOffset >= Self.binaryCheckLength {
             try checkText(upTo: scanner.droppedOffset)
         }
-        if scanner.isAtEnd, rowCount == 0 { throw .empty(header: header != nil) }
+        if scanner.isAtEnd, rowCount == 0 { throw .empty(header: header != nil && options.columnNames == nil) }
         return nil
     }
 
@@ -124,6 +124,10 @@ package struct RowReader: Sendable {
         if format == .text, let column = options.idColumn ?? options.captionColumn ?? digestColumn {
             throw .missingColumn(column, columns: [])
         }
+        if let names = options.columnNames {
+            guard isTable else { throw .columnNamesWithoutTable }
+            header = try makeHeader(names)
+        }
         if scanner.held.starts(with: [0xEF, 0xBB, 0xBF]) { scanner.skip(3) }
         return true
     }
@@ -136,10 +140,11 @@ package struct RowReader: Sendable {
         if offsetsOfNUL.count(where: { $0 < end }) * Self.binaryShare > end { throw .binary(kind: nil) }
     }
 
-    private var hasHeader: Bool { format == .csv || format == .tsv }
+    /// Whether the input has columns by their position.
+    private var isTable: Bool { format == .csv || format == .tsv }
 
     private func isBlank(_ record: RecordScanner.Record) -> Bool {
-        hasHeader ? record.bytes.isEmpty : record.bytes.allSatisfy(Self.isSpace)
+        isTable ? record.bytes.isEmpty : record.bytes.allSatisfy(Self.isSpace)
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
@@ -149,7 +154,10 @@ package struct RowReader: Sendable {
         if let problem = record.problem { throw .malformedHeader(problem) }
         guard isUTF8(record.bytes) else { throw .malformedHeader(.notUTF8) }
         guard !record.bytes.contains(0) else { throw .malformedHeader(.containsNUL) }
-        let names = record.fields.map(record.text)
+        return try makeHeader(record.fields.map(record.text))
+    }
+
+    private mutating func makeHeader(_ names: [String]) throws(InputError) -> Header {
         var indices: [String: Int] = [:]
         for (index, name) in names.enumerated() {
             if indices.updateValue(index, forKey: name) != nil { throw .duplicateColumn(name) }
@@ -212,7 +220,10 @@ package struct RowReader: Sendable {
         _ record: RecordScanner.Record, _ header: Header, into row: inout InputRow
     ) throws(InputReject.Reason) {
         guard record.fieldCount == header.names.count else {
-            throw .wrongNumberOfFields(record.fieldCount, header: header.names.count)
+            let count = header.names.count
+            throw options.columnNames == nil
+                ? .wrongNumberOfFields(record.fieldCount, header: count)
+                : .otherNumberOfFields(record.fieldCount, columns: count)
         }
         for (index, field) in record.fields.enumerated() {
             let text = record.text(field)

@@ -141,8 +141,10 @@ struct ImageOptions: Equatable, Sendable {
         return [
             Option(
                 "--format FORMAT",
-                (keepsFormat ? kept : "format of all images, required: ") + "jpeg, png, webp or avif",
-                formats.map { ($0?.rawValue ?? "keep", $0) }
+                (keepsFormat ? kept : "format of all images, required: ") + "jpeg (or jpg), png, webp or avif",
+                formats.flatMap { format in
+                    [(format?.rawValue ?? "keep", format)] + (format == .jpeg ? [("jpg", format)] : [])
+                }
             ) { options, format in
                 options.format = format
                 options.hasFormat = true

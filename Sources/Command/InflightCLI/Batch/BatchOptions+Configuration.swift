@@ -88,7 +88,7 @@ extension BatchOptions {
             ("keys", keys == .position ? nil : keys.rawValue),
             ("url-column", columns.urlColumn == "url" ? nil : columns.urlColumn), ("id-column", columns.idColumn),
             ("caption-column", columns.captionColumn), ("columns", ownColumns?.joined(separator: ",")),
-            ("quoting", columns.quoting?.rawValue),
+            ("quoting", columns.quoting?.rawValue), ("columns-are", columns.columnNames?.joined(separator: ",")),
             ("row-limit", columns.rowLimit == InputOptions().rowLimit ? nil : "\(columns.rowLimit)"),
             ("min-size", minimumSize), ("max-aspect-ratio", filter.maximumAspectRatio.map { "\($0)" }),
             ("sha256-column", columns.digestColumns[.sha256]), ("md5-column", columns.digestColumns[.md5]),

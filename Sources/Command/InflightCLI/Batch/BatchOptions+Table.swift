@@ -17,7 +17,8 @@ extension BatchOptions {
 
     private static var actions: [Option<Self>] {
         [
-            .argument("INPUT…", "download, or resume: text, JSON, CSV or TSV, plain, gzip or zstd; - is stdin"),
+            .argument(
+                "INPUT…", "download, or resume: text, JSON, CSV or TSV, plain, gzip or zstd, or a folder; - is stdin"),
             .argument("status DIR", "print what a run has done, and its failures by class and host"),
             .argument("retry DIR", "download the URLs of transient failures again, or of those named by --class"),
             .argument("verify DIR", "read all shards, and print what is damaged"),
@@ -58,6 +59,11 @@ extension BatchOptions {
                     } ?? ("", nil)
                 guard !file.isEmpty, let number else { throw value.invalid("a file and its rows, such as a.parquet=9") }
                 options.standardInputParts.append(InputSource.Part(name: String(file), rowCount: number))
+            },
+            Option("--columns-are LIST", "the columns of CSV and TSV without a header, such as caption,url") {
+                let names = try $1.list("a column")
+                guard Set(names).count == names.count else { throw $1.invalid("each column once") }
+                $0.columns.columnNames = names
             },
             Option("--url-column NAME", "column or JSON member of the URL (default url)") {
                 $0.columns.urlColumn = try $1.path("a column")
