@@ -145,12 +145,12 @@ class Libraries(unittest.TestCase):
         self.assertEqual(names.counts(sections["Inflight"]), (2, 3))
 
     def test_a_change_and_a_limit_are_reported(self):
-        sections = {"Inflight": {f"T{number}": "struct" for number in range(45)}}
+        sections = {"Inflight": {f"T{number}": "struct" for number in range(54)}}
         listed = names.rendered(sections)
         self.assertEqual(list(names.problems(sections, listed)), [])
         sections["Inflight"]["More"] = "enum"
         problems = list(names.problems(sections, listed))
-        self.assertIn("the limit is 45", problems[0])
+        self.assertIn("the limit is 54", problems[0])
         self.assertIn("+    More", problems[1])
 
 

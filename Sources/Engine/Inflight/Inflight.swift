@@ -12,6 +12,7 @@
 @_exported public import class InflightCore.ImagePipeline
 @_exported public import struct InflightCore.ImagePreview
 @_exported public import struct InflightCore.ImageRequest
+@_exported public import protocol InflightCore.ImageRequestConvertible
 @_exported public import class InflightCore.ImageTask
 @_exported public import struct InflightCore.LoadEvents
 @_exported public import struct InflightCore.LoadSource

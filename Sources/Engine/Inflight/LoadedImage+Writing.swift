@@ -64,6 +64,12 @@ extension ImagePipeline {
     public func download(_ request: ImageRequest, to file: URL) async throws(LoadError) {
         try await data(for: request).replace(file)
     }
+
+    /// Fetches a URL and writes its bytes to a local file. Equivalent to ``download(_:to:)-(ImageRequest,_)`` with its
+    /// ``ImageRequestConvertible/imageRequest``.
+    public func download(_ request: some ImageRequestConvertible, to file: URL) async throws(LoadError) {
+        try await download(request.imageRequest, to: file)
+    }
 }
 
 extension Data {

@@ -23,6 +23,15 @@ struct FoundationBridgeTests {
         #expect(request.resize == Resize(width: 10) && request.priority == .high)
     }
 
+    @Test("A request of Foundation takes processors, with a label too, and is what a call loads")
+    func processors() throws {
+        let source = URLRequest(url: try #require(URL(string: "https://a.example/1")), timeoutInterval: 2)
+        let request = ImageRequest(urlRequest: source, resize: Resize(width: 10), processors: [.grey], priority: .low)
+        #expect(request.processors == [.grey] && request.resize == Resize(width: 10) && request.priority == .low)
+        #expect(request == ImageRequest(source, resize: Resize(width: 10), processors: [.grey], priority: .low))
+        #expect(source.imageRequest.limits.stallTimeout == .seconds(2))
+    }
+
     @Test("A plain request of Foundation has the defaults of this library")
     func plain() throws {
         let request = ImageRequest(URLRequest(url: try #require(URL(string: "https://a.example/1"))))

@@ -148,6 +148,12 @@ public final class ImageLoader: Confined {
         }
     }
 
+    /// Shows the image of a request, a URL or a URL in text form: sets ``request``.
+    ///
+    /// - Parameter request: the request. If its URL is malformed, or its body is no image, the loader ends as
+    ///   ``State/failed(_:)``.
+    public func load(_ request: some ImageRequestConvertible) { self.request = request.imageRequest }
+
     /// Loads the request if it was cancelled, and retries it if it failed. Otherwise does nothing.
     public func start() {
         checkConfinement()

@@ -35,6 +35,13 @@ extension ImagePipeline {
             }
         }
 
+        /// The image in memory of a URL, or nil. Equivalent to ``subscript(_:)-(ImageRequest)`` with its
+        /// ``ImageRequestConvertible/imageRequest``.
+        public subscript(request: some ImageRequestConvertible) -> LoadedImage? {
+            get { self[request.imageRequest] }
+            nonmutating set { self[request.imageRequest] = newValue }
+        }
+
         /// The current contents, and the counters since the pipeline was created.
         public var statistics: MemoryCacheStatistics { images.cache.statistics }
 

@@ -15,7 +15,7 @@ extension Prefetcher {
         public static let memory = Destination(kind: .memory)
 
         /// Fetches without decoding. The prefetcher keeps the bytes, at most 64 MiB, until they are taken by
-        /// ``Prefetcher/takeResponse(for:)``, stopped, or replaced by newer ones.
+        /// ``Prefetcher/takeResponse(for:)-(ImageRequest)``, stopped, or replaced by newer ones.
         public static let bytes = Destination(kind: .bytes(limit: 64 << 20))
 
         /// Fetches without decoding, as ``bytes`` does, with another limit.

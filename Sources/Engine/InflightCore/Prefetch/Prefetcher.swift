@@ -1,5 +1,4 @@
 internal import Dispatch
-public import FoundationEssentials
 public import InflightConcurrency
 
 /// A prefetcher, which loads images ahead of their use, at the lowest priority unless another is given.
@@ -79,11 +78,16 @@ public final class Prefetcher: Sendable {
     /// Requests that were never started are ignored.
     public func stop(_ requests: some Sequence<ImageRequest>) { core.stop(requests) }
 
-    /// Starts prefetching URLs, with all other properties of their requests at their defaults.
-    public func start(_ urls: some Sequence<URL>) { core.start(urls.map { ImageRequest(url: $0) }) }
+    /// Starts prefetching URLs, with all other properties of their requests at their defaults. Malformed ones count as
+    /// failed.
+    public func start(_ urls: some Sequence<some ImageRequestConvertible>) {
+        core.start(urls.lazy.map(\.imageRequest))
+    }
 
     /// Stops prefetching URLs that were started without other properties.
-    public func stop(_ urls: some Sequence<URL>) { core.stop(urls.map { ImageRequest(url: $0) }) }
+    public func stop(_ urls: some Sequence<some ImageRequestConvertible>) {
+        core.stop(urls.lazy.map(\.imageRequest))
+    }
 
     /// Returns when no request is queued or in flight: each has ended or was stopped. Also returns, at once, when the
     /// surrounding task is cancelled, or the prefetcher is released. While prefetching is paused, queued requests do
@@ -116,4 +120,10 @@ public final class Prefetcher: Sendable {
     /// Removes and returns the kept response of a request that was fetched to ``Destination/bytes``. Returns nil if
     /// there is none, or if it varies by a field in which this request differs from the one that fetched it.
     public func takeResponse(for request: ImageRequest) -> LoadedResponse? { core.take(request) }
+
+    /// Removes and returns the kept response of a URL that was fetched to ``Destination/bytes``. Returns nil if there
+    /// is none.
+    public func takeResponse(for request: some ImageRequestConvertible) -> LoadedResponse? {
+        core.take(request.imageRequest)
+    }
 }

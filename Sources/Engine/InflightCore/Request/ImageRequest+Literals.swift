@@ -5,7 +5,8 @@ extension ImageRequest: ExpressibleByStringInterpolation {
     /// loader.request = "https://example.org/photo.jpg"
     /// ```
     ///
-    /// As with ``init(_:resize:processors:priority:)``, nothing is validated: if the text is not a URL, the load fails.
+    /// As with ``init(_:resize:processors:priority:)-(String,_,_,_)``, nothing is validated: if the text is not a URL,
+    /// the load fails.
     public init(stringLiteral url: String) {
         self.init(url, resize: nil, priority: .normal)
     }

@@ -141,7 +141,7 @@ public struct ImageRequest: Sendable {
         set { changeRest { $0.storedRepresentation = newValue } }
     }
     /// The page of a multi-page image (TIFF only), counted from 0, which is the default: see ``DecodeOptions/page``.
-    /// ``ImagePipeline/info(for:)`` reads only the first.
+    /// ``ImagePipeline/info(for:)-(ImageRequest)`` reads only the first.
     public var page: Int {
         get { options.value.page }
         set { changeRest { $0.page = newValue } }
@@ -158,8 +158,8 @@ public struct ImageRequest: Sendable {
         get { options.value.checksum }
         set { changeRest { $0.checksum = newValue } }
     }
-    /// Whether redirects are followed, `true` by default. If not, ``ImagePipeline/response(for:)`` returns the redirect
-    /// itself, and every other call fails with its status.
+    /// Whether redirects are followed, `true` by default. If not,
+    /// ``ImagePipeline/response(for:)-(ImageRequest)`` returns the redirect itself, and every other call fails with its status.
     ///
     /// Cookies that redirects set are sent with the later requests of the same load (RFC 6265), beside a `Cookie` field
     /// of the caller, and forgotten when it ends.
@@ -173,8 +173,8 @@ public struct ImageRequest: Sendable {
         get { options.value.allowsPartialImage }
         set { changeRest { $0.allowsPartialImage = newValue } }
     }
-    /// The previews to deliver while the image loads: by the events of ``ImagePipeline/events(for:)``, by the `preview`
-    /// callbacks of ``ImagePipeline`` and by ``ImageLoader``. If nil, there are none. Not part of the keys by which
+    /// The previews to deliver while the image loads: by the events of
+    /// ``ImagePipeline/events(for:)-(ImageRequest)``, by the `preview` callbacks of ``ImagePipeline`` and by ``ImageLoader``. If nil, there are none. Not part of the keys by which
     /// requests are coalesced. Cached images are delivered at once and have no previews.
     public var previews: PreviewOptions? {
         get { options.value.previews }
@@ -239,9 +239,16 @@ public struct ImageRequest: Sendable {
     ///   - processors: the processors applied to the resized image, in this order.
     ///   - priority: the urgency of the load.
     public init(
-        url: URL, resize: Resize? = nil, processors: [ImageProcessor] = [], priority: Priority = .normal
+        _ url: URL, resize: Resize? = nil, processors: [ImageProcessor] = [], priority: Priority = .normal
     ) {
         self.init(url.absoluteString, resize: resize, processors: processors, priority: priority)
+    }
+
+    /// Creates a request for a URL. Equivalent to ``init(_:resize:processors:priority:)-(URL,_,_,_)``.
+    public init(
+        url: URL, resize: Resize? = nil, processors: [ImageProcessor] = [], priority: Priority = .normal
+    ) {
+        self.init(url, resize: resize, processors: processors, priority: priority)
     }
 }
 

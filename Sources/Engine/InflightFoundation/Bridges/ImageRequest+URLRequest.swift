@@ -17,8 +17,17 @@ extension ImageRequest {
     /// | `reloadIgnoringLocalCacheData`, `reloadIgnoringLocalAndRemoteCacheData` | `reload` |
     /// | `returnCacheDataElseLoad` | `preferCached` |
     /// | `returnCacheDataDontLoad` | `onlyCached` |
-    public init(_ request: URLRequest, resize: Resize? = nil, priority: Priority = .normal) {
-        self.init(request.url?.absoluteString ?? "", resize: resize, priority: priority)
+    ///
+    /// - Parameters:
+    ///   - request: the request of Foundation.
+    ///   - resize: the target size; if nil, the image keeps its own.
+    ///   - processors: the processors applied to the resized image, in this order.
+    ///   - priority: the urgency of the load.
+    public init(
+        urlRequest request: URLRequest, resize: Resize? = nil, processors: [ImageProcessor] = [],
+        priority: Priority = .normal
+    ) {
+        self.init(request.url?.absoluteString ?? "", resize: resize, processors: processors, priority: priority)
         if let method = request.httpMethod { self.method = method }
         for (name, value) in (request.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key }) {
             fields.append(name, value)
@@ -26,6 +35,13 @@ extension ImageRequest {
         if let body = request.httpBody { self.body = Bytes([UInt8](body)) }
         if request.timeoutInterval != 60 { limits.stallTimeout = .seconds(request.timeoutInterval) }
         cachePolicy = Self.policy(request.cachePolicy)
+    }
+
+    /// Creates a request from one of Foundation. Equivalent to ``init(urlRequest:resize:processors:priority:)``.
+    public init(
+        _ request: URLRequest, resize: Resize? = nil, processors: [ImageProcessor] = [], priority: Priority = .normal
+    ) {
+        self.init(urlRequest: request, resize: resize, processors: processors, priority: priority)
     }
 
     private static func policy(_ policy: URLRequest.CachePolicy) -> CachePolicy {
@@ -37,4 +53,10 @@ extension ImageRequest {
         default: .obey
         }
     }
+}
+
+extension URLRequest: ImageRequestConvertible {
+    /// A request with what the engine uses of this one: see
+    /// ``InflightCore/ImageRequest/init(urlRequest:resize:processors:priority:)``.
+    public var imageRequest: ImageRequest { ImageRequest(urlRequest: self) }
 }
