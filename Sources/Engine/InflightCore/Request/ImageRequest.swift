@@ -159,7 +159,8 @@ public struct ImageRequest: Sendable {
         set { changeRest { $0.checksum = newValue } }
     }
     /// Whether redirects are followed, `true` by default. If not,
-    /// ``ImagePipeline/response(for:)-(ImageRequest)`` returns the redirect itself, and every other call fails with its status.
+    /// ``ImagePipeline/response(for:)-(ImageRequest)`` returns the redirect itself, and every other call fails with its
+    /// status.
     ///
     /// Cookies that redirects set are sent with the later requests of the same load (RFC 6265), beside a `Cookie` field
     /// of the caller, and forgotten when it ends.
@@ -174,8 +175,9 @@ public struct ImageRequest: Sendable {
         set { changeRest { $0.allowsPartialImage = newValue } }
     }
     /// The previews to deliver while the image loads: by the events of
-    /// ``ImagePipeline/events(for:)-(ImageRequest)``, by the `preview` callbacks of ``ImagePipeline`` and by ``ImageLoader``. If nil, there are none. Not part of the keys by which
-    /// requests are coalesced. Cached images are delivered at once and have no previews.
+    /// ``ImagePipeline/events(for:)-(ImageRequest)``, by the `preview` callbacks of ``ImagePipeline`` and by
+    /// ``ImageLoader``. If nil, there are none. Not part of the keys by which requests are coalesced. Cached images are
+    /// delivered at once and have no previews.
     public var previews: PreviewOptions? {
         get { options.value.previews }
         set { changeRest { $0.previews = newValue } }
