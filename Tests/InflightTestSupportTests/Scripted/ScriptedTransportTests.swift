@@ -141,7 +141,41 @@ struct ScriptedTransportTests {
         transport.finishAll()
         transfer.resume()
         #expect(transport.violations.count == 2)
-        #expect(recorder.heard == ["error cannotConnect"])
+        #expect(recorder.heard == ["error unscripted"])
+    }
+
+    @Test("A URL without a script fails with a code of its own, which is not retried")
+    func unscripted() async throws {
+        let transport = ScriptedTransport()
+        var configuration = ImagePipeline.Configuration(transports: [.shared(transport)], codecs: CodecRegistry([]))
+        configuration.retry = RetryPolicy()
+        configuration.circuitBreaker = ImagePipeline.CircuitBreaker()
+        let pipeline = try ImagePipeline(configuration: configuration)
+        for _ in 0..<10 {
+            let error = await #expect(throws: LoadError.self) { try await pipeline.data(for: "http://h/a") }
+            #expect(error?.code == .unscripted && error?.message.contains("serve") == true)
+        }
+        #expect(transport.startCount == 10)
+        await pipeline.shutdown(.finish)
+    }
+
+    @Test("A body longer than the request's limit fails, announced or not, and one of that length does not")
+    func bodyLimit() throws {
+        for tellsLength in [true, false] {
+            for limit: Int64 in [9, 10] {
+                let transport = ScriptedTransport(.manual)
+                transport.serve("http://h/a", .ok(Bytes("0123456789"), chunks: [5], tellsLength: tellsLength))
+                let recorder = Recorder()
+                var request = try request("http://h/a")
+                request.limits.maximumBodyBytes = limit
+                _ = transport.start(request, receiver: recorder)
+                transport.finishAll()
+                let isTooLong = recorder.heard.last == "error tooLarge"
+                #expect(isTooLong == (limit == 9), "\(recorder.heard)")
+                // An announced length is refused before the head, as by libcurl.
+                if limit == 9 { #expect(recorder.heard.count == (tellsLength ? 1 : 3), "\(recorder.heard)") }
+            }
+        }
     }
 
     // MARK: Automatic

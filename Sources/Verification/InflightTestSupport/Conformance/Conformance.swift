@@ -9,7 +9,10 @@ public struct ConformanceFailure: Sendable, Hashable, CustomStringConvertible {
     /// The check whose rule was violated.
     public var check: ConformanceCheck
     /// The observation that contradicts the rule.
-    public var description: String
+    public var observation: String
+
+    /// The rule, and the observation that contradicts it.
+    public var description: String { "\(check): \(observation)" }
 }
 
 /// Checks with the bodies that perform them on a `Bench`.

@@ -99,6 +99,6 @@ final class ConformanceBench: Sendable {
             expect(ends == 1, "an exchange ended \(ends) times, shutdown included")
             breaches.forEach(fail)
         }
-        return failures.withLock { $0 }.map { TransportConformance.Failure(check: check, description: $0) }
+        return failures.withLock { $0 }.map { TransportConformance.Failure(check: check, observation: $0) }
     }
 }

@@ -21,7 +21,10 @@ public struct ResponseStoreConformance: Sendable {
         /// The check whose rule was violated.
         public var check: Check
         /// The observation that contradicts the rule.
-        public var description: String
+        public var observation: String
+
+        /// The rule, and the observation that contradicts it.
+        public var description: String { "\(check): \(observation)" }
     }
 
     /// One of the checks. The set is open; ``checks`` has all.
@@ -53,11 +56,11 @@ public struct ResponseStoreConformance: Sendable {
         do {
             bench = Bench(store: try makeStore())
         } catch {
-            return [Failure(check: check, description: "the check could not start: \(error)")]
+            return [Failure(check: check, observation: "the check could not start: \(error)")]
         }
         await body(bench)
         await bench.store.shutdown()
-        return bench.failures.withLock { $0 }.map { Failure(check: check, description: $0) }
+        return bench.failures.withLock { $0 }.map { Failure(check: check, observation: $0) }
     }
 
     /// Runs all checks, one after the other. Returns their violations; empty if all rules hold.

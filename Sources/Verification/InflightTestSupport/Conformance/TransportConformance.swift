@@ -74,7 +74,7 @@ public struct TransportConformance: Sendable {
             }
             return await bench.end()
         } catch {
-            return [Failure(check: check, description: "the check could not start: \(error)")]
+            return [Failure(check: check, observation: "the check could not start: \(error)")]
         }
     }
 

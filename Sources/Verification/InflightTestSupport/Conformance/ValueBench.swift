@@ -43,7 +43,7 @@ final class ValueBench<Subject: Sendable>: Sendable {
         } catch {
             fail("\(error)")
         }
-        return failures.withLock { $0 }.map { ConformanceFailure(check: check, description: $0) }
+        return failures.withLock { $0 }.map { ConformanceFailure(check: check, observation: $0) }
     }
 }
 

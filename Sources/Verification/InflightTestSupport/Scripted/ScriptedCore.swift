@@ -220,8 +220,13 @@ final class ScriptedCore: Sendable {
                 return .rest
             }
             exchange.stall = nil
+        case .head(_, let expected?) where expected > exchange.request.limits.maximumBodyBytes:
+            return end(exchange, .failure(Self.tooLarge(exchange.request)), &state)
         case .bytes(let bytes):
             offset = exchange.offset
+            guard Int64(bytes.count) <= exchange.request.limits.maximumBodyBytes - offset else {
+                return end(exchange, .failure(Self.tooLarge(exchange.request)), &state)
+            }
             exchange.offset += Int64(bytes.count)
         case .head, .interim, .trailers: break
         }
@@ -374,7 +379,13 @@ final class ScriptedCore: Sendable {
     }
 
     private static let unknown = Script.failure(
-        .cannotConnect, "This transport has no script for the URL: give it one with serve(_:_:).")
+        .unscripted, "This transport has no script for the URL: give it one with serve(_:_:).")
+    private static func tooLarge(_ request: TransportRequest) -> LoadError {
+        LoadError(
+            .tooLarge, stage: .fetch, url: request.url.string,
+            message: "The script's body is longer than the limit of \(request.limits.maximumBodyBytes) bytes. "
+                + "Raise maximumBodyBytes.")
+    }
     private static let cancelled = LoadError(
         .cancelled, stage: .fetch, message: "The exchange was cancelled by the one who had started it.")
     private static let shutDown = LoadError(

@@ -18,6 +18,9 @@ public import InflightCore
 /// were started. In ``Mode/manual`` nothing moves until the test calls for it, not even a cancelled exchange's end, and
 /// receivers are called on the calling thread. Any method may be called from any thread, but only one thread may move
 /// an exchange at a time.
+///
+/// A body longer than ``TransportRequest/Limits/maximumBodyBytes`` fails with ``LoadError/Code/tooLarge``, as over
+/// HTTP. No time passes in a script, so timeouts do not expire: let it fail with ``LoadError/Code/timedOut`` instead.
 public final class ScriptedTransport: Transport {
     /// The way in which exchanges make progress.
     public enum Mode: Sendable, Hashable {
@@ -118,7 +121,8 @@ public final class ScriptedTransport: Transport {
         core.state.withLock { $0.routes[url] = .dynamic(body) }
     }
 
-    /// Sets the scripts of all URLs without their own. By default they fail with ``LoadError/Code/cannotConnect``.
+    /// Sets the scripts of all URLs without their own. By default they fail with
+    /// ``LoadError/Code/unscripted``, which the engine does not retry.
     public func serveOthers(_ body: @escaping @Sendable (TransportRequest) -> Script) {
         core.state.withLock { $0.fallback = .dynamic(body) }
     }
@@ -246,4 +250,9 @@ public final class ScriptedTransport: Transport {
     private var seen: String {
         "\(startCount) were started, \(liveCount) are live. The last events: \(events.suffix(20))"
     }
+}
+
+extension LoadError.Code {
+    /// A ``ScriptedTransport`` has no script for the URL.
+    public static let unscripted = Self(rawValue: "unscripted")
 }
