@@ -7,17 +7,12 @@ final class ConformanceBench: Sendable {
     let transport: any Transport
     let limit: Duration
     private let check: ConformanceCheck
-    private let shortcomings: Set<TransportConformance.Shortcoming>
     private let receivers = Guarded<[ConformanceReceiver]>([])
     private let failures = Guarded<[String]>([])
 
-    init(
-        transport: any Transport, check: ConformanceCheck, shortcomings: Set<TransportConformance.Shortcoming>,
-        limit: Duration
-    ) throws {
+    init(transport: any Transport, check: ConformanceCheck, limit: Duration) throws {
         self.transport = transport
         self.check = check
-        self.shortcomings = shortcomings
         self.limit = limit
         server = try LoopbackServer()
     }
@@ -37,17 +32,9 @@ final class ConformanceBench: Sendable {
         if !isTrue { fail(text()) }
     }
 
-    /// Returns whether the transport declares this shortcoming.
-    func lacks(_ shortcoming: TransportConformance.Shortcoming) -> Bool { shortcomings.contains(shortcoming) }
-
-    /// Expects that repeated fields are as sent, or one field that holds all values.
+    /// Expects that repeated fields are as sent.
     func expectDoubled(_ values: [String], _ sent: [String]) {
-        if lacks(.joinsDoubledFields) {
-            let parts = values.flatMap { $0.split(separator: ",") }.map { String($0.filter { $0 != " " }) }
-            expect(values.count == 1 && parts == sent, "repeated fields arrived as \(values)")
-        } else {
-            expect(values == sent, "repeated fields arrived as \(values)")
-        }
+        expect(values == sent, "repeated fields arrived as \(values)")
     }
 
     /// Limits without timeouts. The checks are about order, so a machine under load is no failure.

@@ -12,46 +12,25 @@ public import InflightCore
 /// }
 /// ```
 ///
-/// Every check makes its own transport and server, and shuts both down. A transport declares the features that its
-/// underlying library does not support: see ``Shortcoming``.
+/// Every check makes its own transport and server, and shuts both down.
 public struct TransportConformance: Sendable {
     /// A check of this suite.
     public typealias Check = ConformanceCheck
     /// A violation that a check of this suite has found.
     public typealias Failure = ConformanceFailure
 
-    /// A feature that a transport lacks. The suite then checks the rules that apply without it. Declaring a shortcoming
-    /// that the transport does not have is a failure.
-    public struct Shortcoming: Sendable, Hashable, CustomStringConvertible {
-        /// The shortcoming as a phrase, which also identifies it.
-        public let description: String
-
-        /// Repeated fields, of requests and of responses, arrive as one, joined by commas.
-        public static let joinsDoubledFields = Self(description: "joins repeated fields")
-        /// It does not report whether a connection was reused.
-        public static let hidesReusedConnections = Self(description: "hides reused connections")
-        /// Trailer fields crash the program or break the transport, so the suite sends none.
-        public static let breaksOnTrailers = Self(description: "breaks on trailers")
-        /// Bytes that arrive during a pause are read from the connection.
-        public static let readsOnInPauses = Self(description: "reads during pauses")
-    }
-
     private let makeTransport: @Sendable () throws -> any Transport
-    private let shortcomings: Set<Shortcoming>
     private let limit: Duration
 
     /// Creates the suite for one kind of transport.
     ///
     /// - Parameters:
     ///   - limit: the maximum time that a check waits for one event before it fails.
-    ///   - shortcomings: the features that the transport lacks.
     ///   - makeTransport: returns a new transport, which the check shuts down. If it throws, the check fails.
     public init(
-        waitingAtMost limit: Duration = .seconds(10), shortcomings: Set<Shortcoming> = [],
-        _ makeTransport: @escaping @Sendable () throws -> any Transport
+        waitingAtMost limit: Duration = .seconds(10), _ makeTransport: @escaping @Sendable () throws -> any Transport
     ) {
         self.limit = limit
-        self.shortcomings = shortcomings
         self.makeTransport = makeTransport
     }
 
@@ -66,7 +45,7 @@ public struct TransportConformance: Sendable {
         let body = Self.list.body(of: check)
         do {
             let bench = try ConformanceBench(
-                transport: makeTransport(), check: check, shortcomings: shortcomings, limit: limit)
+                transport: makeTransport(), check: check, limit: limit)
             do {
                 try await body(bench)
             } catch {
