@@ -4,6 +4,7 @@
 // large, in `InflightFoundation`. A program that does without some back ends depends on the targets behind this one.
 
 @_exported public import struct InflightConcurrency.CallbackQueue
+@_exported public import class InflightConcurrency.CancellationFlag
 @_exported public import struct InflightConcurrency.MainCallbackQueue
 @_exported public import struct InflightCore.AddressPolicy
 @_exported public import struct InflightCore.Checksum

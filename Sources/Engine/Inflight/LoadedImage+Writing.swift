@@ -2,9 +2,12 @@ public import FoundationEssentials
 internal import Glibc
 public import InflightCore
 
-extension LoadedImage {
-    private static let codecs = CodecRegistry.standard()
+extension CodecRegistry {
+    /// The standard codecs for calls outside a pipeline.
+    static let own = standard()
+}
 
+extension LoadedImage {
     /// Returns the image as an image file, without metadata. The standard codecs encode it on the caller's thread,
     /// which is blocked meanwhile.
     ///
@@ -20,7 +23,7 @@ extension LoadedImage {
     /// - Throws: ``LoadError/Code/unsupportedFormat`` or ``LoadError/Code/cannotEncode``;
     ///   for AVIF also errors of the decoder process, such as ``LoadError/Code/decoderUnavailable``.
     public func encoded(as format: ImageFormat, quality: Int? = nil) throws(LoadError) -> Data {
-        Data(try Self.codecs.encode(pixels, options: EncodeOptions(format: format, quality: quality)))
+        Data(try CodecRegistry.own.encode(pixels, options: EncodeOptions(format: format, quality: quality)))
     }
 
     /// Encodes the image and writes it to a local file, which is replaced atomically if it exists. The image is written

@@ -132,7 +132,7 @@ public struct CodecRegistry: Sendable {
     ///   allocating memory; ``LoadError/Code/damaged``, the errors of ``info(of:page:)``, and those of decoder
     ///   processes.
     public func decode(
-        _ bytes: Bytes, options: DecodeOptions, cancellation: CancellationFlag
+        _ bytes: Bytes, options: DecodeOptions = DecodeOptions(), cancellation: CancellationFlag = CancellationFlag()
     ) throws(LoadError) -> (PixelBuffer, ImageInfo) {
         let (codec, format) = try decoder(for: bytes)
         let info = try codec.info(bytes, format: format, page: options.page)
@@ -155,7 +155,7 @@ public struct CodecRegistry: Sendable {
     ///   - cancellation: when set from another thread, the call throws ``LoadError/Code/cancelled`` soon.
     /// - Throws: the errors of ``decode(_:options:cancellation:)``.
     public func verify(
-        _ bytes: Bytes, options: DecodeOptions, cancellation: CancellationFlag
+        _ bytes: Bytes, options: DecodeOptions = DecodeOptions(), cancellation: CancellationFlag = CancellationFlag()
     ) throws(LoadError) {
         let (codec, format) = try decoder(for: bytes)
         let info = try codec.info(bytes, format: format, page: options.page)

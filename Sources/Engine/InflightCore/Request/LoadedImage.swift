@@ -51,6 +51,27 @@ public struct LoadedImage: Sendable {
         self.source = source
     }
 
+    /// Creates an image from pixels of the program, for example for ``ImagePipeline/cache`` or a test.
+    ///
+    /// The rest is as for an image of a ``ImageRequest/Source``: ``info`` describes the pixels, ``head`` has status 200
+    /// and no fields, and no bytes were received.
+    ///
+    /// - Parameters:
+    ///   - pixels: the pixels, resized and processed.
+    ///   - url: the URL of the image. It is not validated.
+    ///   - format: the format that ``info`` names.
+    ///   - source: the source of the image.
+    public init(
+        pixels: PixelBuffer, url: String = "", format: ImageFormat = .png, source: LoadSource = .source
+    ) {
+        let info = ImageInfo(
+            format: format, storedWidth: pixels.width, storedHeight: pixels.height,
+            hasAlpha: pixels.format.alpha != .opaque)
+        self.init(
+            pixels: pixels, info: info, head: ResponseHead(status: 200, version: .none), url: url, bodyBytes: 0,
+            wireBytes: 0, source: source)
+    }
+
     /// The width of ``pixels``, which may differ from that of the file.
     public var width: Int { pixels.width }
     /// The height of ``pixels``, which may differ from that of the file.

@@ -20,6 +20,15 @@ public protocol ImageProcessing: Sendable {
     func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer
 }
 
+extension ImageProcessing {
+    /// Returns the transformed image, without a way to cancel.
+    ///
+    /// - Throws: the errors of ``process(_:cancellation:)``.
+    public func process(_ pixels: PixelBuffer) throws(LoadError) -> PixelBuffer {
+        try process(pixels, cancellation: CancellationFlag())
+    }
+}
+
 /// The errors that all processors throw, with the same messages.
 enum ProcessingError {
     static var cancelled: LoadError {

@@ -114,6 +114,15 @@ extension LoadError {
     }
 }
 
+extension Error {
+    /// This error as one of the engine's, or nil: for a `catch` without a type.
+    ///
+    /// ```swift
+    /// } catch { show(error.loadError?.message ?? "\(error)") }
+    /// ```
+    public var loadError: LoadError? { self as? LoadError }
+}
+
 extension LoadError: CustomStringConvertible {
     public var description: String {
         let place = url.map { " \($0):" } ?? ""
