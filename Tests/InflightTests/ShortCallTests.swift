@@ -68,4 +68,22 @@ struct ShortCallTests {
         #expect(error?.loadError?.code == .unsupportedScheme)
         #expect(CancellationError().loadError == nil)
     }
+
+    @Test("A list of processors mixes those of the library with others, without wrapping them")
+    func mixedProcessors() throws {
+        let request = ImageRequest("http://a.example/1", processors: [.resize(width: 4), Half(), .grey])
+        #expect(request.processors == [.resize(width: 4), ImageProcessor(Half()), .grey])
+        #expect(request.processors.map(\.identity)[1] == "half")
+        let pixels = try PixelBuffer(decoding: Data(SampleImage.png)).processed(by: [Half(), .flip(.horizontal)])
+        #expect(pixels.width == 4 && pixels.bytes[0] > pixels.bytes[12])
+        #expect(try Half().process(pixels).width == 2)
+    }
+}
+
+private struct Half: ImageProcessing {
+    let identity = "half"
+
+    func process(_ pixels: PixelBuffer, cancellation: CancellationFlag) throws(LoadError) -> PixelBuffer {
+        pixels.cropped(width: pixels.width / 2, height: pixels.height, gravity: .topLeft)
+    }
 }

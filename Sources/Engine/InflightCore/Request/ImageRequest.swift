@@ -68,7 +68,8 @@ public struct ImageRequest: Sendable {
         get { options.value.body }
         set { changeRest { $0.body = newValue } }
     }
-    /// The processors applied to the decoded and resized image, in this order. None by default.
+    /// The processors applied to the decoded and resized image, in this order. None by default. The initializers take
+    /// any ``ImageProcessing`` in their lists; here one that is not an ``ImageProcessor`` is wrapped in one.
     public var processors: [ImageProcessor] {
         get { options.value.processors }
         set { changeRest { $0.processors = newValue } }
@@ -210,12 +211,12 @@ public struct ImageRequest: Sendable {
     ///   - processors: the processors applied to the resized image, in this order.
     ///   - priority: the urgency of the load.
     public init(
-        _ url: String, resize: Resize? = nil, processors: [ImageProcessor] = [], priority: Priority = .normal
+        _ url: String, resize: Resize? = nil, processors: [any ImageProcessing] = [], priority: Priority = .normal
     ) {
         self.url = url
         self.resize = resize
         self.priority = priority
-        if !processors.isEmpty { changeRest { $0.processors = processors } }
+        if !processors.isEmpty { changeRest { $0.processors = processors.map(ImageProcessor.init) } }
     }
 
     /// Creates a request for an image from the program's own code.
@@ -226,7 +227,7 @@ public struct ImageRequest: Sendable {
     ///   - processors: the processors applied to the resized image, in this order.
     ///   - priority: the urgency of the load.
     public init(
-        source: Source, resize: Resize? = nil, processors: [ImageProcessor] = [], priority: Priority = .normal
+        source: Source, resize: Resize? = nil, processors: [any ImageProcessing] = [], priority: Priority = .normal
     ) {
         let url = ResourceURL(source: source.identity).string
         self.init(url, resize: resize, processors: processors, priority: priority)
@@ -241,14 +242,14 @@ public struct ImageRequest: Sendable {
     ///   - processors: the processors applied to the resized image, in this order.
     ///   - priority: the urgency of the load.
     public init(
-        _ url: URL, resize: Resize? = nil, processors: [ImageProcessor] = [], priority: Priority = .normal
+        _ url: URL, resize: Resize? = nil, processors: [any ImageProcessing] = [], priority: Priority = .normal
     ) {
         self.init(url.absoluteString, resize: resize, processors: processors, priority: priority)
     }
 
     /// Creates a request for a URL. Equivalent to ``init(_:resize:processors:priority:)-(URL,_,_,_)``.
     public init(
-        url: URL, resize: Resize? = nil, processors: [ImageProcessor] = [], priority: Priority = .normal
+        url: URL, resize: Resize? = nil, processors: [any ImageProcessing] = [], priority: Priority = .normal
     ) {
         self.init(url, resize: resize, processors: processors, priority: priority)
     }

@@ -24,7 +24,7 @@ extension ImageRequest {
     ///   - processors: the processors applied to the resized image, in this order.
     ///   - priority: the urgency of the load.
     public init(
-        urlRequest request: URLRequest, resize: Resize? = nil, processors: [ImageProcessor] = [],
+        urlRequest request: URLRequest, resize: Resize? = nil, processors: [any ImageProcessing] = [],
         priority: Priority = .normal
     ) {
         self.init(request.url?.absoluteString ?? "", resize: resize, processors: processors, priority: priority)
@@ -39,7 +39,7 @@ extension ImageRequest {
 
     /// Creates a request from one of Foundation. Equivalent to ``init(urlRequest:resize:processors:priority:)``.
     public init(
-        _ request: URLRequest, resize: Resize? = nil, processors: [ImageProcessor] = [], priority: Priority = .normal
+        _ request: URLRequest, resize: Resize? = nil, processors: [any ImageProcessing] = [], priority: Priority = .normal
     ) {
         self.init(urlRequest: request, resize: resize, processors: processors, priority: priority)
     }
