@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Type-checks the Swift blocks of the README and the articles: Scripts/check-snippets.py FLAGS-OF-SWIFT-BUILD…
 
-The modules must have been built with the same flags. A block of declarations is compiled as it is. A block of
+The modules must have been built with the same flags. In a table whose last column is headed "Inflight", that column's
+code is a block for each row. A block of declarations is compiled as it is. A block of
 statements becomes the body of a function, with the declarations that the articles assume. Blocks of a manifest are
 skipped.
 """
@@ -54,6 +55,11 @@ def blocks(text):
     for found in re.finditer(r"^```swift\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         if not found[1].startswith("."):
             yield text.count("\n", 0, found.start(1)) + 1, found[1]
+    compares = False
+    for line, row in enumerate(text.splitlines(), 1):
+        compares = row.startswith("|") and (compares or row.endswith(" | Inflight |"))
+        if compares and (code := re.search(r"\| `([^`]+)` \|$", row)):
+            yield line, code[1] + "\n"
 
 
 def program(line, block, name):
