@@ -103,6 +103,25 @@ struct ShardBookTests {
         #expect(text(actions) == ["assemble 0 0..<1: !0", "assemble 1 1..<2: !0"])
     }
 
+    @Test("Rows far ahead of the oldest open shard may fill half of the staging folder")
+    func farAhead() throws {
+        let layout = try #require(ShardLayout(shardSize: 2))
+        var configuration = ShardBook.Configuration(layout: layout, stagingLimit: 20)
+        configuration.nearShards = 2
+        var book = ShardBook(configuration)
+        #expect(book.wantsRow(100) && book.admits(100))
+        _ = try book.rowDidEnd(100, .success(10))
+        #expect(book.wantsRow(3) && book.admits(3) && !book.wantsRow(4) && !book.admits(4))
+        for row in [5, 2] { book.park(row, since: .zero) }
+        #expect(book.unpark(room: 8).map(\.number) == [2])
+        _ = try book.rowDidEnd(0, .failure(class: "dns", message: ""))
+        _ = try book.rowDidEnd(1, .failure(class: "dns", message: ""))
+        _ = try book.shardDidAssemble(0)
+        #expect(book.unpark(room: 8).map(\.number) == [5] && book.admits(4) && !book.admits(6))
+        _ = try book.rowDidEnd(2, .success(10))
+        #expect(book.preferredShard == 1 && book.admits(3) && !book.admits(4) && !book.wantsRow(4))
+    }
+
     @Test("Complete shards wait while as many assemblies run as may, and are assembled in their order")
     func assemblies() throws {
         var book = try book(size: 1, assemblies: 1)

@@ -41,6 +41,7 @@ struct ShardBookWorld {
         var configuration = ShardBook.Configuration(
             layout: layout, stagingLimit: limit, openShardLimit: openShardLimit, bytesPerRowInFlight: reserve)
         if seed % 3 > 0 { configuration.maximumAssemblies = Int(seed % 3) }
+        if seed % 2 > 0 { configuration.nearShards = Int(seed % 5) }
         self.configuration = configuration
         generator = SeededGenerator(seed: seed)
         self.kills = kills

@@ -15,6 +15,8 @@
 /// - A duplicate of an earlier row waits for it. So the outcome of each row is known when its shard is assembled.
 /// - If staged images are lost, their rows end again, and the shards that need them are assembled once they have.
 /// - Staged images are discarded when their shard is finished, and no running assembly reads them.
+/// - If the staged bytes reach half of the limit, only rows of the ``Configuration/nearShards`` are admitted, so that
+///   rows far ahead leave room for those that finish shards.
 /// - If the staged bytes reach the limit, only rows of ``preferredShard`` are admitted: the lowest one that is not
 ///   finished. It waits for nothing but running assemblies, so that the run always proceeds. The limit is exceeded by
 ///   at most the rows in flight and the rows of that shard.
@@ -37,6 +39,9 @@ package struct ShardBook: Sendable {
         package var openShardLimit: Int
         /// The number of bytes that a row in flight counts as staged, because it will be.
         package var bytesPerRowInFlight: Int64
+        /// The number of shards from the lowest one that is not finished whose rows may fill more than half of the
+        /// limit.
+        package var nearShards = Int.max
         /// The maximum number of assemblies at the same time. Each holds what all rows of its shard add to it.
         package var maximumAssemblies = Int.max
 
@@ -151,9 +156,16 @@ package struct ShardBook: Sendable {
     package var openShardCount: Int { open.count }
 
     /// Whether the staged images, and what the rows in flight will add, reach the limit.
-    package var isFull: Bool {
+    package var isFull: Bool { reaches(configuration.stagingLimit) }
+
+    private func reaches(_ limit: Int64) -> Bool {
         let (reserve, overflow) = Int64(startedCount).multipliedReportingOverflow(by: configuration.bytesPerRowInFlight)
-        return overflow || stagedBytes >= configuration.stagingLimit.subtractingSaturated(reserve)
+        return overflow || stagedBytes >= limit.subtractingSaturated(reserve)
+    }
+
+    private func isFull(for shard: Int) -> Bool {
+        let isNear = shard - finishedShards.firstMissing < configuration.nearShards
+        return reaches(isNear ? configuration.stagingLimit : configuration.stagingLimit / 2)
     }
 
     /// The only shard whose rows may start, if staging is full; `nil` if it is not, or if all shards are finished.
@@ -179,15 +191,15 @@ package struct ShardBook: Sendable {
         if shard == finishedShards.firstMissing {
             return open[shard] != nil || open.count <= configuration.openShardLimit || retainedCount == 0
         }
-        return !isFull && (open[shard] != nil || open.count < configuration.openShardLimit)
+        return !isFull(for: shard) && (open[shard] != nil || open.count < configuration.openShardLimit)
     }
 
     /// Whether the next row may be read: its shard is not too far ahead of the oldest open one. While staging is full,
-    /// only that shard is read.
+    /// only that shard is read, and while it is half full, only shards near it.
     package func wantsRow(_ row: Int) -> Bool {
         guard rowCount == nil else { return false }
-        let ahead = isFull ? 1 : max(1, configuration.openShardLimit)
-        return configuration.layout.position(of: row).shard < finishedShards.firstMissing + ahead
+        let ahead = configuration.layout.position(of: row).shard - finishedShards.firstMissing
+        return ahead <= 0 || ahead < configuration.openShardLimit && !isFull(for: finishedShards.firstMissing + ahead)
     }
 
     /// Keeps a row whose turn has come, until it may start.

@@ -93,6 +93,7 @@ package final class BatchRun: @unchecked Sendable {
         var limits = ShardBook.Configuration(
             layout: layout, stagingLimit: configuration.stagingLimit, openShardLimit: Self.openShardLimit(layout))
         limits.bytesPerRowInFlight = Self.expectedImageBytes
+        limits.nearShards = Self.nearShards
         limits.maximumAssemblies = Self.assemblyLimit
         book = ShardBook(limits, finishedShards: finished.subtracting(reopened))
         runner = RowRunner(configuration.rows, pipeline: pipeline, queue: queue)
@@ -105,8 +106,8 @@ package final class BatchRun: @unchecked Sendable {
     }
 
     /// The patience of rows counts in this number of shards, from the oldest one that lacks a row. Rows of later ones
-    /// are read early, for the sake of other hosts.
-    private static let patienceShards = 16
+    /// are read early, for the sake of other hosts, and may fill half of the staging folder.
+    private static let nearShards = 16
 
     /// One is written, and one waits for the thread.
     private static let assemblyLimit = 2
@@ -434,7 +435,7 @@ extension BatchRun: RowSink {
     }
 
     private func countPatience() {
-        let shard = book.finishedShards.firstMissing + Self.patienceShards
+        let shard = book.finishedShards.firstMissing + Self.nearShards
         runner.countPatience(ofRowsBefore: layout.rows(of: shard).lowerBound)
     }
 
