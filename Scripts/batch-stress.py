@@ -130,14 +130,17 @@ def rows_of_kills(count, server, random):
     return [{"url": url, "id": f"row-{n}", "caption": f"row {n}", "n": n} for n, url in enumerate(urls)]
 
 
+TIMES = rb'"(duration|start_time|end_time)":[0-9.]+'
+
+
 def contents(folder):
-    """The published files by name, without what differs between runs: the journal, and how long a shard took."""
+    """The published files by name, without what differs between runs: the journal, and the times of shards."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if path.is_file() and not name.startswith(("journal.", "command.json")):
             data = path.read_bytes()
-            found[name] = re.sub(rb'"duration":[0-9.]+', b"", data) if name.endswith("_stats.json") else data
+            found[name] = re.sub(TIMES, b"", data) if name.endswith("_stats.json") else data
     return found
 
 

@@ -219,6 +219,24 @@ struct ShardVerifierTests {
         #expect(try problems(run) == ["00000_stats.json: It differs from the rows of the shard."])
     }
 
+    @Test("Statistics without a start and an end are those of version 0.1.0")
+    func firstStats() throws {
+        func problems(without names: String...) throws -> [String] {
+            let run = try FinishedRun(.webdataset)
+            try run.change("00000_stats.json") { bytes in
+                var text = String(decoding: bytes, as: UTF8.self)
+                for name in names {
+                    let start = try #require(text.firstRange(of: "\"\(name)\":")?.lowerBound)
+                    text.removeSubrange(start...(try #require(text[start...].firstIndex(of: ","))))
+                }
+                bytes = Array(text.utf8)
+            }
+            return try self.problems(run)
+        }
+        #expect(try problems(without: "start_time", "end_time").isEmpty)
+        #expect(try problems(without: "end_time") == ["00000_stats.json: It differs from the rows of the shard."])
+    }
+
     // MARK: Names
 
     @Test("A file that nothing names is a problem", arguments: forms)

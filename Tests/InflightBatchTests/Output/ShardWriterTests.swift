@@ -74,10 +74,14 @@ struct ShardWriterTests {
         let compressed = try #require(directory.read("00000.jsonl.zst"))
         #expect(try decoded(compressed) == sidecar)
         #expect(directory.holds("00000_stats.json", stats.json))
+        let (start, end) = (try #require(stats.startTime), try #require(stats.endTime))
+        #expect(end - start == .seconds(1) && start > .seconds(1_700_000_000))
         #expect(
             TemporaryDirectory.names(directory.path).sorted() == ["00000.jsonl.zst", "00000.tar", "00000_stats.json"])
         // A retry replaces the shard.
-        #expect(try write(configuration(.webdataset)) == stats)
+        var again = try write(configuration(.webdataset))
+        (again.startTime, again.endTime) = (stats.startTime, stats.endTime)
+        #expect(again == stats)
         #expect(directory.holds("00000.tar", expected) && directory.holds("00000.jsonl.zst", compressed))
     }
 

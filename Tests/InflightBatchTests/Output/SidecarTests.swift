@@ -73,6 +73,11 @@ struct SidecarTests {
                 "duration":1.005000,"status_dict":{"decode":1,"dns":2,"http":1,"success":2}}
 
                 """)
+        stats.startTime = .seconds(1_795_000_000) + .microseconds(5)
+        stats.endTime = .seconds(1_795_000_060.5)
+        #expect(
+            text(stats.json).contains(
+                #""duration":1.005000,"start_time":1795000000.000005,"end_time":1795000060.500000,"status_dict""#))
         stats.duration = .seconds(-1)
         #expect(text(stats.json).contains(#""duration":0.000000,"#))
         #expect(text(ShardStats().json).contains(#""status_dict":{}}"#))

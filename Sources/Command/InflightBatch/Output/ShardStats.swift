@@ -18,6 +18,13 @@ package struct ShardStats: Equatable, Sendable {
     package private(set) var failureClasses: [String: Int] = [:]
     /// The time that the shard took, from its first row to its assembly. It differs between runs.
     package var duration = Duration.zero
+    /// When the shard began, as the time since 1970; `nil` in statistics of version 0.1.0.
+    package var startTime: Duration?
+    /// When the shard was complete, as the time since 1970; `nil` in statistics of version 0.1.0.
+    package var endTime: Duration?
+
+    /// The members that differ between runs over the same bodies.
+    static let times = ["duration", "start_time", "end_time"]
 
     /// Creates the statistics of a shard without rows.
     package init() {}
@@ -48,7 +55,7 @@ package struct ShardStats: Equatable, Sendable {
         duration += other.duration
     }
 
-    /// The statistics as a JSON object with a line feed. `duration` is in seconds. `status_dict` has the successes, and
+    /// The statistics as a JSON object with a line feed. Times are in seconds. `status_dict` has the successes, and
     /// the failures by class in the order of their names.
     package var json: [UInt8] {
         var statuses = failureClasses
@@ -59,7 +66,9 @@ package struct ShardStats: Equatable, Sendable {
         writer.add("failed_to_download", failedToDownload)
         writer.add("failed_to_resize", failedToResize)
         writer.add("bytes", byteCount)
-        writer.add("duration", json: Array(durationInSeconds.utf8))
+        for (name, time) in zip(Self.times, [duration, startTime, endTime]) {
+            if let time { writer.add(name, json: Array(Self.seconds(time).utf8)) }
+        }
         writer.add("status_dict") { writer in
             for (name, value) in statuses.sorted(by: { $0.key < $1.key }) { writer.add(name, value) }
         }
@@ -71,9 +80,9 @@ package struct ShardStats: Equatable, Sendable {
         byteCount = overflow ? .max : sum
     }
 
-    /// The duration with microseconds, which JSON takes as a number. A negative duration is 0.
-    private var durationInSeconds: String {
-        let (seconds, attoseconds) = duration.components
+    /// Returns a time in seconds with microseconds, which JSON takes as a number. A negative time is 0.
+    private static func seconds(_ time: Duration) -> String {
+        let (seconds, attoseconds) = time.components
         guard seconds >= 0, attoseconds >= 0 else { return "0.000000" }
         let fraction = String(attoseconds / 1_000_000_000_000)
         return "\(seconds)." + String(repeating: "0", count: 6 - fraction.utf8.count) + fraction

@@ -189,11 +189,18 @@ package struct ShardVerifier {
         guard file.size <= Self.statsLimit else { throw .output(damaged: file.path, "It is larger than 1 MiB.") }
         let bytes = try file.read(Int(file.size), at: 0)
         let members = (try? JSONScanner.members(bytes[...])) ?? nil
-        // Only the duration is not known.
-        let duration = members?.first { $0.name == "duration" }?.value
-        guard let duration,
-            bytes[..<duration.startIndex] + Array("0.000000".utf8) + bytes[duration.endIndex...] == stats.json[...]
-        else { throw .output(damaged: file.path, "It differs from the rows of the shard.") }
+        // The times are not known. Those of version 0.1.0 have a duration only.
+        var stats = stats
+        var timeless: [UInt8] = []
+        var position = bytes.startIndex
+        for member in members ?? [] where ShardStats.times.contains(member.name) {
+            timeless += bytes[position..<member.value.startIndex] + Array("0.000000".utf8)
+            position = member.value.endIndex
+            if member.name == "start_time" { (stats.startTime, stats.endTime) = (.zero, .zero) }
+        }
+        guard timeless + bytes[position...] == stats.json else {
+            throw .output(damaged: file.path, "It differs from the rows of the shard.")
+        }
     }
 
     // MARK: Names

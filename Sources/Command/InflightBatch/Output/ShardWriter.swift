@@ -1,5 +1,6 @@
 internal import Glibc
 internal import InflightCodings
+internal import InflightConcurrency
 
 /// Writes one shard: its samples, its sidecar and its statistics.
 ///
@@ -138,6 +139,8 @@ package final class ShardWriter {
     /// - Throws: ``BatchFailure``. Files that have their names already remain, and are replaced by the next attempt.
     package func finish(duration: Duration) throws(BatchFailure) -> ShardStats {
         stats.duration = duration
+        let end = Duration.seconds(SystemClock().secondsSince1970())
+        (stats.startTime, stats.endTime) = (end - duration, end)
         try encode([], ends: true)
         try sidecar.commit()
         let statsFile = try OutputFile(statsPath)
