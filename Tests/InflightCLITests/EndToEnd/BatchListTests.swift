@@ -77,6 +77,8 @@ final class BatchListTests: EndToEndSuite {
         server.serve("/late.jpg", .ok(jpeg))
         #expect(place.run(["batch", "retry", "out"]).status == 0)
         #expect(status("out").contains(#""rows":3,"images":3,"#))
+        let first = String(decoding: try #require(place.read("out/00000/000000000.json")), as: UTF8.self)
+        #expect(first.contains(#""n":"1""#), "\(first)")
         #expect(batch("lists/", "-o", "text", "--input-format", "text").status == 0)
         #expect(status("text").contains(#""rows":1,"#))
         let empty = batch("none", "-o", "empty")
