@@ -20,7 +20,7 @@ struct ImageCacheTests {
     func faultyCaches() async {
         let endless = await ImageCacheConformance { _ in PlainCache(keeps: true) }.run()
         #expect(endless.contains { $0.description.contains("the cost is") })
-        #expect(endless.contains { $0.description == "an image was released with a lock held" })
+        #expect(endless.contains { $0.observation == "an image was released with a lock held" })
         let forgetful = await ImageCacheConformance { _ in PlainCache(keeps: false) }.run()
         #expect(forgetful.contains { $0.description.contains("the first is not found") })
     }
