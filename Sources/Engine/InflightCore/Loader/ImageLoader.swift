@@ -69,6 +69,8 @@ public final class ImageLoader: Confined {
     /// Retained by the completion closure. If it becomes nil before the load has ended, the queue has dropped that
     /// closure.
     private weak var delivery: Delivery?
+    /// The calls of ``ended(isolation:)`` in progress.
+    private var waiters: [Bridge] = []
 
     private final class Delivery: Sendable {}
 
@@ -95,6 +97,7 @@ public final class ImageLoader: Confined {
 
     deinit {
         task?.cancel()
+        for waiter in waiters { waiter.open() }
         // `deinit` may run on any thread. Take the handler out, so that nothing here retains it and its captures are
         // released on the confinement queue.
         if handler != nil { confinement.release(ConfinedBox(handler.take())) }
@@ -179,6 +182,31 @@ public final class ImageLoader: Confined {
         wanted = nil
         subject = nil
         stop()
+    }
+
+    /// Returns when nothing is loading: the load has ended and ``onChange`` was called, or it was cancelled or replaced
+    /// by nothing. Returns at once if nothing is loading, or if the surrounding task is cancelled.
+    ///
+    /// Call it where the loader is used. If the callback queue drops the result, it returns when the loader is next
+    /// used.
+    public func ended(isolation: isolated (any Actor)? = #isolation) async {
+        checkConfinement()
+        noticeDroppedDelivery()
+        guard isLoading else { return }
+        let bridge = Bridge()
+        waiters.append(bridge)
+        await withTaskCancellationHandler {
+            await bridge.wait()
+        } onCancel: {
+            bridge.open()
+        }
+    }
+
+    private func resumeWaiters() {
+        guard !waiters.isEmpty, !isLoading else { return }
+        let resumed = waiters
+        waiters = []
+        for waiter in resumed { waiter.open() }
     }
 
     // MARK: State
@@ -294,6 +322,7 @@ public final class ImageLoader: Confined {
     private func stop() {
         enter(.idle)
         task.take()?.cancel()
+        resumeWaiters()
     }
 
     /// Loads the request. The load before leaves afterwards, so that the jobs that both have in common continue.
@@ -303,6 +332,7 @@ public final class ImageLoader: Confined {
         enter(.loading(nil))
         begin(loads)
         old?.cancel()
+        resumeWaiters()
     }
 
     private func begin(_ number: Int) {
@@ -347,6 +377,7 @@ public final class ImageLoader: Confined {
         triedFallbacks = Int(task?.takenFallbacks ?? 0)
         task = nil
         handler?(self)
+        resumeWaiters()
     }
 
     /// The callback queue has dropped the ending, which is never delivered.
@@ -354,5 +385,6 @@ public final class ImageLoader: Confined {
         guard task != nil, delivery == nil else { return }
         task = nil
         if isLoading { enter(.idle) }
+        resumeWaiters()
     }
 }
