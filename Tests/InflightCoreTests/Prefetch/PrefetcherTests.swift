@@ -11,6 +11,35 @@ struct PrefetcherTests {
     private func url(_ number: Int) -> String { "http://a.example/\(number)" }
     private func requests(_ numbers: Int...) -> [ImageRequest] { numbers.map { ImageRequest(url($0)) } }
 
+    @Test("Each request that ends has one result, and a stopped one has none")
+    func results() async throws {
+        let stage = try Stage(.automatic) { $0.clock = SystemClock() }
+        stage.transport.serve(url(1), .ok(FakeCodec.picture()))
+        stage.transport.serve(url(2), .ok(Bytes("no image")))
+        stage.transport.serve(url(3), .ok(FakeCodec.picture()).stalled("never"))
+        let results = Guarded<[String]>([])
+        let prefetcher = Prefetcher(pipeline: stage.pipeline, destination: .memory, turn: .time(.zero)) {
+            request, result in
+            let end =
+                switch result {
+                case .success(let source): "\(source)"
+                case .failure(let error): "\(error.code)"
+                }
+            results.withLock { $0.append("\(request.url.suffix(1)) \(end)") }
+        }
+        prefetcher.start(requests(3, 1, 2, 1))
+        prefetcher.start([""])
+        try await stage.transport.waitForStarts(3)
+        prefetcher.stop(requests(3))
+        await prefetcher.waitUntilIdle()
+        #expect(results.withLock { $0.sorted() } == [" invalidURL", "1 network", "2 notAnImage"])
+        // A request that is started again has another result, from the memory cache.
+        prefetcher.start(requests(1))
+        await prefetcher.waitUntilIdle()
+        #expect(results.withLock { $0.count { $0 == "1 memory" } } == 1)
+        await stage.pipeline.shutdown(.cancel)
+    }
+
     @Test("A cancelled wait leaves nothing behind in its prefetcher")
     func cancelledWaits() async throws {
         let stage = try PrefetchStage()

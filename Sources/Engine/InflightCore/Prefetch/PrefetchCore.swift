@@ -24,16 +24,20 @@ final class PrefetchCore: Sendable {
     private let turn: Prefetcher.Turn
     /// The queue for the endings of loads, and for the ends of timed turns.
     private let queue: CallbackQueue
+    /// Called on ``queue`` with no lock held.
+    private let onEnd: (@Sendable (ImageRequest, Result<LoadSource, LoadError>) -> Void)?
     private let state: Guarded<State>
 
     init(
         pipeline: ImagePipeline, destination: Prefetcher.Destination, turn: Prefetcher.Turn, limit: Int,
-        priority: ImageRequest.Priority, queue: CallbackQueue
+        priority: ImageRequest.Priority, queue: CallbackQueue,
+        onEnd: (@Sendable (ImageRequest, Result<LoadSource, LoadError>) -> Void)?
     ) {
         self.pipeline = pipeline
         self.priority = priority
         self.turn = turn
         self.queue = queue
+        self.onEnd = onEnd
         switch destination.kind {
         case .memory:
             goal = .image
@@ -57,7 +61,12 @@ final class PrefetchCore: Sendable {
         var refused = 0
         // Make the keys before taking the lock, because that runs the caller's code.
         for request in requests {
-            if let key = key(of: request) { wanted.append((key, request)) } else { refused += 1 }
+            do throws(LoadError) {
+                wanted.append((try makeKey(of: request), request))
+            } catch {
+                refused += 1
+                if let onEnd { queue.submit { onEnd(request, .failure(error)) } }
+            }
         }
         let beginsTurn = state.withLock { [wanted, refused] state in
             state.machine.refused(refused)
@@ -128,8 +137,10 @@ final class PrefetchCore: Sendable {
 
     var statistics: Prefetcher.Statistics { state.withLock { $0.machine.statistics } }
 
-    private func key(of request: ImageRequest) -> RequestKey? {
-        try? RequestPlan(request, goal: goal, fieldsExcludedFromKey: pipeline.images.fieldsExcludedFromKey).finalKey
+    private func key(of request: ImageRequest) -> RequestKey? { try? makeKey(of: request) }
+
+    private func makeKey(of request: ImageRequest) throws(LoadError) -> RequestKey {
+        try RequestPlan(request, goal: goal, fieldsExcludedFromKey: pipeline.images.fieldsExcludedFromKey).finalKey
     }
 
     // MARK: Turns
@@ -180,24 +191,34 @@ final class PrefetchCore: Sendable {
         if goal == .image {
             task = pipeline.load(request, on: queue) { _, result in
                 switch result {
-                case .success(let image): self.didEnd(id, with: image.source == .memory ? .found : .loaded)
-                case .failure: self.didEnd(id, with: .failed)
+                case .success(let image):
+                    let ending = image.source == .memory ? PrefetchMachine.Ending.found : .loaded
+                    self.didEnd(id, with: ending, wanted, .success(image.source))
+                case .failure(let error): self.didEnd(id, with: .failed, wanted, .failure(error))
                 }
             }
         } else {
             task = pipeline.loadResponse(request, on: queue) { _, result in
                 switch result {
                 case .success(let response) where self.keepsBytes:
-                    self.didEnd(id, with: .received(response))
-                case .success: self.didEnd(id, with: .loaded)
-                case .failure: self.didEnd(id, with: .failed)
+                    self.didEnd(id, with: .received(response), wanted, .success(response.source))
+                case .success(let response): self.didEnd(id, with: .loaded, wanted, .success(response.source))
+                case .failure(let error): self.didEnd(id, with: .failed, wanted, .failure(error))
                 }
             }
         }
         if !state.withLock({ $0.machine.wasSent(id, as: task) }) { task.cancel() }
     }
 
-    private func didEnd(_ id: PrefetchMachine.ID, with ending: PrefetchMachine.Ending) {
-        perform(state.withLock { $0.machine.ended(id, with: ending) })
+    private func didEnd(
+        _ id: PrefetchMachine.ID, with ending: PrefetchMachine.Ending, _ request: ImageRequest,
+        _ result: Result<LoadSource, LoadError>
+    ) {
+        let (wasStopped, next) = state.withLock { state in
+            (!state.machine.contains(id), state.machine.ended(id, with: ending))
+        }
+        // Before the waiters of the last ending resume.
+        if !wasStopped { onEnd?(request, result) }
+        perform(next)
     }
 }

@@ -164,6 +164,9 @@ struct PrefetchMachine {
 
     // MARK: Work events
 
+    /// Whether the entry was not stopped, and has not ended.
+    func contains(_ id: ID) -> Bool { entries[id] != nil }
+
     /// The load of an entry has been started.
     ///
     /// - Returns: whether it is still wanted and has not ended.

@@ -12,7 +12,8 @@ public import InflightConcurrency
 /// A request is identified by what it loads, as jobs are: starting it twice is starting it once, and one stop ends it.
 /// A request to the pipeline for the same image coalesces with the prefetch, and raises its priority to its own.
 ///
-/// - Thread: any, for every method. There are no callbacks; ``waitUntilIdle()`` returns when all requests have ended.
+/// - Thread: any, for every method. The only callback is `onEnd`; ``waitUntilIdle()`` returns when all requests have
+///   ended.
 /// - Turns: calls only record the requested state. The end of the turn (see ``Turn``) compares that with the loads in
 ///   flight: requests that were started and stopped are not sent, and loads that were stopped and started are not
 ///   interrupted, in whatever order. By default a turn ends 10 ms after its first call, which needs no queue to be
@@ -20,7 +21,8 @@ public import InflightConcurrency
 /// - Order: first in, first out, ``limit`` at once. The pipeline's own limits and lanes apply to prefetches too.
 /// - Cancellation: ``stop(_:)-(Sequence<ImageRequest>)``, ``stopAll()``, and releasing the prefetcher, on any thread.
 ///   That affects the prefetcher alone: a view that loads the same image still gets it.
-/// - Errors: not reported, only counted. Starting the request again retries it.
+/// - Errors: passed to `onEnd`, if the prefetcher was created with it, and counted. Starting the request again retries
+///   it.
 /// - Cost: a key for each request and call, about a microsecond; one lock for each call.
 public final class Prefetcher: Sendable {
     private let core: PrefetchCore
@@ -38,13 +40,16 @@ public final class Prefetcher: Sendable {
     ///   - turn: the unit in which calls are compared.
     ///   - limit: the maximum number of concurrent loads. Values below 1 count as 1.
     ///   - priority: the priority of the loads.
+    ///   - onEnd: called once for each request whose load has ended, with its source or its error: see
+    ///     ``init(pipeline:destination:turn:limit:priority:endings:onEnd:)``. On a serial queue of the prefetchers.
     public convenience init(
         pipeline: ImagePipeline, destination: Destination, turn: Turn = .time(.milliseconds(10)),
-        limit: Int = 4, priority: ImageRequest.Priority = .veryLow
+        limit: Int = 4, priority: ImageRequest.Priority = .veryLow,
+        onEnd: (@Sendable (ImageRequest, Result<LoadSource, LoadError>) -> Void)? = nil
     ) {
         self.init(
             pipeline: pipeline, destination: destination, turn: turn, limit: limit, priority: priority,
-            endings: .queue(Self.endings))
+            endings: .queue(Self.endings), onEnd: onEnd)
     }
 
     /// Creates a prefetcher without requests whose own work runs on a queue of the caller's, such as one that a test
@@ -57,14 +62,19 @@ public final class Prefetcher: Sendable {
     ///   - limit: the maximum number of concurrent loads. Values below 1 count as 1.
     ///   - priority: the priority of the loads.
     ///   - endings: the queue for the endings of loads, and for the ends of timed turns.
+    ///   - onEnd: called on `endings`, once for each request whose load has ended, with its source or its error; also
+    ///     for one that can never be loaded, such as a malformed URL. Not called for requests that were stopped by the
+    ///     end of a turn, nor inside ``start(_:)-(Sequence<ImageRequest>)``. No request is sent while it runs. If nil,
+    ///     failures are only counted.
     public init(
         pipeline: ImagePipeline, destination: Destination, turn: Turn, limit: Int,
-        priority: ImageRequest.Priority = .veryLow, endings: CallbackQueue
+        priority: ImageRequest.Priority = .veryLow, endings: CallbackQueue,
+        onEnd: (@Sendable (ImageRequest, Result<LoadSource, LoadError>) -> Void)? = nil
     ) {
         self.destination = destination
         core = PrefetchCore(
             pipeline: pipeline, destination: destination, turn: turn, limit: limit, priority: priority,
-            queue: endings)
+            queue: endings, onEnd: onEnd)
     }
 
     deinit {
