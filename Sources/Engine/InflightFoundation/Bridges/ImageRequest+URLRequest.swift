@@ -39,7 +39,8 @@ extension ImageRequest {
 
     /// Creates a request from one of Foundation. Equivalent to ``init(urlRequest:resize:processors:priority:)``.
     public init(
-        _ request: URLRequest, resize: Resize? = nil, processors: [any ImageProcessing] = [], priority: Priority = .normal
+        _ request: URLRequest, resize: Resize? = nil, processors: [any ImageProcessing] = [],
+        priority: Priority = .normal
     ) {
         self.init(urlRequest: request, resize: resize, processors: processors, priority: priority)
     }
