@@ -50,6 +50,77 @@ struct HookTests {
         #expect(asked.lines == ["GET \(Stage.url) true", "GET \(Self.other)?mine true"])
     }
 
+    @Test("A URL that willSend signs is sent, and everything else names the URL before")
+    func signed() async throws {
+        let transport = ScriptedTransport(.automatic)
+        transport.serve(Stage.url + "?signature=1", .ok(Bytes("in")))
+        transport.serve(Self.other + "?signature=1", .failure(.connectionLost))
+        let (log, store) = (Log(), MemoryStore())
+        let pipeline = try pipeline(transport) {
+            $0.store = .shared(store)
+            $0.log = { entry in log.add(entry.fields.map { "\($0.name) \($0.value)" }.joined(separator: " ")) }
+            $0.willSend = { $0.url = try ResourceURL($0.url.string + "?signature=1") }
+        }
+        let response = try await pipeline.response(for: ImageRequest(Stage.url))
+        #expect(response.shown == "network 200 in" && response.url == Stage.url)
+        let error = await code(pipeline, ImageRequest(Self.other))
+        #expect(error?.code == .connectionLost && error?.url == Self.other)
+        #expect(transport.startedURLs == [Stage.url, Self.other].map { $0 + "?signature=1" })
+        await pipeline.shutdown(.finish)
+        #expect(store.entries.map(\.response.url) == [Stage.url])
+        #expect(!log.lines.isEmpty && !log.lines.contains { $0.contains("signature") })
+        await store.shutdown()
+    }
+
+    @Test("Requests whose signed URLs would differ are coalesced")
+    func signedOnce() async throws {
+        let transport = ScriptedTransport(.manual)
+        transport.serveOthers(.ok(Bytes("in")))
+        let (count, log, queue) = (Counter(), Log(), ManualQueue())
+        let pipeline = try pipeline(transport) {
+            $0.willSend = { request in
+                count.add()
+                request.url = try ResourceURL(request.url.string + "?n=\(count.count)")
+            }
+        }
+        for _ in 0..<2 {
+            pipeline.loadResponse(ImageRequest(Stage.url), on: queue.callbackQueue) { _, result in
+                log.add(result.shown)
+            }
+        }
+        try await transport.waitForStarts(1, within: .seconds(50))
+        transport.finishAll()
+        try await queue.waitForWork(2, within: .seconds(50))
+        queue.runAll()
+        #expect(log.lines == ["in", "in"] && transport.startedURLs == [Stage.url + "?n=1"])
+    }
+
+    @Test("A redirect starts from the signed URL, and its refusal does not show it")
+    func signedRedirect() async throws {
+        let transport = ScriptedTransport(.automatic)
+        transport.serve("http://a.example/signed/1", .redirect(to: "2"))
+        transport.serve("http://a.example/signed/signed/2", .redirect(to: ""))
+        let pipeline = try pipeline(transport) {
+            $0.willSend = {
+                $0.url = try ResourceURL($0.url.string.replacing("a.example/", with: "a.example/signed/"))
+            }
+        }
+        var request = ImageRequest(Stage.url)
+        request.limits.maximumRedirects = 1
+        let error = await code(pipeline, request)
+        #expect(error?.code == .badRedirect && error?.url == "http://a.example/signed/2")
+        #expect(transport.startedURLs == ["http://a.example/signed/1", "http://a.example/signed/signed/2"])
+    }
+
+    @Test("With a URL of another origin, nothing is sent", arguments: [other, "https://a.example/1", "data:,x"])
+    func signedForAnother(url: String) async throws {
+        let transport = ScriptedTransport(.automatic)
+        let pipeline = try pipeline(transport) { $0.willSend = { $0.url = try ResourceURL(url) } }
+        let error = await code(pipeline, ImageRequest(Stage.url))
+        #expect(error?.code == .invalidRequest && error?.url == Stage.url)
+        #expect(transport.startCount == 0)
+    }
+
     @Test("willSend is called once more after a 401, with the rejected fields, and never a third time")
     func unauthorized() async throws {
         let transport = ScriptedTransport(.automatic)

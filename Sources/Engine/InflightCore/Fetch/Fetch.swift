@@ -122,6 +122,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         var responseTime = WallTime(milliseconds: 0)
         /// The header fields sent, if `willSend` may have changed them.
         var sentFields = HTTPFields()
+        /// The URL sent to, if `willSend` has changed it.
+        var sentURL: ResourceURL?
         /// The interim responses. The transport bounds their number.
         var interimHeads: [ResponseHead] = []
         /// The head of the final response, even if its body is not used.
@@ -304,6 +306,11 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             case .success(let changed):
                 var request = request
                 request.fields = changed.fields
+                if changed.url != request.url {
+                    guard changed.url.origin == request.url.origin else { return finish(.failure(sentElsewhere())) }
+                    request.url = changed.url
+                    exchange.sentURL = changed.url
+                }
                 request.limits = limits
                 // Subscribers may have joined or left meanwhile or, after a 401, since the first request.
                 request.priority = engine.priority(of: id) ?? request.priority
@@ -315,6 +322,20 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         }
     }
 
+    private func sentElsewhere() -> LoadError {
+        LoadError(
+            .invalidRequest, stage: .request, url: currentURL.string,
+            message: "The hook willSend changed the URL to another origin. Change only its path and its query.")
+    }
+
+    /// Returns the error, naming the URL before `willSend` has changed it.
+    private func unsigned(_ error: LoadError) -> LoadError {
+        guard let sent = exchange.sentURL, error.url == sent.string else { return error }
+        return LoadError(
+            error.code, stage: error.stage, url: currentURL.string, message: error.message, status: error.status,
+            underlying: error.underlying)
+    }
+
     /// Sends a request, with the header fields that the store or the resumed body requires.
     ///
     /// - Returns: the end of the fetch if nothing can be sent.
@@ -323,7 +344,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             return end(.failure(engine.transports.unsupported(request.url)))
         }
         engine.log(.debug, "exchange started") {
-            [("method", request.method), ("url", request.url.string), ("exchange", "\(sentExchanges)")]
+            [("method", request.method), ("url", currentURL.string), ("exchange", "\(sentExchanges)")]
         }
         let number = sentExchanges
         sentExchanges += 1
@@ -339,7 +360,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         if engine.telemetry != nil {
             request.wantsTimings = true
             emit(
-                .sent(method: request.method, url: request.url.string, resumesAt: resumption?.offset ?? 0))
+                .sent(method: request.method, url: currentURL.string, resumesAt: resumption?.offset ?? 0))
         }
         let transfer = transport.start(request, receiver: self)
         let next = stripe.lock.withLock { state.transferKnown(transfer, number: number) }
@@ -444,7 +465,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         guard (300..<400).contains(head.status), head.version != .none, plan.request.followsRedirects else {
             return nil
         }
-        let exchange = redirected ?? plan.firstExchange()
+        var exchange = redirected ?? plan.firstExchange()
+        if let sent = self.exchange.sentURL { exchange.url = sent }
         let transport = engine.transports[exchange.url.scheme]
         let policy = RedirectPolicy(
             maximumRedirects: plan.request.limits.maximumRedirects, now: clock.wallTime,
@@ -455,7 +477,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         case .refuse(let error):
             // A stored redirect that leads nowhere would fail later loads without a request.
             cache?.changes.bodyStorage = .nothing
-            return .failure(error)
+            return .failure(unsigned(error))
         case .none: return nil
         }
     }
@@ -597,6 +619,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     /// Returns the job's step after the end of an exchange; `nil` if another call continues the job.
     private func stepAfter(_ result: Result<TransportSummary, LoadError>) -> JobStep? {
+        let result = result.mapError { unsigned($0) }
         if case .failure(let error) = result, isConnectionFailure(error) {
             engine.connectionFailed(job, to: currentURL)
         }

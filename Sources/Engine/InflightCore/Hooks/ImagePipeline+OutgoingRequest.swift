@@ -1,5 +1,6 @@
 extension ImagePipeline {
-    /// A request that is about to be sent. ``ImagePipeline/Configuration/willSend`` may change its ``fields``.
+    /// A request that is about to be sent. ``ImagePipeline/Configuration/willSend`` may change its ``fields`` and its
+    /// ``url``.
     public struct OutgoingRequest: Sendable {
         /// The reason why a request is sent.
         public enum Reason: Sendable, Hashable {
@@ -14,8 +15,12 @@ extension ImagePipeline {
             case unauthorized(ResponseHead, sent: HTTPFields)
         }
 
-        /// The URL that the request is sent to, after redirects.
-        public let url: ResourceURL
+        /// The URL that the request is sent to, after redirects. It may be changed, for example to sign it, to another
+        /// one of the same origin; with one of another origin, the load fails with ``LoadError/Code/invalidRequest``.
+        ///
+        /// Requests are coalesced, and responses stored, by the URL before the change. Results, events, the log and
+        /// errors name that one too, because a signature is a secret. A relative redirect starts from the changed one.
+        public var url: ResourceURL
         /// The HTTP method, after redirects.
         public let method: String
         /// The header fields to send. Fields that are added here go to this URL alone, and never follow a redirect.
