@@ -15,6 +15,9 @@ extension ContractModel {
             tasks[task].isStale = inMemory.isStale
             return finish(task, .content(inMemory.kept.exchange))
         }
+        if inMemory == nil, spec.policy == .onlyCached, spec.source == .none, !mayLookUp(spec) {
+            return fails(task, .notStored)
+        }
         let done = inMemory.map { $0.stage + 1 } ?? 0
         // A load that was accepted runs to its end, including its fallbacks.
         if isStopped || isClosed && !tasks[task].wasTaken { return finish(task, .failure(.shutDown)) }

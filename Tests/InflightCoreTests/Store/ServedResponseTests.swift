@@ -273,6 +273,29 @@ struct ServedResponseTests {
         await stage.end()
     }
 
+    @Test("An onlyCached request that no store could serve fails and sends nothing", arguments: [true, false])
+    func onlyCachedWithoutAStore(hasStore: Bool) async throws {
+        let stage = try StoreStage { if !hasStore { $0.store = nil } }
+        stage.serve(StoreStage.url, StoreStage.ok("body"))
+        for change: @Sendable (inout ImageRequest) -> Void in [
+            { $0.method = hasStore ? "POST" : "GET" },
+            {
+                $0.method = hasStore ? "POST" : "GET"
+                $0.fallbacks = ["http://a.example/2"]
+            },
+        ] {
+            let error = await #expect(throws: LoadError.self) {
+                try await stage.data {
+                    $0.cachePolicy = .onlyCached
+                    change(&$0)
+                }
+            }
+            #expect(error?.code == .notStored)
+        }
+        #expect(stage.transport.startCount == 0)
+        await stage.end()
+    }
+
     @Test("An image in memory serves obey, onlyCached and preferCached, not noStore or refresh")
     func memory() async throws {
         let stage = try StoreStage()
