@@ -99,6 +99,9 @@ extension DiskStore {
         case host(String)
         /// Entries stored and last updated before that date.
         case storedBefore(WallTime)
+        /// Responses that are not fresh any more, so that HTTP asks their server about them. A validator could make
+        /// some of them usable again without a transfer.
+        case stale
     }
 
     /// Removes entries. Entries stored meanwhile may remain. Damaged entries match only ``Clearing/all``.
@@ -112,12 +115,14 @@ extension DiskStore {
         var removed = 0
         var last = Int64.min
         let most = configuration.maximumEvictions
+        let now = WallTime(secondsSince1970: configuration.clock.secondsSince1970())
         while true {
             let start = last
             let page = try await reading { (connection) throws(DatabaseError) in
                 let rows = try EntryRow.page(after: start, count: most, in: connection.database)
                 let identity = connection.index.identity
-                let ids = rows.filter { which.includes($0, identity: identity) }.map { StoredEntry.ID(rawValue: $0.id) }
+                let ids = rows.filter { which.includes($0, identity: identity, now: now) }
+                    .map { StoredEntry.ID(rawValue: $0.id) }
                 return (end: rows.last?.id, ids: ids)
             }
             guard let end = page.end else { break }
@@ -186,7 +191,7 @@ extension DiskStore.ListedEntry {
 }
 
 extension DiskStore.Clearing {
-    func includes(_ row: EntryRow, identity: UInt64) -> Bool {
+    func includes(_ row: EntryRow, identity: UInt64, now: WallTime) -> Bool {
         if self == .all { return true }
         guard let record = row.checked(identity: identity) else { return false }
         return switch self {
@@ -194,6 +199,7 @@ extension DiskStore.Clearing {
         case .url(let url): record.response.url == url || record.key.text == url
         case .host(let host): (try? ResourceURL(record.response.url))?.origin?.host == host.lowercased()
         case .storedBefore(let date): record.stored < date
+        case .stale: !Freshness(of: record.response, at: now).isFresh
         }
     }
 }

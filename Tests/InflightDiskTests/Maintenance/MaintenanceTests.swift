@@ -92,6 +92,7 @@ struct MaintenanceTests {
             (.host("host2.org"), 0),
             (.storedBefore(WallTime(milliseconds: 0)), 0),
             (.storedBefore(WallTime(milliseconds: 4_000_000_000_000)), 12),
+            (.stale, 12),
         ])
     func clear(which: DiskStore.Clearing, count: Int) async throws {
         let folder = Folder()
