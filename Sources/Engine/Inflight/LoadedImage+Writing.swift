@@ -63,15 +63,57 @@ extension ImagePipeline {
     /// - Parameters:
     ///   - request: the request. Its size and processors are ignored.
     ///   - file: a `file` URL. The folder must exist.
-    /// - Throws: the error of the load; ``LoadError/Code/cannotWrite``. The file is then unchanged.
-    public func download(_ request: ImageRequest, to file: URL) async throws(LoadError) {
-        try await data(for: request).replace(file)
+    ///   - earlier: the head of the response that the file has the body of. Its `ETag` or `Last-Modified` is sent along
+    ///     (RFC 9110 section 13.1), so that an unchanged body is not sent again. Ignored if there is no file.
+    ///   - requiresImage: whether a body that is not a whole image fails. Its structure is checked, not its pixels.
+    /// - Returns: the response; nil if nothing has changed since `earlier`, and nothing was written.
+    /// - Throws: the error of the load; with `requiresImage`, ``LoadError/Code/notAnImage``,
+    ///   ``LoadError/Code/truncated`` or ``LoadError/Code/damaged``; ``LoadError/Code/cannotWrite``. The file is then
+    ///   unchanged.
+    @discardableResult
+    public func download(
+        _ request: ImageRequest, to file: URL, ifChangedSince earlier: ResponseHead? = nil,
+        requiresImage: Bool = false
+    ) async throws(LoadError) -> LoadedResponse? {
+        var request = request
+        if requiresImage { request.expectsImage = true }
+        let condition = FileManager.default.fileExists(atPath: file.path) ? earlier.flatMap(Self.condition) : nil
+        if let condition { request.fields[condition.name] = condition.value }
+        let response: LoadedResponse
+        do throws(LoadError) {
+            response = try await wantedResponse(for: request)
+        } catch {
+            if error.status == 304, condition != nil { return nil }
+            throw error
+        }
+        if requiresImage {
+            do throws(LoadError) {
+                _ = try codecs.validate(response.body)
+            } catch {
+                throw LoadError(
+                    error.code, stage: error.stage, url: response.url, message: error.message, underlying: error)
+            }
+        }
+        try Data(response.body).replace(file)
+        return response
     }
 
-    /// Fetches a URL and writes its bytes to a local file. Equivalent to ``download(_:to:)-(ImageRequest,_)`` with its
+    /// The header field that asks for another response than one with this head; nil if it has no validator.
+    private static func condition(on head: ResponseHead) -> (name: String, value: String)? {
+        if let tag = head.fields["etag"] { return ("If-None-Match", tag) }
+        return head.fields["last-modified"].map { ("If-Modified-Since", $0) }
+    }
+
+    /// Fetches a URL and writes its bytes to a local file. Equivalent to
+    /// ``download(_:to:ifChangedSince:requiresImage:)-(ImageRequest,_,_,_)`` with its
     /// ``ImageRequestConvertible/imageRequest``.
-    public func download(_ request: some ImageRequestConvertible, to file: URL) async throws(LoadError) {
-        try await download(request.imageRequest, to: file)
+    @discardableResult
+    public func download(
+        _ request: some ImageRequestConvertible, to file: URL, ifChangedSince earlier: ResponseHead? = nil,
+        requiresImage: Bool = false
+    ) async throws(LoadError) -> LoadedResponse? {
+        try await download(
+            request.imageRequest, to: file, ifChangedSince: earlier, requiresImage: requiresImage)
     }
 }
 

@@ -163,8 +163,13 @@ public final class ImagePipeline: Sendable {
     /// - Throws: the error of the load; ``LoadError/Code/badStatus`` if the status says that the body is not the
     ///   requested resource; ``LoadError/Code/cancelled`` if the surrounding task is cancelled.
     public func data(for request: ImageRequest) async throws(LoadError) -> Data {
+        Data(try await wantedResponse(for: request).body)
+    }
+
+    /// Returns the response, if its status says that its body is the requested resource.
+    package func wantedResponse(for request: ImageRequest) async throws(LoadError) -> LoadedResponse {
         let (result, isShared) = try await outcome(of: request, goal: .data)
-        return Data(try result.response(isShared: isShared).get().body)
+        return try result.response(isShared: isShared).get()
     }
 
     /// Returns the response to any HTTP exchange, whatever its status, after following redirects.
