@@ -58,6 +58,6 @@ extension ImageRequest {
 
 extension URLRequest: ImageRequestConvertible {
     /// A request with what the engine uses of this one: see
-    /// ``InflightCore/ImageRequest/init(urlRequest:resize:processors:priority:)``.
+    /// `ImageRequest.init(urlRequest:resize:processors:priority:)`.
     public var imageRequest: ImageRequest { ImageRequest(urlRequest: self) }
 }
