@@ -186,7 +186,8 @@ public struct ImageRequest: Sendable {
     /// The source of the bytes or the image, if the request was created with one. If nil, ``url`` is loaded.
     public var source: Source? { options.value.source }
     /// The maximum time from the call to the result, by default nil for none. It includes time in queues, hooks,
-    /// retries, redirects, fallbacks, decoding and processors, not all of which ``Limits/totalTimeout`` counts.
+    /// retries, redirects, fallbacks, decoding and processors, not all of which ``Limits/totalTimeout`` counts. For an
+    /// event stream it begins when the first event is asked for.
     ///
     /// If it passes first, the load fails with ``LoadError/Code/deadlineExceeded``, whatever is running. An event
     /// stream that has delivered a stale image ends with that image, and with ``servesStaleOnDisconnect`` a stale image
