@@ -131,7 +131,7 @@ final class Engine: @unchecked Sendable {
     func subject(of request: ImageRequest, goal: RequestPlan.Goal) -> ImageTask.Subject {
         do throws(LoadError) {
             let plan = try RequestPlan(request, goal: goal, fieldsExcludedFromKey: fieldsExcludedFromKey)
-            guard let error = refusal(of: plan) else { return .plan(plan) }
+            guard let error = unsupported(plan) else { return .plan(plan) }
             return .rejected(ImageTask.RejectedRequest(request, error, goal, key: plan.finalKey))
         } catch {
             return .rejected(ImageTask.RejectedRequest(request, error, goal))
@@ -145,21 +145,24 @@ final class Engine: @unchecked Sendable {
         let plan = try RequestPlan(
             request, goal: goal, fieldsExcludedFromKey: fieldsExcludedFromKey, varying: varying,
             purpose: purpose)
-        if let error = refusal(of: plan) { throw error }
+        if let error = unsupported(plan) { throw error }
         return plan
     }
 
-    /// Returns an error if no transport serves the scheme of the URL, or if only the store may serve the request and
-    /// never does. An image in memory is served nevertheless.
-    private func refusal(of plan: RequestPlan) -> LoadError? {
-        guard plan.request.source == nil else { return nil }
-        let isSupported = transports[plan.url.scheme] != nil
-        let mayBeServed =
-            plan.request.cachePolicy != .onlyCached || plan.url.origin == nil
-            || storage.store != nil && plan.mayBeStored
-        if isSupported, mayBeServed { return nil }
-        guard plan.goal != .image || images.find(plan) == nil else { return nil }
-        guard isSupported else { return transports.unsupported(plan.url) }
+    /// Returns an error if no transport serves the scheme of the URL, unless the program has put the image into the
+    /// memory cache.
+    private func unsupported(_ plan: RequestPlan) -> LoadError? {
+        guard plan.request.source == nil, transports[plan.url.scheme] == nil,
+            plan.goal != .image || images.find(plan) == nil
+        else { return nil }
+        return transports.unsupported(plan.url)
+    }
+
+    /// Returns an error if the request may not be sent, and no stored response could serve it.
+    func refusal(toFetch plan: RequestPlan) -> LoadError? {
+        guard !plan.request.hasDefaults, plan.request.cachePolicy == .onlyCached, plan.url.origin != nil,
+            plan.request.source == nil, storage.store == nil || !plan.mayBeStored
+        else { return nil }
         return LoadError(
             .notStored, stage: .request, url: plan.url.string,
             message: storage.store == nil

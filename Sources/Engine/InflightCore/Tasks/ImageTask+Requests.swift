@@ -58,6 +58,9 @@ extension ImageTask {
                 engine.telemetry?.emit(.foundInMemory, task: number)
                 return didEnd(JobResult(.image(hit.image)))
             }
+            if hit == nil, let refusal = engine.refusal(toFetch: plan) {
+                return continueAfterFailure(JobResult(.failure(refusal)), wasAdmitted: wasAdmitted)
+            }
             let time = now ?? engine.clock.now()
             now = time
             switch engine.add(
