@@ -221,8 +221,9 @@ final class World: @unchecked Sendable {
         isEnding = true
         var words = Draws(seed)
         var idle = 0
-        // The last timer may have made something ready.
-        while idle < 3 || isAnythingReady, !isOver {
+        // Timers of tasks that have ended may make nothing ready, and one that does may follow them.
+        var timers = 0
+        while idle < 3 || isAnythingReady || clock.hasTimers && timers < 100, !isOver {
             for queue in queues { queue.isSuspended = false }
             transport.endHanging()
             if isAnythingReady {
@@ -233,6 +234,7 @@ final class World: @unchecked Sendable {
                 if idle == 1, hasViews {
                     closeViews()
                 } else if clock.hasTimers {
+                    timers += 1
                     clock.advance(to: clock.nextDeadline)
                 }
                 rest()
