@@ -331,9 +331,11 @@ public final class ContractModel {
         }
     }
 
-    /// The timer of the deadlines is about to fire. Tasks whose deadline has passed end now.
+    /// The timer of the deadlines is about to fire. Tasks whose deadline has passed end now, in the order of their
+    /// deadlines.
     public func deadlinesPass() {
-        for task in tasks.indices where tasks[task].deadline <= now {
+        let due = tasks.indices.filter { tasks[$0].deadline <= now }
+        for task in due.sorted(by: { tasks[$0].deadline < tasks[$1].deadline }) {
             tasks[task].deadline = .max
             let standIn = tasks[task].standIn
             let outcome = standIn >= 0 ? Outcome.content(standIn) : .failure(.deadlineExceeded)
