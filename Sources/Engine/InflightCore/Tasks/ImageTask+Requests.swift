@@ -9,18 +9,11 @@ extension ImageTask {
     /// Starts the task. Never calls back inside this call.
     func start() {
         if let telemetry = engine.telemetry { begins(telemetry) }
-        if let deadline { limitTime(to: deadline) }
+        if let time = timeLimit(of: subject) { limitTime(to: time) }
         switch subject {
         case .plan(let plan): start(plan)
         case .rejected(let rejected): continueAfterFailure(JobResult(.failure(rejected.error)), wasAdmitted: false)
         }
-    }
-
-    /// The time until the task's deadline: the request's, or the pipeline's. A revalidation for the store has none.
-    private var deadline: Duration? {
-        let own = request.hasDefaults ? nil : request.deadline
-        guard let maximum = engine.maximumDeadline, plan?.purpose ?? .usual == .usual else { return own }
-        return min(own ?? maximum, maximum)
     }
 
     /// Submits the task, after a lookup of the finished image if the request stores processed images.

@@ -194,11 +194,7 @@ public final class ImageTask: @unchecked Sendable {
         withExtendedLifetime(old) {}
         if isAmended {
             priority = new.request.priority
-            if let deadline = new.request.deadline ?? engine.maximumDeadline {
-                limitTime(to: min(deadline, engine.maximumDeadline ?? deadline))
-            } else {
-                engine.deadlines.remove(self)
-            }
+            if let time = timeLimit(of: new) { limitTime(to: time) } else { engine.deadlines.remove(self) }
         }
         return isAmended
     }
@@ -207,6 +203,14 @@ public final class ImageTask: @unchecked Sendable {
     var latestRequest: ImageRequest { stripe.lock.withLock { state.amended ?? subject }.request }
 
     // MARK: Deadline
+
+    /// The time from the call to the deadline of a request: its own, or the pipeline's. A revalidation for the store
+    /// has none.
+    func timeLimit(of subject: Subject) -> Duration? {
+        let own = subject.request.hasDefaults ? nil : subject.request.deadline
+        guard let maximum = engine.maximumDeadline, plan?.purpose ?? .usual == .usual else { return own }
+        return min(own ?? maximum, maximum)
+    }
 
     /// Ends the task after `time` from now, unless it has ended before. Replaces an earlier deadline.
     func limitTime(to time: Duration) {
