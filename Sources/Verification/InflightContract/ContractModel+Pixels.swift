@@ -130,7 +130,7 @@ extension ContractModel {
     /// The engine is idle. Checks what must hold now.
     public func checkIdle(_ statistics: ImagePipeline.Statistics) {
         for task in waiting where tasks[task].deadline <= now {
-            report(11, "task \(task) has no result at its deadline, and goes on")
+            report(11, "task \(task) has no result at its deadline, and continues")
         }
         // A task between two of its fallbacks has no job.
         if statistics.tasksInFlight != waiting.count {

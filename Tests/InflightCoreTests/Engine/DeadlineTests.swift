@@ -71,7 +71,7 @@ struct DeadlineTests {
         #expect(lines(stage).last == "nine: x")
     }
 
-    @Test("Without a deadline, a load that shares the job goes on")
+    @Test("Without a deadline, a load that shares the job continues")
     func endless() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("x")))
@@ -215,14 +215,20 @@ struct DeadlineTests {
 
     // MARK: Stale images
 
-    @Test("An event stream that has its stale image ends with it")
-    func staleInTheStream() async throws {
+    /// A stage that has stored an image, which is stale now, and whose server does not respond any more.
+    private func staleStage() async throws -> StoreStage {
         let stage = try StoreStage()
         let fields = [("Cache-Control", "max-age=1, stale-while-revalidate=60"), ("ETag", "\"a\"")]
         stage.serve(StoreStage.url, .ok(FakeCodec.picture(), fields: StoreStage.fields(fields)), .silent)
         _ = try await stage.image()
         stage.pipeline.cache.removeAll()
         stage.clock.advance(by: .seconds(10))
+        return stage
+    }
+
+    @Test("An event stream that has its stale image ends with it")
+    func staleInTheStream() async throws {
+        let stage = try await staleStage()
         var request = ImageRequest(StoreStage.url)
         request.deadline = .seconds(2)
         var heard: [String] = []
@@ -271,12 +277,7 @@ struct DeadlineTests {
 
     @Test("The revalidation in the background has no deadline")
     func background() async throws {
-        let stage = try StoreStage()
-        let fields = [("Cache-Control", "max-age=1, stale-while-revalidate=60"), ("ETag", "\"a\"")]
-        stage.serve(StoreStage.url, .ok(FakeCodec.picture(), fields: StoreStage.fields(fields)), .silent)
-        _ = try await stage.image()
-        stage.pipeline.cache.removeAll()
-        stage.clock.advance(by: .seconds(10))
+        let stage = try await staleStage()
         #expect(try await stage.image { $0.deadline = .seconds(2) }.isStale)
         try await stage.transport.waitForStarts(2, within: .seconds(50))
         stage.clock.advance(by: .seconds(5))

@@ -73,7 +73,7 @@ struct ContractModelTests {
         #expect(model.violation?.rule == 3)
     }
 
-    @Test("Contract 11: A load that goes on after its deadline is a violation")
+    @Test("Contract 11: A load that continues after its deadline is a violation")
     func outlived() {
         _ = askUntil(5)
         model.clockAdvances(5)
