@@ -86,8 +86,7 @@ struct RateMonitor: Sendable {
 final class RateChecker: Sendable {
     private struct State {
         var fetches: [ObjectIdentifier: Fetch] = [:]
-        var timer: (any ScheduledWork)?
-        var deadline = MonotonicTime.distantFuture
+        var timer = SharedTimer()
     }
 
     private let clock: any EngineClock
@@ -100,7 +99,7 @@ final class RateChecker: Sendable {
     func add(_ fetch: Fetch, checkAt time: MonotonicTime) {
         let isFirst = state.withLock { state in
             state.fetches[ObjectIdentifier(fetch)] = fetch
-            return claim(time, &state)
+            return state.timer.claims(time)
         }
         if isFirst { schedule(at: time) }
     }
@@ -109,39 +108,25 @@ final class RateChecker: Sendable {
         let (removed, timer): (Fetch?, (any ScheduledWork)?) = state.withLock { state in
             let removed = state.fetches.removeValue(forKey: ObjectIdentifier(fetch))
             guard state.fetches.isEmpty else { return (removed, nil) }
-            state.deadline = .distantFuture
-            return (removed, state.timer.take())
+            return (removed, state.timer.end())
         }
         timer?.cancel()
         withExtendedLifetime(removed) {}
     }
 
-    /// Returns whether a timer has to be scheduled for a check at this time. Called with the lock held.
-    private func claim(_ time: MonotonicTime, _ state: inout State) -> Bool {
-        guard time < state.deadline else { return false }
-        state.deadline = time
-        return true
-    }
-
     private func schedule(at time: MonotonicTime) {
         let timer = clock.schedule(at: time) { [weak self] in self?.checkAll() }
-        let useless: (any ScheduledWork)? = state.withLock { state in
-            // Another thread may have scheduled an earlier timer, or the last transfer may have ended.
-            guard state.deadline == time else { return timer }
-            defer { state.timer = timer }
-            return state.timer
-        }
-        useless?.cancel()
+        state.withLock { $0.timer.keep(timer, for: time) }?.cancel()
     }
 
     private func checkAll() {
         let fetches = state.withLock { state in
-            state.deadline = .distantFuture
+            state.timer.fired()
             return state.fetches
         }
         let now = clock.now()
         guard let next = fetches.values.compactMap({ $0.checkRate(at: now) }).min() else { return }
-        let isFirst = state.withLock { !$0.fetches.isEmpty && claim(next, &$0) }
+        let isFirst = state.withLock { !$0.fetches.isEmpty && $0.timer.claims(next) }
         if isFirst { schedule(at: next) }
     }
 }

@@ -16,9 +16,7 @@ final class TaskDeadlines: Sendable {
         var pending: [ObjectIdentifier: Pending] = [:]
         var queue = TimerQueue<(id: ObjectIdentifier, number: UInt64)>()
         var lastNumber: UInt64 = 0
-        var timer: (any ScheduledWork)?
-        /// The time for which the timer is scheduled, or is about to be.
-        var timerTime = MonotonicTime.distantFuture
+        var timer = SharedTimer()
     }
 
     private let clock: any EngineClock
@@ -39,7 +37,7 @@ final class TaskDeadlines: Sendable {
             state.pending[id] = Pending(task: task, number: state.lastNumber, stale: state.pending[id]?.stale)
             let pending = state.pending
             _ = state.queue.insert((id, state.lastNumber), at: time) { pending[$0.id]?.number != $0.number }
-            return claim(time, &state)
+            return state.timer.claims(time)
         }
         if isFirst { schedule(at: time) }
     }
@@ -51,8 +49,7 @@ final class TaskDeadlines: Sendable {
             let removed = state.pending.removeValue(forKey: ObjectIdentifier(task))
             guard state.pending.isEmpty else { return (removed, nil) }
             state.queue = TimerQueue()
-            state.timerTime = .distantFuture
-            return (removed, state.timer.take())
+            return (removed, state.timer.end())
         }
         timer?.cancel()
         withExtendedLifetime(removed) {}
@@ -64,22 +61,9 @@ final class TaskDeadlines: Sendable {
         state.withLock { $0.pending[ObjectIdentifier(task)]?.stale = stale }
     }
 
-    /// Returns whether a timer has to be scheduled for this time. Called with the lock held.
-    private func claim(_ time: MonotonicTime, _ state: inout State) -> Bool {
-        guard time < state.timerTime else { return false }
-        state.timerTime = time
-        return true
-    }
-
     private func schedule(at time: MonotonicTime) {
         let timer = clock.schedule(at: time) { [weak self] in self?.expire() }
-        let useless: (any ScheduledWork)? = state.withLock { state in
-            // Another thread may have scheduled an earlier timer, or the last task may have ended.
-            guard state.timerTime == time else { return timer }
-            defer { state.timer = timer }
-            return state.timer
-        }
-        useless?.cancel()
+        state.withLock { $0.timer.keep(timer, for: time) }?.cancel()
     }
 
     private func expire() {
@@ -91,9 +75,9 @@ final class TaskDeadlines: Sendable {
                 else { continue }
                 due.append(pending)
             }
-            state.timerTime = .distantFuture
+            state.timer.fired()
             if state.pending.isEmpty { state.queue = TimerQueue() }
-            guard let next = state.queue.earliest, claim(next, &state) else { return (due, nil) }
+            guard let next = state.queue.earliest, state.timer.claims(next) else { return (due, nil) }
             return (due, next)
         }
         if let next { schedule(at: next) }
