@@ -34,11 +34,10 @@ extension ContractModel {
     /// - Parameters:
     ///   - isCancelled: whether the Swift task that it runs in is cancelled.
     ///   - askedAt: the time at which the call was requested.
-    ///   - jobsThen: ``jobCount`` at that time. The call is not for a later job.
     ///   - isOutermost: whether nothing else is running.
     /// - Returns: the number of the call.
     public func callsWillSend(
-        _ arguments: WillSendArguments, isCancelled: Bool, askedAt: Int64, jobsThen: Int = .max, isOutermost: Bool
+        _ arguments: WillSendArguments, isCancelled: Bool, askedAt: Int64, isOutermost: Bool
     ) -> Int {
         lastCall += 1
         if arguments.isAgain { return callsWillSendAgain(arguments, isCancelled: isCancelled) }
@@ -46,12 +45,10 @@ extension ContractModel {
         var job = queued(
             arguments.kind, arguments.resource, arguments.language, isRedirected: arguments.isRedirected,
             origin: arguments.origin)
-        // A cancelled call belongs to a job without subscribers or came too late.
-        if isCancelled, let found = job {
-            let began = startTime(of: found, withSlotAt: askedAt)
-            let total = jobs[found].spec.totalTime
-            if total == 0 || now - began < total || found >= jobsThen { job = nil }
-        } else if job == nil, !isCancelled, isOutermost {
+        // A cancelled call belongs to a job without subscribers.
+        if isCancelled {
+            job = nil
+        } else if job == nil, isOutermost {
             report(7, "willSend was called for resource \(arguments.resource) without a queued job")
         }
         if let job {
@@ -93,9 +90,6 @@ extension ContractModel {
         let job = exchanges[index].job
         if job < 0 || !isLive(job) {
             exchanges.remove(at: index)
-        } else if isLate(job) {
-            exchanges.remove(at: index)
-            failed(job, .timedOut)
         } else if let failure {
             exchanges.remove(at: index)
             failed(job, failure)
@@ -107,22 +101,23 @@ extension ContractModel {
         guard let index = exchanges.firstIndex(where: { $0.call == call }) else { return }
         exchanges[index].isCancelled = true
         let job = exchanges[index].job
-        if job >= 0, isLive(job), !isLate(job) {
+        if job >= 0, isLive(job) {
             report(7, "a hook or a source was cancelled although its job has subscribers")
         }
     }
 
     /// The Swift task in which `didReceive` runs is cancelled.
     public func didReceiveIsCancelled(exchange serial: Int) {
-        guard let job = exchanges.first(where: { $0.serial == serial })?.job, job >= 0, isLive(job), !isLate(job)
+        guard let record = exchanges.first(where: { $0.serial == serial }), record.job >= 0, isLive(record.job),
+            !record.isOutOfTime, !isLate(record.job)
         else { return }
         report(7, "didReceive was cancelled although exchange \(serial) has subscribers")
     }
 
-    /// Returns whether the total time of an exchange's job has elapsed.
-    public func isLate(exchange serial: Int) -> Bool {
-        guard let job = exchanges.first(where: { $0.serial == serial })?.job, job >= 0 else { return false }
-        return isLate(job)
+    /// Returns whether an exchange was cancelled because the total time of all tasks was over.
+    public func isOutOfTime(exchange serial: Int) -> Bool {
+        guard let record = exchanges.first(where: { $0.serial == serial }), record.job >= 0 else { return false }
+        return record.isOutOfTime && isLive(record.job)
     }
 
     /// Returns whether a 401 calls `willSend` again, which happens once for each URL of a load.

@@ -61,7 +61,10 @@ extension ContractModel {
         guard isSame else { return begin(number) }
         switch loaders[number].state {
         case .idle: begin(number)
-        case .loading(let task): prioritizes(task, to: priority)
+        case .loading(let task):
+            prioritizes(task, to: priority)
+            // A request with the same identity may have another URL, which is fetched if the task leaves its job.
+            tasks[task].spec.origin = altered.origin
         case .loaded, .failed: break
         }
     }

@@ -209,9 +209,6 @@ extension ContractModel {
     /// All references to the pipeline are gone and everything has ended, but its parts still exist.
     public func leaks() { report(10, "the pipeline is never released") }
 
-    /// The number of jobs so far.
-    public var jobCount: Int { jobs.count }
-
     public var taskCount: Int { tasks.count }
 
     /// The number of different first-stage keys that were requested.

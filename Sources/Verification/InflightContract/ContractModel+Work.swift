@@ -52,6 +52,7 @@ extension ContractModel {
         tasks[task].job = found
         // The subscriber may receive the progress of the fetch at once.
         while found >= 0 {
+            tasks[task].joinedAfter = activeTime(of: found)
             tasks[task].sent = max(tasks[task].sent, jobs[found].received)
             found = jobs[found].upstream
         }
@@ -234,7 +235,8 @@ extension ContractModel {
         sentExchanges += 1
         if call >= 0 { return exchangeStarts(serial, origin: origin, hasCredentials, priority, after: call) }
         if bounds.callsWillSend { report(7, "exchange \(serial) was started without a call of willSend") }
-        startedExchanges += 1
+        let again = exchanges.firstIndex { $0.isOutOfTime && $0.isBetween }
+        if let again { exchanges.remove(at: again) } else { startedExchanges += 1 }
         let known = isRedirected ? receiver.flatMap { redirected($0, resource) } : nil
         guard let job = known ?? queued(kind, resource, language, isRedirected: isRedirected, origin: origin) else {
             exchanges.append(ExchangeRecord(serial: serial, job: -1, origin: origin))
@@ -242,7 +244,7 @@ extension ContractModel {
         }
         checkOrigin(origin, of: job, serial)
         checkCredentials(hasCredentials, of: job)
-        if bounds.isOrderKnown { checkTurn(of: job) }
+        if bounds.isOrderKnown, again == nil { checkTurn(of: job) }
         checkCircuit(job)
         if bounds.isPriorityKnown { check(priority, of: job) }
         begin(job, at: now)
@@ -369,7 +371,9 @@ extension ContractModel {
         guard let index = exchanges.firstIndex(where: { $0.serial == serial }) else { return }
         exchanges[index].isCancelled = true
         let job = exchanges[index].job
-        if job >= 0, isLive(job) { report(7, "exchange \(serial) was cancelled although its job has subscribers") }
+        guard job >= 0, isLive(job) else { return }
+        if !isLate(job) { report(7, "exchange \(serial) was cancelled although its job has subscribers") }
+        exchanges[index].isOutOfTime = true
     }
 
     /// The head of a response is about to be delivered. Its connection is multiplexed.
@@ -442,18 +446,29 @@ extension ContractModel {
         }
         switch end {
         case .again:
-            if isLate(job) { return failed(job, .timedOut) }
             // The record keeps its slot.
             record.serial = -1
             record.isBetween = true
             exchanges.append(record)
         case .content:
             recordResponse(of: plainCopy(record), job, from: .network)
+            if failTasks(of: job, .badRedirect, where: { $0.redirects < jobs[job].redirects }) {
+                return failed(job, .badRedirect)
+            }
             succeeded(job, exchange: serial)
         case .failure(let code): failed(job, code)
-        case .stopped: report(7, "exchange \(serial) was stopped although its job has subscribers")
+        case .stopped:
+            if !record.isOutOfTime { report(7, "exchange \(serial) was stopped although its job has subscribers") }
+            failLateTasks(of: job)
+            if isLate(job) { return failed(job, .timedOut) }
+            // A task has joined, for which the request is sent again in the same slot.
+            jobs[job].state = .queued
+            record.serial = -1
+            record.isBetween = true
+            exchanges.append(record)
         case .redirect(let origin):
             guard follows(job) else { return failed(job, .badRedirect) }
+            failLateTasks(of: job)
             if isLate(job) { return failed(job, .timedOut) }
             if origin != jobs[job].origin { jobs[job].hasCredentials = false }
             jobs[job].origin = origin
@@ -471,12 +486,51 @@ extension ContractModel {
     /// leads to its own request, which is a loop.
     func follows(_ job: Int) -> Bool {
         jobs[job].redirects += 1
-        return jobs[job].redirects <= min(jobs[job].spec.redirects, 1)
+        let count = jobs[job].redirects
+        return count == 1 && !failTasks(of: job, .badRedirect) { $0.redirects < count }
     }
 
-    func isLate(_ job: Int) -> Bool {
-        let total = jobs[job].spec.totalTime
-        return total > 0 && now - jobs[job].startedAt >= total
+    /// Fails the tasks of a job whose own limit is exceeded.
+    ///
+    /// - Returns: whether it is for all of them. Then none fails: the job does.
+    private func failTasks(of job: Int, _ code: LoadError.Code, where isExceeded: (RequestSpec) -> Bool) -> Bool {
+        let tasks = waiters(of: job)
+        let refused = tasks.filter { isExceeded(self.tasks[$0].spec) }
+        if refused.count == tasks.count { return true }
+        for task in refused {
+            leave(task)
+            fails(task, code)
+        }
+        return false
+    }
+
+    // MARK: Total times
+
+    /// The time for which a fetch has had a slot.
+    private func activeTime(of job: Int) -> Int64 {
+        guard jobs[job].startedAt >= 0 else { return 0 }
+        return (jobs[job].waitsSince < 0 ? now : jobs[job].waitsSince) - jobs[job].startedAt
+    }
+
+    private func isLate(_ task: Int, for job: Int) -> Bool {
+        let total = tasks[task].spec.totalTime
+        return total > 0 && activeTime(of: job) - tasks[task].joinedAfter >= total
+    }
+
+    /// Returns whether the total time is over for all tasks that wait for a fetch.
+    func isLate(_ job: Int) -> Bool { waiters(of: job).allSatisfy { isLate($0, for: job) } }
+
+    /// The clock has advanced. Tasks whose total time is over fail, if others go on.
+    public func totalTimesPass() {
+        for job in live where jobs[job].stage == 0 && jobs[job].state == .running { failLateTasks(of: job) }
+    }
+
+    private func failLateTasks(of job: Int) {
+        if isLate(job) { return }
+        for task in waiters(of: job) where isLate(task, for: job) {
+            leave(task)
+            fails(task, .timedOut)
+        }
     }
 
     /// The clock is about to show this time.

@@ -43,6 +43,8 @@ public final class ContractModel {
         var queue: Int
         var phase = Phase.preparing
         var job = -1
+        /// How long the fetch had had a slot when the task subscribed, in nanoseconds.
+        var joinedAfter: Int64 = 0
         var isShared = false
         /// The task left a job whose response varies. Which of the leaving tasks subscribes to the next job first is
         /// unspecified.
@@ -175,6 +177,8 @@ public final class ContractModel {
         var call = -1
         /// A 401 was received, and `willSend` is about to be called again.
         var isBetween = false
+        /// It was cancelled because the total time was over for all tasks.
+        var isOutOfTime = false
         /// The request was changed again by `willSend` after a 401.
         var isSecond = false
 

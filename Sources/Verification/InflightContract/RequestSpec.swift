@@ -1,6 +1,6 @@
 public import InflightCore
 
-/// A request in the contract's terms: all properties that make two jobs the same, and nothing else.
+/// A request in the contract's terms: all properties that make two jobs the same, and its limits.
 public struct RequestSpec: Sendable, Hashable {
     public enum Kind: UInt8, Sendable {
         case image, bytes
@@ -23,9 +23,9 @@ public struct RequestSpec: Sendable, Hashable {
     /// The numbers of the processors; 0 for none.
     public var first: UInt8
     public var second: UInt8
-    /// The total timeout of the fetch in nanoseconds; 0 for none.
+    /// The total timeout of the fetch in nanoseconds; 0 for none. Not part of the keys.
     public var totalTime: Int64
-    /// The maximum number of redirects to follow.
+    /// The maximum number of redirects to follow. Not part of the keys.
     public var redirects = 20
     /// The source that replaces a URL.
     public var source = Source.none

@@ -133,7 +133,7 @@ struct MemoryFreshnessTests {
         let stage = try stage(image(16, Self.fresh), image(17, Self.fresh))
         let changes: [@Sendable (inout ImageRequest) -> Void] = [
             { _ in }, { $0.resize = Resize(width: 2, height: 2) },
-            { $0.processors = [ImageProcessor(FakeProcessor(name: "a"))] }, { $0.limits.maximumBodyBytes = 1000 },
+            { $0.processors = [ImageProcessor(FakeProcessor(name: "a"))] }, { $0.pixelOrder = .bgra },
         ]
         for change in changes { _ = try await stage.image(StoreStage.url, change) }
         let count = stage.sent.count

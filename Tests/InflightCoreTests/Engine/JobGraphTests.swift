@@ -156,6 +156,7 @@ final class GraphWorld {
             case .cancel(let job): "cancel \(Self.name(job))"
             case .discard(let job): "discard \(Self.name(job))"
             case .reprioritize(let job, let priority): "reprioritize \(Self.name(job)) \(priority)"
+            case .limitsChanged(let job): "limits of \(Self.name(job))"
             case .feed(let job, let from): "feed \(Self.name(job)) from \(Self.name(from))"
             case .report(let task, let progress): "report \(progress.receivedBytes) to \(Self.name(task))"
             case .deliver(let task, let from): "deliver \(Self.name(task)) from \(Self.name(from))"

@@ -27,7 +27,7 @@ struct FetchStateTests {
         case known(number: Int = 0)
         case measure, stopsForRoom, stopsForTurn, flows
         case ended, failed
-        case cancel, priority, granted(number: Int = 0, turn: Bool = false), turn(number: Int = 0)
+        case cancel, priority, limits, late, granted(number: Int = 0, turn: Bool = false), turn(number: Int = 0)
         case timer(Int), checkRate(second: Int)
     }
 
@@ -50,13 +50,14 @@ struct FetchStateTests {
         case .sleep: state.startedWaiting(for: .time(time(3)))
         case .wake: state.woke()
         case .ask: state.hookCalled(call)
-        case .answer: state.hookReturned()
+        case .answer: return state.hookReturned() ? "too late" : ""
         case .send: state.sent(number: 0)
         case .finish: return state.finished().map { "timer \(number($0)) is over" } ?? ""
         case .known(let number):
             let next = state.transferKnown(transfer, number: number)
             return [
                 next.cancels ? "cancel" : nil, next.resumes ? "resume" : nil, next.passesPriority ? "priority" : nil,
+                next.passesLimits ? "limits" : nil,
             ]
             .compactMap(\.self).joined(separator: ", ")
         case .measure: state.rateMeasured(by: try #require(RateMonitor(ImageRequest.Limits(), at: time(0))))
@@ -73,8 +74,9 @@ struct FetchStateTests {
             let (ended, unpauses) = state.exchangeEnded(input == .ended ? success : failure)
             let answer =
                 switch ended {
-                case .now(let wasWatched, let wasTooSlow):
-                    "now" + (wasWatched ? ", watched" : "") + (wasTooSlow ? ", too slow" : "")
+                case .now(let wasWatched, let stop):
+                    "now" + (wasWatched ? ", watched" : "")
+                        + (stop == .tooSlow ? ", too slow" : stop == .outOfTime ? ", out of time" : "")
                 case .held: "held"
                 case .heldWhileSpilling(let number): "\(number) spills"
                 case .nothing: ""
@@ -84,6 +86,11 @@ struct FetchStateTests {
             let (transfer, call) = state.cancelled()
             return [transfer.map { _ in "cancel 7" }, call.map { _ in "cancel 5" }].compactMap(\.self)
                 .joined(separator: ", ")
+        case .late:
+            let (transfer, call) = state.timeIsOver()
+            return [transfer.map { _ in "cancel 7" }, call.map { _ in "cancel 5" }].compactMap(\.self)
+                .joined(separator: ", ")
+        case .limits: return state.limitsChanged().map { _ in "tell 7" } ?? "later"
         case .priority: return state.priorityChanged().map { _ in "tell 7" } ?? "later"
         case .granted(let number, let turn): return state.granted(number: number, needsTurn: turn) != nil ? "yes" : ""
         case .turn(let number): return state.turnStarted(number: number) ? "yes" : ""
@@ -165,6 +172,14 @@ struct FetchStateTests {
             ]
         ),
         (
+            .late,
+            [
+                .asking: (.asking, "cancel 5"), .flowing: (.flowing, "cancel 7"), .paused: (.paused, "cancel 7"),
+                .judging: (.judging, "cancel 7, cancel 5"), .scheduled: (.scheduled, "cancel 7"),
+                .working: (.working, "cancel 7"),
+            ]
+        ),
+        (
             .ended,
             [
                 .flowing: (.preparing, "now"), .judging: (.judging, "held"), .working: (.working, "held"),
@@ -202,6 +217,7 @@ struct FetchStateTests {
         var state = try Self.state(phase)
         let isUnderWay = [.flowing, .judging, .paused, .scheduled, .working].contains(phase)
         #expect(try Self.tell(&state, .priority) == (isUnderWay ? "tell 7" : "later"))
+        #expect(try Self.tell(&state, .limits) == (isUnderWay ? "tell 7" : "later"))
     }
 
     // MARK: Sequences
@@ -219,6 +235,13 @@ struct FetchStateTests {
             [(.start, ""), (.send, ""), (.ask, ""), (.flows, "later"), (.cancel, ""), (.known(), "cancel")],
             // They are not passed to the transfer of an ended exchange. The priority is for the next one.
             [(.start, ""), (.send, ""), (.priority, "later"), (.failed, "now"), (.known(), "")],
+            [(.start, ""), (.send, ""), (.late, ""), (.known(), "cancel"), (.failed, "now, out of time")],
+            [(.start, ""), (.limits, "later"), (.send, ""), (.known(), "limits"), (.limits, "tell 7")],
+            // A hook learns that it was cancelled for lack of time.
+            [(.start, ""), (.ask, ""), (.late, "cancel 5"), (.answer, "too late"), (.ask, ""), (.answer, "")],
+            // An exchange that succeeds or is cancelled was not out of time.
+            [(.start, ""), (.send, ""), (.known(), ""), (.late, "cancel 7"), (.ended, "now")],
+            [(.start, ""), (.send, ""), (.known(), ""), (.late, "cancel 7"), (.cancel, "cancel 7"), (.failed, "now")],
             // The end of an exchange is held until the hook has returned, a worker thread is ready, or the body fits
             // the budget.
             [(.start, ""), (.send, ""), (.ask, ""), (.failed, "held"), (.flows, "failed"), (.failed, "now")],

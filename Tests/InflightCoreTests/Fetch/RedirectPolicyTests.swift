@@ -20,11 +20,10 @@ struct RedirectPolicyTests {
     }
 
     private func decide(
-        _ exchange: RedirectPolicy.Exchange, _ status: Int, _ location: String?, limit: Int = 20
+        _ exchange: RedirectPolicy.Exchange, _ status: Int, _ location: String?
     ) -> RedirectPolicy.Decision {
         let fields = HTTPFields(location.map { [("Location", $0)] } ?? [])
-        let policy = RedirectPolicy(
-            maximumRedirects: limit, now: WallTime(milliseconds: 0), isPublicSuffix: { _ in nil })
+        let policy = RedirectPolicy(now: WallTime(milliseconds: 0), isPublicSuffix: { _ in nil })
         return policy.decide(exchange, head: ResponseHead(status: status, fields: fields))
     }
 
@@ -113,17 +112,6 @@ struct RedirectPolicyTests {
         #expect(error.status == 302)
         #expect(error.stage == .fetch)
         #expect(!error.description.unicodeScalars.contains { $0.properties.generalCategory == .control })
-    }
-
-    @Test("Redirects stop at the limit", arguments: [(0, 0, false), (0, 1, true), (1, 1, false), (19, 20, true)])
-    func limit(count: Int, limit: Int, isFollowed: Bool) throws {
-        switch decide(try exchange(count: count), 301, "/2", limit: limit) {
-        case .follow: #expect(isFollowed)
-        case .refuse(let error):
-            #expect(!isFollowed)
-            #expect(error.code == .badRedirect)
-        case .none: Issue.record("a redirect was not seen")
-        }
     }
 
     @Test("Credentials in a Location are dropped")

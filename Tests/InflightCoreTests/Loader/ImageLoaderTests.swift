@@ -279,7 +279,7 @@ struct ImageLoaderTests {
         let changes: [@Sendable (inout ImageRequest) -> Void] = [
             { $0.cachePolicy = .refresh }, { $0.followsRedirects = false },
             { $0.checksum = Checksum("sha256:" + String(repeating: "0", count: 64)) }, { $0.identity = "other" },
-            { $0.limits.maximumRedirects = 3 }, { $0.servesStaleOnDisconnect = true },
+            { $0.servesStaleOnDisconnect = true },
         ]
         for change in changes {
             stage.onQueue { $0.request = nil }

@@ -93,13 +93,6 @@ struct RequestPlanTests {
             try plan { $0.originFields.append("Authorization", "a") },
             try plan { $0.fields.append("Cookie", "a") },
             try plan { $0.fields.append("Proxy-Authorization", "a") },
-            try plan { $0.limits.connectTimeout = nil },
-            try plan { $0.limits.stallTimeout = nil },
-            try plan { $0.limits.totalTimeout = .seconds(10) },
-            try plan { $0.limits.maximumBodyBytes = 1 },
-            try plan { $0.limits.maximumRedirects = 1 },
-            try plan { $0.limits.minimumBytesPerSecond = 1 },
-            try plan { $0.limits.minimumRatePeriod = .seconds(1) },
         ]
         for (index, left) in plans.enumerated() {
             for (other, right) in plans.enumerated() where other > index {
@@ -116,7 +109,6 @@ struct RequestPlanTests {
             try plan { $0.resize = Resize(width: 10) },
             try plan { $0.pixelOrder = .bgra },
             try plan { $0.premultipliesAlpha = true },
-            try plan { $0.limits.maximumPixels = 10 },
             try plan { $0.processors = [ImageProcessor(FakeProcessor(name: "a"))] },
         ]
         for plan in plans { #expect(plan.key(at: 0) == fetch) }

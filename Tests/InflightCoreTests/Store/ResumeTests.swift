@@ -238,7 +238,10 @@ struct ResumeTests {
         for attempt in 0..<3 {
             try await stage.transport.waitForStarts(attempt + 1)
             stage.clock.advance(by: .seconds(2))
+            guard attempt < 2 else { break }
             stage.transport.release("\(30_000 * attempt)")
+            // The timer of the total time is gone when that of the wait is set.
+            try await eventually("a wait before a retry") { stage.pipeline.statistics.running[.fetch] == 0 }
             try await stage.clock.waitForTimers()
             stage.clock.advanceToNextTimer()
         }
@@ -337,7 +340,6 @@ struct ResumeTests {
         stage.transport.release("two")
         #expect(try await other.value == "two")
         #expect(try await sleeper.value == "one")
-        #expect(stage.sent.last?.limits.totalTimeout == .seconds(5))
         await stage.end()
     }
 
@@ -354,7 +356,6 @@ struct ResumeTests {
         stage.transport.release("two")
         #expect(try await other.value == "two")
         #expect(try await waiting.value == "one")
-        #expect(stage.sent.last?.limits.totalTimeout == .seconds(5))
         await stage.end()
     }
 

@@ -18,7 +18,7 @@ final class Exchange: Transfer, @unchecked Sendable {
         case ended
     }
 
-    let request: TransportRequest
+    private(set) var request: TransportRequest
     private let mailbox: Mailbox
 
     /// Retained until the exchange ends.
@@ -97,11 +97,21 @@ final class Exchange: Transfer, @unchecked Sendable {
     func setPriority(_ priority: ImageRequest.Priority) {
         mailbox.post(.prioritize(self, priority))
     }
+
+    func setLimits(_ limits: TransportRequest.Limits) {
+        mailbox.post(.limit(self, limits))
+    }
 }
 
 // MARK: Events from libcurl
 
 extension Exchange {
+    /// The engine has changed the limits.
+    func apply(_ limits: TransportRequest.Limits) {
+        request.limits = limits
+        timeouts = Timeouts(limits)
+    }
+
     /// The maximum number of interim responses. More are treated as an attack.
     private static let maximumInterimHeads = 64
 

@@ -132,6 +132,10 @@ internal import InflightCore
             // A paused stream's weight is sent when it resumes. Before its request, libcurl has no stream.
             let hasStream = exchange.phase == .connected && !exchange.holdsBytes
             exchange.easy?.setPriority(priority, flushes: hasStream && exchange.request.url.scheme == "https")
+        case .limit(let exchange, let limits):
+            exchange.apply(limits)
+            // They may have become stricter.
+            nextScan = now
         case .resolved(let host, let outcome):
             resolver.didResolve(host, outcome)
         }

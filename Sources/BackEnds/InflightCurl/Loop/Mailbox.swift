@@ -12,6 +12,7 @@ final class Mailbox: Sendable {
         case cancel(Exchange)
         case resume(Exchange)
         case prioritize(Exchange, ImageRequest.Priority)
+        case limit(Exchange, TransportRequest.Limits)
         /// The system's resolver has answered.
         case resolved(String, Resolver.Outcome)
     }

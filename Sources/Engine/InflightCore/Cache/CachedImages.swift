@@ -73,6 +73,10 @@ final class CachedImages: Sendable {
     }
 
     private func mayServe(_ image: inout LoadedImage, _ request: ImageRequest) -> Bool {
+        // The load will fail with that error.
+        if !request.hasDefaults, (try? image.info.checkPixels(maximum: request.limits.maximumPixels)) == nil {
+            return false
+        }
         guard let lifetime = image.lifetime else { return true }
         image.isStale = !lifetime.isFresh(at: clock.wallTime)
         if !image.isStale { return true }

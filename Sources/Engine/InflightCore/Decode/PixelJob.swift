@@ -67,8 +67,9 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
     private func takeMemory(priority: ImageRequest.Priority) {
         var needed = 0
         if case .response(let response)? = result?.value {
+            let options = refuseTasks(response.body)
             // The decode itself will report malformed bytes.
-            needed = (try? engine.codecs.memoryNeeded(response.body, options: plan.decodeOptions())) ?? 0
+            needed = (try? engine.codecs.memoryNeeded(response.body, options: options)) ?? 0
         }
         memory = needed
         do throws(LoadError) {
@@ -92,6 +93,43 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
         let taken = memory
         run()
         engine.decodeLimits.release(taken)
+    }
+
+    // MARK: Limits
+
+    /// The limits of a task for decoding, which are in no key.
+    struct Limits: Hashable {
+        let pixels: Int
+        let memory: Int
+
+        init(_ limits: ImageRequest.Limits) {
+            (pixels, memory) = (limits.maximumPixels, limits.maximumDecodeBytes)
+        }
+    }
+
+    /// Ends the tasks that do not allow to decode these bytes, if others do.
+    ///
+    /// - Returns: the options with the laxest limits of the tasks.
+    @discardableResult
+    private func refuseTasks(_ body: Bytes) -> DecodeOptions {
+        var options = plan.decodeOptions()
+        let limits = engine.decodeLimits(of: self)
+        options.maximumPixels = limits.map(\.pixels).max() ?? options.maximumPixels
+        options.maximumMemory = limits.map(\.memory).max() ?? options.maximumMemory
+        guard limits.count > 1 else { return options }
+        // Codecs may be the program's own code, so they are asked without a lock.
+        var errors: [Limits: LoadError] = [:]
+        for limit in limits {
+            var own = options
+            (own.maximumPixels, own.maximumMemory) = (limit.pixels, limit.memory)
+            do throws(LoadError) {
+                _ = try engine.codecs.memoryNeeded(body, options: own)
+            } catch {
+                errors[limit] = error
+            }
+        }
+        _ = engine.refuse(tasksOf: self) { errors[Limits($0)] }
+        return options
     }
 
     // MARK: Work
@@ -154,11 +192,15 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
     private func decode(
         _ response: LoadedResponse, _ cancellation: CancellationFlag
     ) throws(LoadError) -> LoadedImage {
-        let options = plan.decodeOptions()
+        let options = refuseTasks(response.body)
+        // Tasks may join or leave while it decodes.
+        defer { refuseTasks(response.body) }
         do throws(LoadError) {
             if !response.isDelimited { try engine.codecs.checkEndMarker(of: response.body) }
             let (pixels, info) = try engine.codecs.decode(response.body, options: options, cancellation: cancellation)
             return image(pixels, info, response)
+        } catch  where error.isOfLimits && refuseTasks(response.body).allowsMore(than: options) {
+            return try decode(response, cancellation)
         } catch {
             // Damage in a stored body may come from the store or from an older fetch, so it is fetched again.
             let isStored = response.source == .disk || response.source == .revalidated
@@ -245,5 +287,16 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
                 }
             }
         }
+    }
+}
+
+extension LoadError {
+    /// Whether the image exceeds a limit of its request.
+    fileprivate var isOfLimits: Bool { code == .tooManyPixels || code == .tooMuchMemory }
+}
+
+extension DecodeOptions {
+    fileprivate func allowsMore(than other: DecodeOptions) -> Bool {
+        maximumPixels > other.maximumPixels || maximumMemory > other.maximumMemory
     }
 }

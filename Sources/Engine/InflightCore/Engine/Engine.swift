@@ -24,7 +24,7 @@ final class Engine: @unchecked Sendable {
     let fieldsExcludedFromKey: Set<String>
     /// If nil, no request is repeated.
     let retries: RetryController?
-    let rates: RateChecker
+    let checker: FetchChecker
     /// The memory held by bodies in flight. Its lock is taken inside the locks of fetches, never the other way round.
     let bodies: Guarded<BodyBudget>
     let bodyLimit: Int64
@@ -90,7 +90,7 @@ final class Engine: @unchecked Sendable {
         retries = configuration.retry.map {
             RetryController($0, clock: configuration.clock, random: configuration.random)
         }
-        rates = RateChecker(clock: configuration.clock)
+        checker = FetchChecker(clock: configuration.clock)
         deadlines = TaskDeadlines(clock: configuration.clock)
         bodyLimit = configuration.maximumBodyBytesInFlight
         maximumBodyBytes = configuration.maximumBodyBytes
@@ -242,9 +242,11 @@ final class Engine: @unchecked Sendable {
         } else {
             graph.taskCancelled(id, now: now, actions: &actions)
         }
-        guard joined > 0, task.observesFetch, let fetch = graph.firstJob(of: id) as? FetchJob else {
+        guard joined > 0 || !task.request.hasDefaults, let fetch = graph.firstJob(of: id) as? FetchJob else {
             return (joined > 0, nil)
         }
+        if fetch.added(task, as: id, at: now, isOver: { !graph.isAlive($0) }) { actions.append(.limitsChanged(fetch)) }
+        guard joined > 0, task.observesFetch else { return (joined > 0, nil) }
         fetch.hasNewObserver.store(true, ordering: .relaxed)
         return (true, task.observesProgress ? fetch.progress : nil)
     }
@@ -272,9 +274,19 @@ final class Engine: @unchecked Sendable {
         // Release the task outside the lock.
         var task: ImageTask?
         change { graph, actions in
-            task = graph.taskCancelled(id, now: now, actions: &actions)
+            task = leave(id, &graph, now: now, actions: &actions)
         }
         withExtendedLifetime(task) {}
+    }
+
+    /// A task leaves the graph. Called with the lock held.
+    private func leave(
+        _ id: JobGraph.TaskID, _ graph: inout JobGraph, now: MonotonicTime, actions: inout JobGraph.Actions
+    ) -> ImageTask? {
+        if let fetch = graph.firstJob(of: id) as? FetchJob, fetch.hasMixedLimits.load(ordering: .relaxed) {
+            actions.append(.limitsChanged(fetch))
+        }
+        return graph.taskCancelled(id, now: now, actions: &actions)
     }
 
     /// The deadlines of these tasks have passed: ends those that have no result yet, with a stale one if there is any.
@@ -289,9 +301,9 @@ final class Engine: @unchecked Sendable {
                 var stage = LoadError.Stage.request
                 if let id = pending.task.graphID {
                     if let job = graph.firstJob(of: id) { stage = job is PixelJob ? .decode : .fetch }
-                    _ = graph.taskCancelled(id, now: now, actions: &actions)
+                    _ = leave(id, &graph, now: now, actions: &actions)
                 }
-                return (pending.task, stale ?? JobResult(.failure(pending.task.deadlineExceeded(in: stage))))
+                return Leaving(pending.task, stale ?? JobResult(.failure(pending.task.deadlineExceeded(in: stage))))
             }
         }
     }
@@ -305,6 +317,76 @@ final class Engine: @unchecked Sendable {
 
     // MARK: Subscribers of a job
 
+    /// Returns the laxest limits of a job's tasks, in each respect.
+    func laxestLimits(of job: Job) -> ImageRequest.Limits {
+        read { graph in
+            var laxest: ImageRequest.Limits?
+            graph.forEachTask(of: job.id) { _, task in laxest = laxest?.together(with: task.limits) ?? task.limits }
+            return laxest ?? job.plan.request.limits
+        }
+    }
+
+    /// Returns the different limits of a job's tasks for decoding.
+    func decodeLimits(of job: Job) -> Set<PixelJob.Limits> {
+        read { graph in
+            var all: Set<PixelJob.Limits> = []
+            graph.forEachTask(of: job.id) { _, task in all.insert(PixelJob.Limits(task.limits)) }
+            return all
+        }
+    }
+
+    /// Returns an error if `error` returns one for each of a job's tasks. If it does only for some, these fail alone.
+    func refuse(tasksOf job: Job, _ error: (ImageRequest.Limits) -> LoadError?) -> LoadError? {
+        let now = clock.now()
+        var last: LoadError?
+        changeEnding { graph, actions in
+            var refused: [(id: JobGraph.TaskID, error: LoadError)] = []
+            var isRefusedForAll = true
+            graph.forEachTask(of: job.id) { id, task in
+                if let error = error(task.limits) { refused.append((id, error)) } else { isRefusedForAll = false }
+            }
+            if isRefusedForAll {
+                last = refused.last?.error
+                return []
+            }
+            return refused.compactMap { id, error in
+                leave(id, &graph, now: now, actions: &actions).map {
+                    Leaving($0, JobResult(.failure(error.about(url: job.plan.url.string))), mayContinue: true)
+                }
+            }
+        }
+        return last
+    }
+
+    /// Returns the active time of a fetch at which the next total time of a task ends.
+    func nextEnd(of job: FetchJob) -> Duration? { lock.withLock { job.totalTimes?.next } }
+
+    /// Ends the tasks whose total time is over after an active time of their fetch, unless it is for all of them.
+    ///
+    /// - Returns: whether it is.
+    func endLateTasks(of job: FetchJob, after time: Duration) -> Bool {
+        let now = clock.now()
+        var isOverForAll = false
+        changeEnding { graph, actions in
+            var late: [JobGraph.TaskID] = []
+            while let id = job.totalTimes?.takeDue(at: time) { if graph.isAlive(id) { late.append(id) } }
+            if late.isEmpty { return [] }
+            let all = Set(late)
+            guard graph.hasTask(of: job.id, where: { id, _ in !all.contains(id) }) else {
+                isOverForAll = true
+                for id in late { job.totalTimes?.add(id, endingAt: time) { _ in false } }
+                return []
+            }
+            return late.compactMap { id in
+                leave(id, &graph, now: now, actions: &actions).map {
+                    let error = job.timedOut(after: $0.limits.totalTimeout)
+                    return Leaving($0, JobResult(.failure(error)), mayContinue: true)
+                }
+            }
+        }
+        return isOverForAll
+    }
+
     /// Calls `body` with the graph while the lock is held.
     func read<Value>(_ body: (borrowing JobGraph) -> Value) -> Value {
         lock.lock()
@@ -317,11 +399,7 @@ final class Engine: @unchecked Sendable {
 
     /// Returns whether `condition` holds for a task that depends on the job, directly or through later jobs.
     func anyTask(of id: JobGraph.JobID, _ condition: (ImageTask) -> Bool) -> Bool {
-        read { graph in
-            var holds = false
-            graph.forEachTask(of: id) { _, task in holds = holds || condition(task) }
-            return holds
-        }
+        read { graph in graph.hasTask(of: id) { _, task in condition(task) } }
     }
 
     /// Returns the tasks that depend on the job.
@@ -583,13 +661,13 @@ final class Engine: @unchecked Sendable {
             }
             if mayHaveMissed, isOutdated() { return [] }
             isMoved = true
-            var ended: [(ImageTask, JobResult)] = []
+            var ended: [Leaving] = []
             for (departure, hit) in zip(reassignments, hits) {
-                guard let task = graph.taskCancelled(departure.id, now: now, actions: &actions) else { continue }
+                guard let task = leave(departure.id, &graph, now: now, actions: &actions) else { continue }
                 switch (hit, departure.plan) {
                 case (let hit?, .success(let plan)) where hit.steps == plan.stepCount:
-                    ended.append((task, JobResult(.image(hit.image))))
-                case (_, .failure(let error)): ended.append((task, JobResult(.failure(error))))
+                    ended.append(Leaving(task, JobResult(.image(hit.image))))
+                case (_, .failure(let error)): ended.append(Leaving(task, JobResult(.failure(error))))
                 case (let hit, .success(let plan)):
                     if task.isCancelled { continue }
                     telemetry?.record(
@@ -613,16 +691,28 @@ final class Engine: @unchecked Sendable {
         }
     }
 
+    /// A task that was removed from the graph, and its result.
+    private struct Leaving {
+        let task: ImageTask
+        let result: JobResult
+        /// Whether a fallback of the task may follow.
+        let mayContinue: Bool
+
+        init(_ task: ImageTask, _ result: JobResult, mayContinue: Bool = false) {
+            (self.task, self.result, self.mayContinue) = (task, result, mayContinue)
+        }
+    }
+
     /// Passes an event to the graph and performs the resulting actions.
     ///
-    /// - Parameter body: returns the tasks that it removed from the graph, and their results.
-    private func changeEnding(_ body: (inout JobGraph, inout JobGraph.Actions) -> [(ImageTask, JobResult)]) {
+    /// - Parameter body: returns the tasks that it removed from the graph.
+    private func changeEnding(_ body: (inout JobGraph, inout JobGraph.Actions) -> [Leaving]) {
         advance(changeAndPerform(body))
     }
 
     /// Does the same, but returns the steps of jobs that were started and ended at once.
     private func changeAndPerform(
-        _ body: (inout JobGraph, inout JobGraph.Actions) -> [(ImageTask, JobResult)]
+        _ body: (inout JobGraph, inout JobGraph.Actions) -> [Leaving]
     ) -> [JobStep] {
         var actions = JobGraph.Actions()
         let now = telemetry?.now
@@ -636,7 +726,7 @@ final class Engine: @unchecked Sendable {
     ///
     /// - Returns: the steps of jobs that were started and ended at once.
     private func unlockAndPerform(
-        _ actions: JobGraph.Actions, ended: [(ImageTask, JobResult)] = []
+        _ actions: JobGraph.Actions, ended: [Leaving] = []
     ) -> [JobStep] {
         var leaving = ended.count
         // Set these inputs while the lock is held. As soon as it is released, another thread may start the jobs.
@@ -647,14 +737,20 @@ final class Engine: @unchecked Sendable {
                 if let result = from.result { job.feed(result) }
             case .deliver(let task, let from):
                 if let result = from.result, !task.continuation(after: result).isEnd { leaving += 1 }
-            case .start, .cancel, .discard, .reprioritize, .scheduleProbe, .report: break
+            case .start, .cancel, .discard, .reprioritize, .limitsChanged, .scheduleProbe, .report: break
             }
         }
         tasksInTransit += leaving
         var idle = takeIdleWaiters()
         lock.unlock()
         let steps = perform(actions)
-        for (task, result) in ended { task.didEnd(result) }
+        for left in ended {
+            if left.mayContinue {
+                left.task.continueAfterFailure(left.result, wasAdmitted: true)
+            } else {
+                left.task.didEnd(left.result)
+            }
+        }
         if leaving > 0 {
             idle += lock.withLock {
                 tasksInTransit -= leaving
@@ -684,6 +780,7 @@ final class Engine: @unchecked Sendable {
                 if !refusal.hasStaleResponse { job.discard() }
             case .scheduleProbe(let origin, let time): scheduleProbe(origin, at: time)
             case .reprioritize(let job, _): job.reprioritize()
+            case .limitsChanged(let job): job.limitsChanged()
             case .report(let task, let progress): task.didProgress(progress)
             case .cancel, .feed: break
             case .deliver: delivers = true
@@ -728,7 +825,7 @@ final class Engine: @unchecked Sendable {
         let bridge = Bridge()
         let now = clock.now()
         changeEnding { graph, actions in
-            var ended: [(ImageTask, JobResult)] = []
+            var ended: [Leaving] = []
             if phase != .stopping { phase = mode == .finish ? .finishing : .stopping }
             if mode == .cancel {
                 var ids: [JobGraph.TaskID] = []
@@ -737,7 +834,7 @@ final class Engine: @unchecked Sendable {
                     guard let task = graph.taskCancelled(id, now: now, actions: &actions) else { continue }
                     let message = "The pipeline was shut down before the load ended."
                     let error = LoadError(.shutDown, stage: .request, url: task.plan?.url.string, message: message)
-                    ended.append((task, JobResult(.failure(error))))
+                    ended.append(Leaving(task, JobResult(.failure(error))))
                 }
             }
             idleWaiters.append(bridge)

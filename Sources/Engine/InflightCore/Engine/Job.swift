@@ -21,9 +21,6 @@ class Job: @unchecked Sendable {
         self.plan = plan
     }
 
-    /// The maximum number of bytes of a body: that of the request, or the pipeline's.
-    final var maximumBodyBytes: Int64 { min(plan.request.limits.maximumBodyBytes, engine.maximumBodyBytes) }
-
     /// The job has a slot: begins its work, on a thread of its own kind. Returns at once.
     ///
     /// - Returns: the job's step if it has none to do, for example because a limit has passed. The engine applies it

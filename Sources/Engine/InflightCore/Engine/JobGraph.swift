@@ -43,6 +43,8 @@ struct JobGraph: ~Copyable {
         case discard(Job)
         /// The priority of a running job has changed.
         case reprioritize(Job, ImageRequest.Priority)
+        /// The limits of the tasks that wait for a fetch have changed.
+        case limitsChanged(FetchJob)
         /// The job is not sent, because its origin's circuit is open: set this error.
         case refuse(Job, Refusal)
         /// Report `probeIsDue` at this time.
@@ -234,6 +236,26 @@ struct JobGraph: ~Copyable {
     func forEachTask(of id: JobID, _ body: (TaskID, ImageTask) -> Void) {
         guard isAlive(id) else { return }
         forEachTask(ofJobAt: id.index, body)
+    }
+
+    /// Returns whether `condition` holds for a task that depends on this job, directly or through later jobs.
+    func hasTask(of id: JobID, where condition: (TaskID, ImageTask) -> Bool) -> Bool {
+        isAlive(id) && hasTask(ofJobAt: id.index, where: condition)
+    }
+
+    private func hasTask(ofJobAt index: Int32, where condition: (TaskID, ImageTask) -> Bool) -> Bool {
+        var waiter = jobs[Int(index)].firstTask
+        while waiter >= 0 {
+            let slot = tasks[Int(waiter)]
+            if let task = slot.task, condition(TaskID(index: waiter, generation: slot.generation), task) { return true }
+            waiter = slot.next
+        }
+        var dependent = jobs[Int(index)].firstDependent
+        while dependent >= 0 {
+            if hasTask(ofJobAt: dependent, where: condition) { return true }
+            dependent = jobs[Int(dependent)].nextSibling
+        }
+        return false
     }
 
     /// Calls `body` for each task that subscribes to this job's own result.
@@ -857,7 +879,7 @@ extension JobGraph {
         JobID(index: index, generation: jobs[Int(index)].generation)
     }
 
-    private func isAlive(_ id: TaskID) -> Bool {
+    func isAlive(_ id: TaskID) -> Bool {
         tasks[Int(id.index)].generation == id.generation && tasks[Int(id.index)].task != nil
     }
 

@@ -33,15 +33,8 @@ extension Fetch {
             unsafe cache?.raw.append(bytes)
             return unsafe decode(bytes, by: coded, spills: spills)
         }
-        let limit = job.maximumBodyBytes
-        guard Int64(bytes.count) <= limit - Int64(response.body.count) else {
-            return .failure(
-                LoadError(
-                    .tooLarge, stage: .fetch,
-                    message:
-                        "The body exceeds the limit of \(limit) bytes. Raise maximumBodyBytes if you trust the server."
-                ))
-        }
+        let count = Int64(response.body.count + bytes.count)
+        if let error = excess(count, { Self.tooLong("The body", $0) }) { return .failure(error) }
         unsafe response.body.append(bytes)
         return nil
     }
@@ -55,12 +48,12 @@ extension Fetch {
     func decode(
         _ bytes: UnsafeRawBufferPointer?, by coded: CodedBody, spills: Bool = false
     ) -> Verdict? {
-        let limit = job.maximumBodyBytes
         var added = 0
         var verdict: Verdict?
         let body: (UnsafeRawBufferPointer) -> Bool = { [self] part in
-            guard Int64(part.count) <= limit - Int64(response.body.count) else {
-                verdict = .failure(codingFailure(.stopped))
+            let count = Int64(response.body.count + part.count)
+            if let error = excess(count, { Self.tooLong("After content decoding, the body", $0) }) {
+                verdict = .failure(error)
                 return false
             }
             unsafe response.body.append(part)
@@ -110,9 +103,12 @@ extension Fetch {
         case .stopped:
             LoadError(
                 .tooLarge, stage: .fetch,
-                message: "After content decoding, the body exceeds the limit of "
-                    + "\(job.maximumBodyBytes) bytes. Raise maximumBodyBytes if you trust the server.")
+                message: Self.tooLong("After content decoding, the body", transportLimits.maximumBodyBytes))
         }
+    }
+
+    static func tooLong(_ what: String, _ limit: Int64) -> String {
+        "\(what) exceeds the limit of \(limit) bytes. Raise maximumBodyBytes if you trust the server."
     }
 
     /// Appends the stored first part of a body, whose rest is received later.
@@ -288,7 +284,7 @@ extension Fetch {
     func continueExchange(isWanted: Bool) {
         let now = clock.now()
         let (next, rate) = stripe.lock.withLock { state.processed(at: now) }
-        if let rate { engine.rates.add(self, checkAt: rate.time ?? now) }
+        if let rate { engine.checker.add(self, checkAt: rate.time ?? now) }
         switch next {
         case .ends(let ending): if let step = exchangeEnded(ending) { engine.advance(step) }
         case .continues(let transfer): if isWanted { transfer.resume() } else { transfer.cancel() }
@@ -353,31 +349,31 @@ extension Fetch {
 
     /// Without a stall timeout, the rate is measured from the head on.
     func watchRateFromStart() {
-        if plan.request.limits.stallTimeout == nil, exchange.verdict == nil { watchRate(receivedBytes: 0) }
+        if job.limits.stallTimeout == nil, exchange.verdict == nil { watchRate(receivedBytes: 0) }
     }
 
     private func watchRate(receivedBytes: Int) {
         let now = clock.now()
-        guard var rate = RateMonitor(plan.request.limits, at: now), case .checkAgain(let time) = rate.check(at: now)
+        guard var rate = RateMonitor(job.limits, at: now), case .checkAgain(let time) = rate.check(at: now)
         else { return }
         rate.received(receivedBytes)
         exchange.isWatched = true
         stripe.lock.withLock { state.rateMeasured(by: rate) }
-        engine.rates.add(self, checkAt: time)
+        engine.checker.add(self, checkAt: time)
     }
 
-    /// Cancels the transfer if it is too slow.
+    /// Checks the rate of the transfer, and the total times of the tasks.
     ///
     /// - Returns: the time of the next check.
-    func checkRate(at now: MonotonicTime) -> MonotonicTime? {
-        let (next, transfer) = stripe.lock.withLock { state.rateChecked(at: now) }
-        transfer?.cancel()
-        return next
+    func check(at now: MonotonicTime) -> MonotonicTime? {
+        let (next, tooSlow) = stripe.lock.withLock { state.rateChecked(at: now) }
+        tooSlow?.cancel()
+        return [next, checkTime(at: now)].compactMap { $0 }.min()
     }
 
     /// Returns the error of an exchange that was stopped because it was too slow.
     func tooSlow() -> LoadError {
-        let limits = plan.request.limits
+        let limits = job.limits
         let host = currentURL.origin?.description ?? "the source"
         return LoadError(
             .timedOut, stage: .fetch,

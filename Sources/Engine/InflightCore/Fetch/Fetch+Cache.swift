@@ -174,6 +174,9 @@ extension Fetch {
             cache.representation = answer.stored
         }
         exchange.verdict = redirect(in: head) ?? failure(on: head)
+        if case .redirect(let next) = exchange.verdict, let excess = excess(redirects: next.redirectCount) {
+            exchange.verdict = .failure(excess)
+        }
         switch exchange.verdict {
         case .redirect(let next):
             limitLifetime(by: cache?.representation)
@@ -301,14 +304,10 @@ extension Fetch {
                 }
             }
         }
-        guard Int64(body.count) <= job.maximumBodyBytes else {
-            return finish(
-                .failure(
-                    LoadError(
-                        .tooLarge, stage: .fetch,
-                        message: "The cached body has \(body.count) bytes; the limit is "
-                            + "\(job.maximumBodyBytes). Raise maximumBodyBytes.")))
+        let excess = excess(Int64(body.count)) {
+            "The cached body has \(body.count) bytes; the limit is \($0). Raise maximumBodyBytes."
         }
+        if let excess { return finish(.failure(excess)) }
         var response = LoadedResponse(
             head: head, body: body, url: currentURL.string, wireBytes: 0, source: source,
             redirectCount: redirected?.redirectCount ?? 0)

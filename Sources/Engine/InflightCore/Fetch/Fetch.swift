@@ -5,10 +5,16 @@ internal import Synchronization
 /// ``Fetch`` exists from its first start to its end.
 // Unchecked: `fetch`, `isCancelled` and `hasMissedPriority` are accessed only while the job's stripe of locks is held.
 final class FetchJob: Job, @unchecked Sendable {
-    private var fetch: Fetch?
+    private(set) var fetch: Fetch?
     private var boxedProgress: BoxedProgress?
     /// Whether a task that observes progress or previews has joined since the last report.
     let hasNewObserver = Atomic(false)
+    /// Whether the tasks' limits differ, besides their total times, or have differed. If not, they are the request's.
+    let hasMixedLimits = Atomic(false)
+    /// Whether a task besides the first may have a total time.
+    let hasTimedTasks = Atomic(false)
+    /// Guarded by the engine's lock.
+    var totalTimes: TotalTimes?
     // Inputs that arrived before the first start.
     private var isCancelled = false
     private var hasMissedPriority = false
@@ -38,6 +44,7 @@ final class FetchJob: Job, @unchecked Sendable {
                     FetchState(isCancelled: self.isCancelled, hasMissedPriority: hasMissedPriority))
             self.fetch = fetch
             fetch.state.started()
+            fetch.active.slotTaken(at: now)
             return (fetch, fetch.state.isCancelled)
         }
         return fetch.start(at: now, priority: priority, isCancelled: isCancelled)
@@ -137,6 +144,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         var isWatched = false
         /// The decision that makes the rest of the response irrelevant.
         var verdict: Verdict?
+        /// The number of the body's bytes, if no task allowed so many.
+        var exceedingBytes: Int64?
     }
 
     /// The response whose body is received, by one exchange or by several that resume it.
@@ -159,12 +168,10 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     let job: FetchJob
     let stripe: LockStripes.Stripe
     var state: FetchState
+    /// Guarded by the job's stripe of locks, too.
+    var active: ActiveTime
     /// Whether the fetch has released what it held. A transport that breaks its contract may still call.
     var hasEnded = false
-    /// The start of the load's total time, moved by the times without a slot.
-    var startedAt: MonotonicTime
-    /// The time at which the fetch gave its slot back, to wait for another or before a retry.
-    var waitsSince: MonotonicTime?
     /// The request of the last redirect; `nil` before the first.
     var redirected: RedirectPolicy.Exchange?
     /// The stored entry of each followed redirect, if it has one. A redirect whose cookie the load sends is not
@@ -203,7 +210,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     init(_ job: FetchJob, startedAt: MonotonicTime, _ state: consuming FetchState) {
         self.job = job
         stripe = job.stripe
-        self.startedAt = startedAt
+        active = ActiveTime(since: startedAt)
         self.state = state
     }
 
@@ -219,49 +226,30 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     /// The job has a slot.
     func start(at now: MonotonicTime, priority: ImageRequest.Priority, isCancelled: Bool) -> JobStep? {
-        // The total time does not include waits.
-        if let since = waitsSince.take() { startedAt = startedAt + (now - since) }
         if isCancelled {
             engine.jobEndedWithoutWork(job)
             return end(.failure(.cancelled(url: plan.url.string, stage: .fetch)))
         }
         if let refusal = job.result?.error { return serveStaleResponse(instead: refusal) }
-        guard let limits = remainingLimits() else {
+        guard !isOutOfTime else {
             engine.jobEndedWithoutWork(job)
             return end(.failure(timedOut()))
         }
+        checkTimeLater()
         if cache == nil { cache = makeCacheTransaction() }
         if !isLookedUp, let cache, looksUp(cache) {
             lookUp(cache)
             return nil
         }
-        return send(limits: limits, priority: priority, reason: .first)
+        return send(priority: priority, reason: .first)
     }
-
-    /// Returns the limits of the next exchange; `nil` if the total time is over.
-    private func remainingLimits() -> TransportRequest.Limits? {
-        var limits = TransportRequest.Limits()
-        let wanted = plan.request.limits
-        limits.connectTimeout = wanted.connectTimeout
-        limits.stallTimeout = wanted.stallTimeout
-        limits.maximumBodyBytes = job.maximumBodyBytes
-        if let total = wanted.totalTimeout {
-            let left = total - (clock.now() - startedAt)
-            guard left > .zero else { return nil }
-            limits.totalTimeout = left
-        }
-        return limits
-    }
-
-    private var isOutOfTime: Bool { remainingLimits() == nil }
 
     /// Gives the job's slot back, and queues the job in a lane.
     func waitForTurn(
         in lane: JobGraph.LaneName, ahead: Bool, hasStaleResponse: Bool = false
     ) -> JobStep {
         if isOutOfTime { return end(.failure(timedOut())) }
-        waitsSince = clock.now()
-        stripe.lock.withLock { state.startedWaiting(for: .slot) }
+        startWaiting(for: .slot, at: clock.now())
         let group = lane == .store ? OriginKey.none : currentURL.originKey
         return JobStep(job: job, event: .moved(lane, group, ahead: ahead, hasStaleResponse: hasStaleResponse))
     }
@@ -272,11 +260,10 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     ///
     /// - Returns: the end of the fetch if nothing can be sent.
     func send(
-        limits: TransportRequest.Limits, priority: ImageRequest.Priority,
-        reason: ImagePipeline.OutgoingRequest.Reason
+        priority: ImageRequest.Priority, reason: ImagePipeline.OutgoingRequest.Reason
     ) -> JobStep? {
         var request = plan.outgoing(
-            after: redirected, defaultFields: engine.defaultFields, limits: limits, priority: priority)
+            after: redirected, defaultFields: engine.defaultFields, limits: transportLimits, priority: priority)
         if attempts.failed == 0, sentExchanges == 0, request.url.origin != nil,
             let error = engine.retries?.firstAttempt(at: request.url, policy: plan.request.cachePolicy)
         {
@@ -298,10 +285,12 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             try await willSend(&changed)
             return changed
         } then: { [self] result in
-            stripe.lock.withLock { state.hookReturned() }
+            let wasTooLate = stripe.lock.withLock { state.hookReturned() }
             if endsAsCancelled() { return }
             // The hook used some of the total time.
-            guard let limits = remainingLimits() else { return finish(.failure(timedOut())) }
+            if isOutOfTime { return finish(.failure(timedOut())) }
+            // A task has joined since the time was over for the others.
+            if wasTooLate { return resend(reason: reason) }
             switch result {
             case .success(let changed):
                 var request = request
@@ -311,8 +300,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
                     request.url = changed.url
                     exchange.sentURL = changed.url
                 }
-                request.limits = limits
                 // Subscribers may have joined or left meanwhile or, after a 401, since the first request.
+                request.limits = transportLimits
                 request.priority = engine.priority(of: id) ?? request.priority
                 exchange.sentFields = changed.fields
                 if let step = send(&request) { engine.advance(step) }
@@ -367,6 +356,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         if next.cancels { transfer.cancel() }
         if next.resumes { transfer.resume() }
         if next.passesPriority { job.reprioritize() }
+        if next.passesLimits { job.limitsChanged() }
         return nil
     }
 
@@ -381,14 +371,14 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     /// Sends the current request again in the same slot, so that no other fetch goes first.
     func resend(reason: ImagePipeline.OutgoingRequest.Reason) {
-        guard let limits = remainingLimits() else { return finish(.failure(timedOut())) }
+        if isOutOfTime { return finish(.failure(timedOut())) }
         if endsAsCancelled() { return }
         let priority = engine.priority(of: id) ?? plan.request.priority
-        if let step = send(limits: limits, priority: priority, reason: reason) { engine.advance(step) }
+        if let step = send(priority: priority, reason: reason) { engine.advance(step) }
     }
 
-    /// Calls a hook off the transport's thread. If the fetch is cancelled meanwhile, or its total time ends, the hook
-    /// is cancelled; `body` runs only after the hook has returned.
+    /// Calls a hook off the transport's thread. If the fetch is cancelled meanwhile, or its total time is over, so is
+    /// the hook; `body` runs only after the hook has returned.
     private func callHook<Output: Sendable>(
         _ question: @escaping @Sendable () async throws -> Output,
         then body: @escaping @Sendable (Result<Output, any Error>) -> Void
@@ -399,14 +389,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             return state.isCancelled
         }
         if isTooLate { call.cancel() }
-        var timer: (any ScheduledWork)?
-        if let total = plan.request.limits.totalTimeout {
-            timer = clock.schedule(at: startedAt + total) { call.cancel() }
-        }
-        call.start(on: engine.taskExecutor, question) { [timer] result in
-            timer?.cancel()
-            body(result)
-        }
+        call.start(on: engine.taskExecutor, question, completion: body)
     }
 
     // MARK: Head
@@ -469,11 +452,9 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         if let sent = self.exchange.sentURL { exchange.url = sent }
         let transport = engine.transports[exchange.url.scheme]
         let policy = RedirectPolicy(
-            maximumRedirects: plan.request.limits.maximumRedirects, now: clock.wallTime,
-            isPublicSuffix: { transport?.isPublicSuffix($0) ?? nil })
+            now: clock.wallTime, isPublicSuffix: { transport?.isPublicSuffix($0) ?? nil })
         switch policy.decide(exchange, head: head) {
-        case .follow(let next):
-            return .redirect(next)
+        case .follow(let next): return .redirect(next)
         case .refuse(let error):
             // A stored redirect that leads nowhere would fail later loads without a request.
             cache?.changes.bodyStorage = .nothing
@@ -497,17 +478,17 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         callHook {
             try await didReceive(received)
         } then: { [self] result in
-            // Synchronizes with the thread that started and paused the exchange.
-            stripe.lock.withLock {}
+            // Synchronizes with the thread that started and paused the exchange, too.
+            let wasTooLate = stripe.lock.withLock { state.isOutOfTime }
             switch result {
             case .success(let decision):
                 beginBody(head, expectedBytes, decision)
                 watchRateFromStart()
+            // The end of the exchange tells that the time was over.
+            case .failure(let error) where wasTooLate && error is CancellationError: break
             case .failure(let error):
-                // At the end of the total time, the timer cancels the hook.
-                let isLate = error is CancellationError && isOutOfTime
-                let thrown = LoadError.thrown(error, by: "hook didReceive", url: plan.url.string, stage: .fetch)
-                exchange.verdict = .failure(isLate ? timedOut() : thrown)
+                exchange.verdict = .failure(
+                    .thrown(error, by: "hook didReceive", url: plan.url.string, stage: .fetch))
             }
             continueExchange(isWanted: true)
         }
@@ -532,7 +513,9 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         if !engine.fieldsExcludedFromKey.isEmpty { respectVary(head) }
         response.head = head
         response.expectedBytes = expectedBytes
-        exchange.verdict = undoCoding(of: head)
+        exchange.verdict =
+            expectedBytes.flatMap { excess($0) { Self.tooLong("The body", $0) } }.map { .failure($0) }
+            ?? undoCoding(of: head)
         if let expectedBytes, response.coded == nil { response.body.expect(expectedBytes) }
     }
 
@@ -555,7 +538,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         switch engine.codings.decoderChain(for: head.fields) {
         case .plain: return nil
         case .coded(let decoders):
-            response.coded = CodedBody(decoders, limit: job.maximumBodyBytes)
+            response.coded = CodedBody(decoders, limit: transportLimits.maximumBodyBytes)
             return nil
         case .tooMany(let limit):
             return .failure(
@@ -606,10 +589,19 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             return ended
         }
         switch ended {
-        case .now(let wasWatched, let wasTooSlow):
-            if wasWatched { engine.rates.remove(self) }
-            let result = wasTooSlow ? .failure(tooSlow()) : result
+        case .now(let wasWatched, let stop):
+            if wasWatched, !job.isTimed { engine.checker.remove(self) }
+            var result = result
+            if stop == .tooSlow { result = .failure(tooSlow()) }
+            if stop == .outOfTime { result = .failure(timedOut()) }
             if engine.telemetry != nil { reportEnd(result) }
+            if suitsNewcomer(stop) {
+                startOver()
+                resumption = nil
+                emit(.resent(why: "A task has joined whose limits allow more."))
+                resend(reason: .first)
+                return nil
+            }
             return stepAfter(result)
         case .heldWhileSpilling(let number): schedule(number, spills: true)
         case .held, .nothing: break
@@ -634,13 +626,16 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             resend(reason: .unauthorized(head, sent: sent))
             return nil
         case (.redirect(let next), _):
+            let excess = excess(redirects: next.redirectCount)
+            // A stored redirect that is not followed would fail later loads without a request.
+            if excess != nil { cache?.changes.bodyStorage = .nothing }
             limitLifetime(by: exchange.head.map { received($0) })
             if let cache {
                 cache.entry = StoredEntryReference(key: cache.key)
                 if next.sendsCookies(of: next.redirectCount - 1) { cache.changes.dropBody() }
             }
             updateStore(isWhole: isWhole)
-            return redirect(to: next)
+            return excess.map { failed($0, nil) } ?? redirect(to: next)
         case (.failure(let error), _):
             updateStore(isWhole: isWhole)
             return failed(error, error.code == .badStatus ? exchange.head : nil)
@@ -737,7 +732,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     /// - Returns: the step of the job, which was reset; nil if the load fails.
     private func retry(after error: LoadError, _ head: ResponseHead?) -> JobStep? {
         let url = currentURL
-        guard let retries = engine.retries, url.origin != nil, error.code != .cancelled else { return nil }
+        guard let retries = engine.retries, url.origin != nil, error.code != .cancelled, !isOutOfTime
+        else { return nil }
         let isCutOff = head == nil && exchange.verdict == nil
         let resumption = isCutOff ? receivedPart().flatMap { Resumption(of: $0) } : nil
         // A timeout is the caller's own limit. A server that stalls again and again must not exceed it a hundred times.
@@ -781,9 +777,17 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         }
         // The clock may be the program's own code, so it is read without the lock.
         let now = clock.now()
-        waitsSince = now
-        stripe.lock.withLock { state.startedWaiting(for: .time(now + wait)) }
+        startWaiting(for: .time(now + wait), at: now)
         return JobStep(job: job, event: .slept)
+    }
+
+    /// The fetch gives its slot back. Until it has another, no total time passes.
+    private func startWaiting(for wait: FetchState.Wait, at now: MonotonicTime) {
+        stripe.lock.withLock {
+            state.startedWaiting(for: wait)
+            active.slotGiven(at: now)
+        }
+        if job.isTimed { engine.checker.remove(self) }
     }
 
     /// The job has given its slot back: sets the timer for the end of the wait.
@@ -945,6 +949,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     /// Ends the fetch with a result, and releases what it holds: nothing may use `response` or `cache` after this.
     func end(_ value: JobResult.Value, fromStore: Bool = false) -> JobStep {
+        let value = excess(in: value).map { .failure($0) } ?? value
         let grants = release()
         if case .failure(let error) = value {
             job.result = JobResult(.failure(error.about(url: plan.url.string)), isFromStore: fromStore)
@@ -960,23 +965,17 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     fileprivate func release() -> [BodyBudget.Grant] {
         let (timer, body) = stripe.lock.withLock {
             job.forgetFetch()
+            hasEnded = true
             return (state.finished(), bodyID)
         }
         timer?.cancel()
+        if job.isTimed { engine.checker.remove(self) }
         previews?.end()
-        hasEnded = true
         // A transport may retain its receiver for longer.
         response = ReceivedResponse()
         cache = nil
         guard let body else { return [] }
         return engine.bodies.withLock { $0.ended(body) }
-    }
-
-    func timedOut() -> LoadError {
-        LoadError(
-            .timedOut, stage: .fetch, url: plan.url.string,
-            message: "The request timed out after \(plan.request.limits.totalTimeout.text). "
-                + "Raise totalTimeout, or try again later.")
     }
 
     // MARK: Events for observers

@@ -57,11 +57,19 @@ struct FetchState: ~Copyable {
         var intake = Intake.flowing
         /// The rate measurement, if the body has more than one piece.
         var rate: RateMonitor?
-        var isTooSlow = false
+        /// The reason for which the fetch has stopped it.
+        var stop: Stop?
 
         var transfer: (any Transfer)? {
             if case .known(let transfer) = link { transfer } else { nil }
         }
+    }
+
+    /// A limit of time because of which an exchange is stopped.
+    enum Stop {
+        case tooSlow
+        /// The total time is over for all tasks.
+        case outOfTime
     }
 
     enum State: ~Copyable {
@@ -104,6 +112,11 @@ struct FetchState: ~Copyable {
     private(set) var isCancelled: Bool
     /// Whether the priority changed while there was no transfer to pass it to.
     private var hasMissedPriority: Bool
+    /// Whether the tasks' limits changed while there was no transfer to pass them to.
+    private var hasMissedLimits = false
+
+    /// Whether `willSend` was cancelled because the total time was over.
+    private var isAskedTooLate = false
 
     /// Creates the state of a fetch that starts, with the inputs that arrived before.
     init(isCancelled: Bool, hasMissedPriority: Bool) {
@@ -219,16 +232,17 @@ struct FetchState: ~Copyable {
     /// - Returns: the calls that the transfer has to receive.
     mutating func transferKnown(
         _ transfer: any Transfer, number: Int
-    ) -> (cancels: Bool, resumes: Bool, passesPriority: Bool) {
-        let pending: Bool? =
+    ) -> (cancels: Bool, resumes: Bool, passesPriority: Bool, passesLimits: Bool) {
+        let pending: (resumes: Bool, isStopped: Bool)? =
             withExchange { exchange in
                 guard exchange.number == number, case .pending(let resumes) = exchange.link else { return nil }
                 exchange.link = .known(transfer)
-                return resumes
+                return (resumes, exchange.stop != nil)
             } ?? nil
-        guard let resumes = pending else { return (false, false, false) }
-        defer { hasMissedPriority = false }
-        return (isCancelled, resumes && !isCancelled, hasMissedPriority)
+        guard let (resumes, isStopped) = pending else { return (false, false, false, false) }
+        defer { (hasMissedPriority, hasMissedLimits) = (false, false) }
+        let cancels = isCancelled || isStopped
+        return (cancels, resumes && !cancels, hasMissedPriority, hasMissedLimits)
     }
 
     /// The budget of bodies in flight allows a paused exchange to continue.
@@ -265,10 +279,48 @@ struct FetchState: ~Copyable {
             case .checkAgain(let time): return (time, nil)
             case .paused, nil: return (nil, nil)
             case .tooSlow:
-                exchange.isTooSlow = true
+                exchange.stop = .tooSlow
                 return (nil, exchange.transfer)
             }
         } ?? (nil, nil)
+    }
+
+    /// Whether the exchange was stopped because the total time was over for all tasks.
+    var isOutOfTime: Bool {
+        switch state {
+        case .exchanging(let exchange): exchange.stop == .outOfTime
+        default: false
+        }
+    }
+
+    /// The total time is over for all tasks.
+    ///
+    /// - Returns: the transfer and the hook's call to cancel. Otherwise the next step finds that the time is over.
+    mutating func timeIsOver() -> ((any Transfer)?, ExtensionCall?) {
+        switch take() {
+        case .asking(let call):
+            state = .asking(call)
+            isAskedTooLate = true
+            return (nil, call)
+        case .exchanging(var exchange):
+            exchange.stop = .outOfTime
+            let call: ExtensionCall? = if case .judging(let call, _) = exchange.intake { call } else { nil }
+            let transfer = exchange.transfer
+            state = .exchanging(exchange)
+            return (transfer, call)
+        case let other:
+            state = other
+            return (nil, nil)
+        }
+    }
+
+    /// The limits of the tasks have changed.
+    ///
+    /// - Returns: the transfer to pass them to; if `nil`, ``transferKnown(_:number:)`` requests it later.
+    mutating func limitsChanged() -> (any Transfer)? {
+        let transfer = withExchange { $0.transfer } ?? nil
+        if transfer == nil { hasMissedLimits = true }
+        return transfer
     }
 
     // MARK: Slots
@@ -312,9 +364,13 @@ struct FetchState: ~Copyable {
     }
 
     /// `willSend` has returned.
-    mutating func hookReturned() {
+    ///
+    /// - Returns: whether it was cancelled because the total time was over.
+    mutating func hookReturned() -> Bool {
         require(.hookReturned)
         state = .preparing
+        defer { isAskedTooLate = false }
+        return isAskedTooLate
     }
 
     // MARK: Exchanges
@@ -390,7 +446,7 @@ struct FetchState: ~Copyable {
     /// The consequence of an exchange's end.
     enum Ended {
         /// The fetch continues from it.
-        case now(wasWatched: Bool, wasTooSlow: Bool)
+        case now(wasWatched: Bool, stoppedFor: Stop?)
         /// It is held, and is reported again when everything before it is processed.
         case held
         /// It is held too. A worker thread first writes the received bytes to a file.
@@ -426,8 +482,8 @@ struct FetchState: ~Copyable {
                 return (.heldWhileSpilling(number: exchange.number), true)
             case .flowing, .scheduled, .paused:
                 let wasPaused = if case .paused = exchange.intake { true } else { false }
-                let wasTooSlow = exchange.isTooSlow && hasFailed && !isCancelled
-                return (.now(wasWatched: exchange.rate != nil, wasTooSlow: wasTooSlow), wasPaused)
+                let stop = hasFailed && !isCancelled ? exchange.stop : nil
+                return (.now(wasWatched: exchange.rate != nil, stoppedFor: stop), wasPaused)
             }
             return (.held, false)
         }

@@ -81,9 +81,9 @@ struct RateMonitor: Sendable {
     }
 }
 
-/// Checks periodically whether a pipeline's transfers that take longer than one piece are fast enough, with one timer
-/// for all of them.
-final class RateChecker: Sendable {
+/// Has a pipeline's fetches check whether their transfers are fast enough, and whether the time of a task is over, with
+/// one timer for all of them.
+final class FetchChecker: Sendable {
     private struct State {
         var fetches: [ObjectIdentifier: Fetch] = [:]
         var timer = SharedTimer()
@@ -125,7 +125,7 @@ final class RateChecker: Sendable {
             return state.fetches
         }
         let now = clock.now()
-        guard let next = fetches.values.compactMap({ $0.checkRate(at: now) }).min() else { return }
+        guard let next = fetches.values.compactMap({ $0.check(at: now) }).min() else { return }
         let isFirst = state.withLock { !$0.fetches.isEmpty && $0.timer.claims(next) }
         if isFirst { schedule(at: next) }
     }

@@ -58,7 +58,6 @@ struct RedirectPolicy {
     /// The header fields that are sent to one origin only.
     static let ownFields = ["authorization", "cookie", "proxy-authorization", "host"]
 
-    var maximumRedirects: Int
     /// The current time.
     var now: WallTime
     /// Returns whether a domain is a public suffix; `nil` if that is unknown. See ``Transport/isPublicSuffix(_:)``.
@@ -70,11 +69,6 @@ struct RedirectPolicy {
             return refuse(
                 exchange, head,
                 "The redirect (status \(head.status)) has no Location. Report it to the site's operator.")
-        }
-        guard exchange.redirectCount < maximumRedirects else {
-            return refuse(
-                exchange, head,
-                "More than \(maximumRedirects) redirects. Raise maximumRedirects.")
         }
         let target: ResourceURL
         do {

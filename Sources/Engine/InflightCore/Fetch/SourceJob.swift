@@ -38,12 +38,15 @@ final class SourceJob: Job, @unchecked Sendable {
         case (.bytes(let bytes), .info):
             return .info(remote(try engine.codecs.info(of: bytes), byteCount: bytes.count))
         case (.bytes(let bytes), _):
-            guard Int64(bytes.count) <= maximumBodyBytes else {
-                throw LoadError(
+            let excess = engine.refuse(tasksOf: self) { limits in
+                let limit = min(limits.maximumBodyBytes, engine.maximumBodyBytes)
+                guard bytes.count > limit else { return nil }
+                return LoadError(
                     .tooLarge, stage: .fetch,
-                    message: "The source returned \(bytes.count) bytes; the limit is "
-                        + "\(maximumBodyBytes). Raise maximumBodyBytes if that is intended.")
+                    message: "The source returned \(bytes.count) bytes; the limit is \(limit). "
+                        + "Raise maximumBodyBytes if that is intended.")
             }
+            if let excess { throw excess }
             return .response(
                 LoadedResponse(
                     head: Self.head, body: bytes, url: plan.url.string, wireBytes: Int64(bytes.count), source: .source))

@@ -5,28 +5,35 @@ public import FoundationEssentials
 /// Nothing is validated here. If the URL cannot be loaded or a size is zero, the load fails.
 public struct ImageRequest: Sendable {
     /// The limits of one load. A negative limit or timeout fails the load with ``LoadError/Code/invalidRequest``.
+    ///
+    /// None is part of the keys by which requests are coalesced. Loads with different limits share a fetch and a
+    /// decode, which go on as long as the laxest allows. A load whose own limit is exceeded before fails alone.
     public struct Limits: Sendable, Hashable {
-        /// The maximum time for name resolution, connection and TLS together. If nil, there is no limit.
+        /// The maximum time for name resolution, connection and TLS together. If nil, there is no limit. Loads that
+        /// share a fetch have the longest of theirs.
         public var connectTimeout: Duration? = .seconds(10)
         /// The longest time without a byte in either direction. A response's head must also be complete within this
-        /// time after its first line. If nil, there is no limit.
+        /// time after its first line. If nil, there is no limit. Loads that share a fetch have the longest of theirs.
         public var stallTimeout: Duration? = .seconds(15)
-        /// The maximum time for the whole fetch with its redirects and retries, from its start after queueing. Time in
-        /// a queue, also after a lookup in the store or a redirect, and delays before retries do not count. If nil,
-        /// there is no limit.
+        /// The maximum time for the whole fetch with its redirects and retries, from its start after queueing, or from
+        /// the time at which the load joins the fetch of others. Time in a queue, also after a lookup in the store or a
+        /// redirect, and delays before retries do not count. If nil, there is no limit.
         public var totalTimeout: Duration?
         /// The rate below which a transfer ends with ``LoadError/Code/timedOut``, in bytes of the body on the wire per
         /// second, averaged over ``minimumRatePeriod``. It is measured from the first byte of the body; time in which
-        /// the pipeline has paused the transfer does not count. 0 disables it.
+        /// the pipeline has paused the transfer does not count. 0 disables it. Loads that share a fetch have the lowest
+        /// of theirs.
         public var minimumBytesPerSecond: Int = 1024
         /// The period over which ``minimumBytesPerSecond`` is averaged, so the minimum time that a slow transfer gets.
-        /// It must be positive.
+        /// It must be positive. Loads that share a fetch have the longest of theirs.
         public var minimumRatePeriod: Duration = .seconds(30)
         /// The maximum number of bytes of the body, on the wire and again after its content coding is decoded.
         public var maximumBodyBytes: Int64 = 200_000_000
-        /// The maximum number of pixels, width × height, as declared in the image's header.
+        /// The maximum number of pixels, width × height, as declared in the image's header. An image in memory that
+        /// exceeds it is not served.
         public var maximumPixels: Int = 100_000_000
-        /// The maximum memory for one decode in bytes, estimated from the image's header.
+        /// The maximum memory for one decode in bytes, estimated from the image's header. An image in memory needs
+        /// none.
         public var maximumDecodeBytes: Int = 1 << 30
         /// The maximum number of redirects to follow; 0 follows none.
         public var maximumRedirects: Int = 20
@@ -87,7 +94,7 @@ public struct ImageRequest: Sendable {
     }
     /// The key that identifies the image instead of its URL, for URLs that are signed or otherwise change. Requests
     /// with the same identity are coalesced and share cache entries, whatever their URLs. The first one's URL is
-    /// fetched. Every other difference between requests (method, fields, body, limits) still separates them.
+    /// fetched. Every other difference between requests (method, fields, body, policy) still separates them.
     public var identity: String? {
         get { options.value.identity }
         set { changeRest { $0.identity = newValue } }
@@ -198,7 +205,8 @@ public struct ImageRequest: Sendable {
         get { options.value.deadline }
         set { changeRest { $0.deadline = newValue } }
     }
-    /// The limits of the load: times, bytes, pixels, memory and redirects.
+    /// The limits of the load: times, bytes, pixels, memory and redirects. Not part of the keys by which requests are
+    /// coalesced.
     public var limits: Limits {
         get { options.value.limits }
         set { changeRest { $0.limits = newValue } }

@@ -67,8 +67,6 @@ final class DecodeKey: RequestKey, @unchecked Sendable {
         let order: PixelBuffer.Format.Order
         let premultiplied: Bool
         let page: Int
-        let maximumPixels: Int
-        let maximumMemory: Int
     }
 
     /// The options of a decode besides those for the pixels.
@@ -81,8 +79,7 @@ final class DecodeKey: RequestKey, @unchecked Sendable {
 
     init(after fetch: FetchKey, options: DecodeOptions, flags: Flags = []) {
         pixels = Pixels(
-            resize: options.resize, order: options.order, premultiplied: options.premultiplied, page: options.page,
-            maximumPixels: options.maximumPixels, maximumMemory: options.maximumMemory)
+            resize: options.resize, order: options.order, premultiplied: options.premultiplied, page: options.page)
         var hasher = Hasher()
         fetch.hash(into: &hasher)
         hasher.combine(pixels)
@@ -193,24 +190,7 @@ extension FetchKey {
             bytes.append(13)
             bytes.append(contentsOf: checksum.bytes)
         }
-        appendLimits(request.limits, to: &bytes)
         return bytes
-    }
-
-    /// Appends limits other than the defaults. Loads with different limits need separate jobs, because one may fail
-    /// while the other succeeds.
-    private static func appendLimits(_ limits: ImageRequest.Limits, to bytes: inout [UInt8]) {
-        var fetchLimits = limits
-        fetchLimits.maximumPixels = ImageRequest.Limits().maximumPixels
-        fetchLimits.maximumDecodeBytes = ImageRequest.Limits().maximumDecodeBytes
-        guard fetchLimits != ImageRequest.Limits() else { return }
-        bytes.append(4)
-        let durations = [limits.connectTimeout, limits.stallTimeout, limits.totalTimeout, limits.minimumRatePeriod]
-        for number in durations.map({ $0?.saturatedNanoseconds ?? -1 })
-            + [limits.maximumBodyBytes, Int64(limits.maximumRedirects), Int64(limits.minimumBytesPerSecond)]
-        {
-            unsafe withUnsafeBytes(of: number.littleEndian) { unsafe bytes.append(contentsOf: $0) }
-        }
     }
 
     // Numbers for exchanges that must not be coalesced.

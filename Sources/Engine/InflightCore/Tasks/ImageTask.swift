@@ -76,7 +76,8 @@ public final class ImageTask: @unchecked Sendable {
                 request.priority = other.request.priority
                 return key == nil && other.key == nil && request == other.request
             }
-            return key == otherKey && request.agrees(with: other.request, in: names)
+            return key == otherKey && request.limits == other.request.limits
+                && request.agrees(with: other.request, in: names)
         }
 
         private var key: RequestKey? {
@@ -201,6 +202,11 @@ public final class ImageTask: @unchecked Sendable {
 
     /// The request in its latest form.
     var latestRequest: ImageRequest { stripe.lock.withLock { state.amended ?? subject }.request }
+
+    /// The limits of its request.
+    var limits: ImageRequest.Limits {
+        stripe.lock.withLock { (state.amended ?? subject).request.limits }
+    }
 
     // MARK: Deadline
 

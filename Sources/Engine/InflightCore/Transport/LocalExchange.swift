@@ -12,6 +12,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
         var isPaused = false
         /// Whether ``resume()`` was called before the pause was recorded.
         var isResumed = false
+        var maximumBodyBytes: Int64
     }
 
     /// The maximum number of bytes read in one turn, so that a long file does not delay the others.
@@ -21,7 +22,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
     private let request: TransportRequest
     private unowned let owner: LocalExchanges
     private let deadline: MonotonicTime
-    private let state = Guarded(State())
+    private let state: Guarded<State>
 
     private enum Source {
         case closed(Opening)
@@ -41,8 +42,15 @@ final class LocalExchange: Transfer, @unchecked Sendable {
         self.receiver = receiver
         self.owner = owner
         source = .closed(opening)
+        state = Guarded(State(maximumBodyBytes: request.limits.maximumBodyBytes))
         deadline = request.limits.totalTimeout.map { owner.clock.now() + $0 } ?? .distantFuture
     }
+
+    func setLimits(_ limits: TransportRequest.Limits) {
+        state.withLock { $0.maximumBodyBytes = limits.maximumBodyBytes }
+    }
+
+    private var maximumBodyBytes: Int64 { state.withLock { $0.maximumBodyBytes } }
 
     func cancel() {
         stop(LoadError.local(.cancelled, request, "The request was cancelled."))
@@ -116,7 +124,7 @@ final class LocalExchange: Transfer, @unchecked Sendable {
             let count = unsafe try reader.read(into: room)
             if count == 0 { return .end }
             read += count
-            guard Int64(count) <= request.limits.maximumBodyBytes - bodyBytes else { throw tooLarge() }
+            guard Int64(count) <= maximumBodyBytes - bodyBytes else { throw tooLarge() }
             let offset = bodyBytes
             bodyBytes += Int64(count)
             let chunk = unsafe UnsafeRawBufferPointer(rebasing: room[..<count])
@@ -131,14 +139,14 @@ final class LocalExchange: Transfer, @unchecked Sendable {
                 .invalidRequest, request, "Unsupported method for a \(request.url.scheme): URL. Use GET or HEAD.")
         }
         let reader = try opening(request)
-        if let length = reader.length, length > request.limits.maximumBodyBytes { throw tooLarge() }
+        if let length = reader.length, length > maximumBodyBytes { throw tooLarge() }
         return reader
     }
 
     private func tooLarge() -> LoadError {
         .local(
             .tooLarge, request,
-            "The data exceeds the limit of \(request.limits.maximumBodyBytes) bytes. Raise maximumBodyBytes."
+            "The data exceeds the limit of \(maximumBodyBytes) bytes. Raise maximumBodyBytes."
         )
     }
 

@@ -51,10 +51,19 @@ public protocol Transfer: AnyObject, Sendable {
     /// thread, at any time until the transfer is released, its end included. Does not block, and does not call the
     /// receiver. If two calls overlap, either may take effect; the engine makes the right one last.
     func setPriority(_ priority: ImageRequest.Priority)
+
+    /// Changes the limits of the exchange, which are at first ``TransportRequest/limits``: several loads share it, and
+    /// one of them has joined or left.
+    ///
+    /// Timeouts count from where they counted before. A transport that cannot change them keeps the old ones, as the
+    /// default implementation does: a load that allows more may then fail at the limit of another. May be called like
+    /// ``setPriority(_:)``.
+    func setLimits(_ limits: TransportRequest.Limits)
 }
 
 extension Transfer {
     public func setPriority(_ priority: ImageRequest.Priority) {}
+    public func setLimits(_ limits: TransportRequest.Limits) {}
 }
 
 /// A receiver's decision on how the exchange continues.
@@ -164,7 +173,8 @@ public struct TransportRequest: Sendable {
         /// The longest time without a byte in either direction once connected. A response's head must also be complete
         /// within this time after its first line. If nil, there is no limit.
         public var stallTimeout: Duration? = .seconds(15)
-        /// The maximum time for the whole exchange. If nil, there is no limit.
+        /// The maximum time for the whole exchange. If nil, there is no limit. A pipeline sets none: it measures the
+        /// total time itself.
         public var totalTimeout: Duration?
         /// The maximum number of bytes of the body, on the wire and again after its content coding is decoded.
         public var maximumBodyBytes: Int64 = 200_000_000

@@ -130,6 +130,13 @@ final class ScriptedCore: Sendable {
         tellWaiters()
     }
 
+    func setLimits(of exchange: ScriptedExchange, to limits: TransportRequest.Limits) {
+        state.withLock { _ in exchange.limits = limits }
+        tellWaiters()
+    }
+
+    func limits(of exchange: ScriptedExchange) -> TransportRequest.Limits { state.withLock { _ in exchange.limits } }
+
     func resume(_ exchange: ScriptedExchange) {
         let (wakes, isLegal) = state.withLock { state in
             if exchange.place < 0 { return (false, true) }
@@ -220,12 +227,12 @@ final class ScriptedCore: Sendable {
                 return .rest
             }
             exchange.stall = nil
-        case .head(_, let expected?) where expected > exchange.request.limits.maximumBodyBytes:
-            return end(exchange, .failure(Self.tooLarge(exchange.request)), &state)
+        case .head(_, let expected?) where expected > exchange.limits.maximumBodyBytes:
+            return end(exchange, .failure(Self.tooLarge(exchange)), &state)
         case .bytes(let bytes):
             offset = exchange.offset
-            guard Int64(bytes.count) <= exchange.request.limits.maximumBodyBytes - offset else {
-                return end(exchange, .failure(Self.tooLarge(exchange.request)), &state)
+            guard Int64(bytes.count) <= exchange.limits.maximumBodyBytes - offset else {
+                return end(exchange, .failure(Self.tooLarge(exchange)), &state)
             }
             exchange.offset += Int64(bytes.count)
         case .head, .interim, .trailers: break
@@ -380,10 +387,10 @@ final class ScriptedCore: Sendable {
 
     private static let unknown = Script.failure(
         .unscripted, "This transport has no script for the URL: give it one with serve(_:_:).")
-    private static func tooLarge(_ request: TransportRequest) -> LoadError {
+    private static func tooLarge(_ exchange: ScriptedExchange) -> LoadError {
         LoadError(
-            .tooLarge, stage: .fetch, url: request.url.string,
-            message: "The script's body is longer than the limit of \(request.limits.maximumBodyBytes) bytes. "
+            .tooLarge, stage: .fetch, url: exchange.request.url.string,
+            message: "The script's body is longer than the limit of \(exchange.limits.maximumBodyBytes) bytes. "
                 + "Raise maximumBodyBytes.")
     }
     private static let cancelled = LoadError(

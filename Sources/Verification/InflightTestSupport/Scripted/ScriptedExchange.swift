@@ -8,6 +8,8 @@ final class ScriptedExchange: Transfer, @unchecked Sendable {
 
     let number: Int
     let request: TransportRequest
+    /// At first those of the request.
+    var limits: TransportRequest.Limits
     /// Used by the thread that moves the exchange; nil once it has ended, because the end is delivered separately.
     var receiver: (any TransportReceiver)?
     let script: Script
@@ -34,6 +36,7 @@ final class ScriptedExchange: Transfer, @unchecked Sendable {
     ) {
         self.number = number
         self.request = request
+        limits = request.limits
         self.receiver = receiver
         self.script = script
         self.core = core
@@ -42,4 +45,5 @@ final class ScriptedExchange: Transfer, @unchecked Sendable {
     func cancel() { core.cancel(self) }
     func resume() { core.resume(self) }
     func setPriority(_ priority: ImageRequest.Priority) { core.setPriority(of: self, to: priority) }
+    func setLimits(_ limits: TransportRequest.Limits) { core.setLimits(of: self, to: limits) }
 }

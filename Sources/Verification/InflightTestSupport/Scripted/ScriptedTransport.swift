@@ -55,6 +55,9 @@ public final class ScriptedTransport: Transport {
         /// The request with which the exchange was started.
         public var request: TransportRequest { exchange.request }
 
+        /// The limits of the exchange: those of its request, or the last of ``Transfer/setLimits(_:)``.
+        public var limits: TransportRequest.Limits { core.limits(of: exchange) }
+
         /// Makes the next step on this thread, which calls the receiver.
         ///
         /// - Returns: `false` if the exchange is stalled, paused or over.

@@ -121,8 +121,8 @@ enum Resources {
         if setup.isSlow || setup.hasStore { request.limits.minimumBytesPerSecond = 0 }
         if spec.hasCredentials { request.fields.append("Authorization", "secret") }
         switch spec.resource {
-        case 1: request.limits.maximumRedirects = 0
-        case 2 where setup.totalTime > 0: request.limits.totalTimeout = .nanoseconds(setup.totalTime)
+        case 1: request.limits.maximumRedirects = spec.redirects
+        case 2 where spec.totalTime > 0: request.limits.totalTimeout = .nanoseconds(spec.totalTime)
         case 4: request.fields.append("X-Caller", "4")
         case 5:
             request.method = "POST"

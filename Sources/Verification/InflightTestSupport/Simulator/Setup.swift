@@ -11,6 +11,7 @@ struct Setup {
     var isMultiplexed = false
     /// Whether time passes in seconds instead of milliseconds.
     var isSlow = false
+    /// The total time of a fetch in nanoseconds, from which those of the callers are derived; 0 for none.
     var totalTime: Int64 = 8_000_000
     var ownsTransport = false
     var hasWillSend = false
@@ -88,6 +89,9 @@ struct Setup {
         hasPreviews = seed % 8 == 5
         // Tasks that leave a varying response join another job one after the other.
         hasDeadlines = seed % 8 == 1 && !hasExcludedFields
+        // Before `willSend` is called, nothing shows whether a fetch has its slot, and so its time passes. Deadlines
+        // and total times that pass at once would be told apart by the order of two timers.
+        if hasWillSend || hasDeadlines { totalTime = 0 }
         if seed % 4 == 2 { bounds.bodyBytes = Int64(seed / 4 % 80) }
         if hasPreviews { bounds.decodesInMemory = 1 }
         bounds.isFlat = !nests
@@ -137,6 +141,12 @@ struct Setup {
         guard hasDeadlines, number % 3 != 0 else { return 0 }
         let unit: Int64 = hasStore ? 500_000_000 : isSlow ? 1_000_000_000 : 1_000_000
         return Int64(number * 7 % 13 + 1) * unit + Int64(number)
+    }
+
+    /// Returns the total time of a caller in nanoseconds; 0 for none.
+    func totalTime(ofCaller number: Int) -> Int64 {
+        guard totalTime > 0, number % 3 != 0 else { return 0 }
+        return totalTime * Int64(1 + number % 4) / 2 + Int64(number)
     }
 
     /// Returns the cache policy of a caller in a world with a store.

@@ -62,6 +62,7 @@ final class SimulatedClock: EngineClock, @unchecked Sendable {
     func fireDue() {
         hasDue = false
         world.model.wakes()
+        world.model.totalTimesPass()
         if timers.isEmpty { return }
         let due = timers.filter { $0.deadline <= time }
         timers.removeAll { $0.deadline <= time || $0.body == nil }

@@ -4,10 +4,9 @@ internal import InflightContract
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedTaskExecutor: TaskExecutor, @unchecked Sendable {
     private unowned let world: World
-    private var jobs: [(job: UnownedJob, time: Int64, count: Int)] = []
-    /// The time at which the running job was enqueued, and the number of jobs that the model knew then.
+    private var jobs: [(job: UnownedJob, time: Int64)] = []
+    /// The time at which the running job was enqueued.
     private(set) var enqueuedAt: Int64 = 0
-    private(set) var jobsThen = 0
 
     init(_ world: World) {
         self.world = world
@@ -16,16 +15,15 @@ final class SimulatedTaskExecutor: TaskExecutor, @unchecked Sendable {
     var isReady: Bool { !jobs.isEmpty }
 
     func enqueue(_ job: consuming ExecutorJob) {
-        jobs.append((UnownedJob(job), world.clock.time, world.model.jobCount))
+        jobs.append((UnownedJob(job), world.clock.time))
     }
 
     func runOne() {
-        let (job, time, count) = jobs.remove(at: world.draws.below(jobs.count))
+        let (job, time) = jobs.remove(at: world.draws.below(jobs.count))
         world.note(4, 0, "an async caller resumes")
         let before = world.context
         world.context = .init()
         enqueuedAt = time
-        jobsThen = count
         unsafe job.runSynchronously(on: asUnownedTaskExecutor())
         world.context = before
     }

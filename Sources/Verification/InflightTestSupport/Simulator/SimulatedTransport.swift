@@ -165,9 +165,7 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
         case 26..<29: fate = .failLate
         case 29, 30: fate = .status
         case 31: fate = .unauthorized
-        case 32..<37:
-            // Before `willSend` is called, nothing shows whether the fetch has its slot again and its timeout runs.
-            fate = setup.hasWillSend && sent.resource == 2 ? .unauthorized : .redirect
+        case 32..<37: fate = .redirect
         case 37: fate = .damaged
         case 38: fate = setup.hasHuge ? .huge : .whole
         default: fate = .hang
@@ -271,6 +269,11 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
             if isVaried { world.model.responseVaries(serial) }
             world.model.statusIsRewritten(serial, as: status)
         }
+        decided()
+    }
+
+    /// `didReceive` has decided, or was cancelled.
+    func decided() {
         if isHeld { world.model.exchangeEnds(serial, meaning) }
     }
 
@@ -281,7 +284,7 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
     }
 
     private var meaning: ContractModel.ExchangeEnd {
-        if isCancelled { return .stopped }
+        if isCancelled, !world.model.isOutOfTime(exchange: serial) { return .stopped }
         if hasHead {
             // The connection may break after the head. The engine still follows a redirect or a 401.
             if fate == .redirect { return .redirect(origin: Resources.redirectOrigin(of: sent.resource)) }
@@ -289,7 +292,7 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
             if case .failure(let code) = verdict { return .failure(code) }
             if sent.kind == .header, isRefused { return .content }
         }
-        return isFailure ? .failure(errorCode) : .content
+        return isCancelled ? .stopped : isFailure ? .failure(errorCode) : .content
     }
 
     // MARK: Body

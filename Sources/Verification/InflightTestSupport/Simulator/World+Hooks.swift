@@ -78,8 +78,7 @@ extension World {
             ContractModel.WillSendArguments(
                 kind: sent.kind, resource: sent.resource, language: sent.language, origin: sent.origin,
                 isRedirected: sent.isRedirected, hasCredentials: sent.hasCredentials, isAgain: isAgain),
-            isCancelled: Task.isCancelled, askedAt: executor.enqueuedAt, jobsThen: executor.jobsThen,
-            isOutermost: depth == 0)
+            isCancelled: Task.isCancelled, askedAt: executor.enqueuedAt, isOutermost: depth == 0)
         note(33, UInt64(call), "willSend is called for \(request.url)\(isAgain ? " again" : ""), call \(call)")
         do {
             let token = try await withTaskCancellationHandler {
@@ -148,8 +147,11 @@ extension World {
         } catch {
             note(38, UInt64(serial), "didReceive throws for exchange \(serial)")
             undecided[serial] = nil
-            let isLate = error is CancellationError && model.isLate(exchange: serial)
-            exchange.judge(.failure(isLate ? .timedOut : code(error)))
+            if error is CancellationError, model.isOutOfTime(exchange: serial) {
+                exchange.decided()
+            } else {
+                exchange.judge(.failure(code(error)))
+            }
             throw error
         }
         undecided[serial] = nil
