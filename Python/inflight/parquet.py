@@ -15,10 +15,11 @@ Row = dict[str, Any]
 
 STANDARD = pa.schema([
     ("url", pa.string()), ("key", pa.string()), ("status", pa.string()), ("error_message", pa.string()),
+    ("error_class", pa.string()),
     ("width", pa.int32()), ("height", pa.int32()), ("original_width", pa.int32()), ("original_height", pa.int32()),
     ("exif", pa.string()), ("sha256", pa.string()),
 ])
-"""img2dataset's columns."""
+"""img2dataset's columns, and the class of a failure."""
 GROUP_BYTES, GROUP_ROWS = 64 << 20, 2048
 _EXTENSIONS = {"jpeg": "jpg"}
 
@@ -26,7 +27,7 @@ _EXTENSIONS = {"jpeg": "jpg"}
 def convert(sidecar: Path, input: pa.Schema, format: str) -> Path:
     """Replaces a shard's archive and sidecar by a Parquet file with all of the shard's rows.
 
-    Its columns are img2dataset's, then those of the input, then the image, named by its extension. Columns of types
+    Its columns are those of a sidecar, then those of the input, then the image, named by its extension. Columns of types
     that JSON lacks, such as timestamps, are text.
     """
     archive = sidecar.with_name(sidecar.name.removesuffix(".jsonl.zst") + ".tar")

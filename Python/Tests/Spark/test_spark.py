@@ -85,8 +85,8 @@ class Spark(unittest.TestCase):
                                  layout="parquet", scratch=str(self.folder), **OPTIONS)
         table = pq.read_table(manifest.shards)
         self.assertEqual(table.column_names,
-                         ["url", "key", "status", "error_message", "width", "height", "original_width",
-                          "original_height", "exif", "sha256", "id", "caption", "jpg"])
+                         ["url", "key", "status", "error_message", "error_class", "width", "height",
+                          "original_width", "original_height", "exif", "sha256", "id", "caption", "jpg"])
         found = {row["key"]: row for row in table.to_pylist()}
         self.assertEqual((len(found), manifest.rows, manifest.rejected), (61, 61, 0))
         self.assertEqual((found["row-1"]["jpg"][:2], found["row-1"]["caption"]), (b"\xff\xd8", "caption of row-1"))

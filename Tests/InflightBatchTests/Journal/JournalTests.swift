@@ -125,7 +125,7 @@ struct JournalTests {
         #expect(
             try reader.summary()
                 == JournalSummary(successes: 1, duplicates: 1, failures: 5, finishedShards: 1, openRows: 3))
-        #expect(reader.options == ["format": "jpeg", "shard-size": "4"])
+        #expect(reader.options == ["format": "jpeg", "shard-size": "4", "error-class": "yes"])
     }
 
     @Test("Of more classes than a byte can represent, the last share one")

@@ -67,7 +67,7 @@ struct FinishedRun {
 
     private static func failure(_ key: String) -> Row {
         var line = SidecarRow(url: "http://none.test/", key: key, status: .failedToDownload)
-        line.errorMessage = "No address\nfor none.test."
+        (line.errorMessage, line.errorClass) = ("No address\nfor none.test.", "dns")
         line.ownValues = [nil, nil]
         return Row(line: line)
     }

@@ -189,6 +189,17 @@ struct ShardVerifierTests {
         #expect(try problems(run) == ["00000.jsonl.zst: Two rows have the key 000000000."])
     }
 
+    @Test("A class that is not that of the journal is a problem", arguments: [nil, "tls"])
+    func otherClass(name: String?) throws {
+        let run = try FinishedRun(.hashedFiles)
+        var rows = FinishedRun.rows[0]
+        rows[1].line.errorClass = name
+        try run.write(0, rows)
+        #expect(
+            try problems(run)
+                == ["00000.jsonl.zst: The row 000000001 has the class \(name ?? "null"). In the journal, it is dns."])
+    }
+
     @Test("Columns that differ between shards are a problem")
     func otherColumns() throws {
         let run = try FinishedRun(.hashedFiles)
@@ -302,7 +313,9 @@ struct ShardVerifierTests {
             .init(
                 folder: folder.path, layout: layout, form: .files, schema: SidecarSchema(),
                 imageExtension: .fixed("png")))
-        try writer.add(SidecarRow(url: "u", key: "k", status: .failedToDownload), .failure(class: "dns"))
+        var row = SidecarRow(url: "u", key: "k", status: .failedToDownload)
+        row.errorClass = "dns"
+        try writer.add(row, .failure(class: "dns"))
         _ = try writer.finish(duration: .zero)
         let report = try ShardVerifier.verify(folder: folder.path, codecs: CodecRegistry([HeaderCodec()]))
         #expect(report.problems.isEmpty && report.rows == 1 && report.images == 0)

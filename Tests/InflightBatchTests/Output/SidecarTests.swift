@@ -12,9 +12,9 @@ struct SidecarTests {
         let row = SidecarRow(url: "http://a/", key: "000000000", status: .failedToDownload)
         #expect(
             text(row.line(SidecarSchema(ownColumns: ["caption", "n"]))) == """
-                {"url":"http://a/","key":"000000000","status":"failed_to_download","error_message":null,"width":null,\
-                "height":null,"original_width":null,"original_height":null,"exif":null,"sha256":null,"caption":null,\
-                "n":null}
+                {"url":"http://a/","key":"000000000","status":"failed_to_download","error_message":null,\
+                "error_class":null,"width":null,"height":null,"original_width":null,"original_height":null,\
+                "exif":null,"sha256":null,"caption":null,"n":null}
 
                 """)
     }
@@ -29,8 +29,9 @@ struct SidecarTests {
         let hex = try #require(row.image.sha256).hex
         #expect(
             text(row.json(SidecarSchema(ownColumns: ["o", "e", "n"]))) == #"""
-                {"url":"u","key":"k","status":"success","error_message":null,"width":1,"height":2,"original_width":3,\#
-                "original_height":4,"exif":"{\"Make\":\"x\"}","sha256":"\#(hex)","o":{"a":[1,"b"]},"e":null,"n":null}
+                {"url":"u","key":"k","status":"success","error_message":null,"error_class":null,"width":1,"height":2,\#
+                "original_width":3,"original_height":4,"exif":"{\"Make\":\"x\"}","sha256":"\#(hex)",\#
+                "o":{"a":[1,"b"]},"e":null,"n":null}
                 """#)
     }
 
@@ -53,6 +54,23 @@ struct SidecarTests {
     func renamed() {
         let schema = SidecarSchema(ownColumns: ["url", "a", "input_url", "a", "key"])
         #expect(schema.ownColumns == ["input_input_url", "a", "input_url", "input_a", "input_key"])
+    }
+
+    @Test("A row is read as it was written, with and without the class of its failure")
+    func read() throws {
+        var row = SidecarRow(url: "u", key: "k", status: .failedToDownload)
+        (row.errorMessage, row.errorClass) = ("No such host.", "host_not_found")
+        row.ownValues = [Array("7".utf8)]
+        let schemas = [true, false].map { SidecarSchema(ownColumns: ["error_class"], hasErrorClass: $0) }
+        #expect(schemas.map(\.ownColumns) == [["input_error_class"], ["error_class"]])
+        for schema in schemas {
+            let line = row.json(schema)
+            #expect(text(line).contains(#""host_not_found""#) == schema.hasErrorClass)
+            #expect(SidecarSchema(line: line[...]) == schema)
+            let found = try #require(SidecarRow(line: line[...], schema: schema))
+            #expect(found.errorClass == (schema.hasErrorClass ? "host_not_found" : nil))
+            #expect(found.errorMessage == "No such host." && found.ownValues == row.ownValues)
+        }
     }
 
     @Test("Statistics have img2dataset's names and are sorted")

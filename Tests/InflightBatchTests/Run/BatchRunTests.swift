@@ -31,6 +31,12 @@ struct BatchRunTests {
                 "000010000 success 11", "000010001 failed_to_download", "000010002 success 12", "000010003 success 11",
             ])
         #expect(try world.rows(of: 2, configuration) == ["000020000 failed_to_download"])
+        var classes: [String?] = []
+        for shard in 0..<3 {
+            try ShardReader(shard, world.writer(configuration)).rows { classes.append($1.errorClass) }
+        }
+        #expect(
+            classes == [nil, "http_404", nil, "invalidURL", nil, "http_404", nil, nil, "unsupportedScheme"])
         #expect(world.server.requestCount == 4)
         #expect(
             world.ends == ["success": 3, "duplicate": 3, "http_404": 1, "invalidURL": 1, "unsupportedScheme": 1])

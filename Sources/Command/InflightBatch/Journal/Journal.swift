@@ -22,6 +22,8 @@ package final class Journal {
     private static let batchLimit = 1000
     /// The option that holds the number of rows in a shard.
     private static let shardSizeOption = "shard-size"
+    /// The option of runs whose sidecars have the class of a failure. Not compared: a run keeps what it began with.
+    private static let errorClassOption = "error-class"
 
     /// The shards that are complete on disk.
     package private(set) var finishedShards = ShardSet()
@@ -57,8 +59,11 @@ package final class Journal {
         _ = try place.hasJournal()
         let lock = try JournalLock(place)
         // Another run may have created it before this one had the lock.
-        if !(try place.hasJournal()) { try place.makeJournal(options: options) }
+        if !(try place.hasJournal()) {
+            try place.makeJournal(options: options.merging([Self.errorClassOption: "yes"]) { $1 })
+        }
         try self.init(place, .writing, lock)
+        options[Self.errorClassOption] = self.options[Self.errorClassOption]
         let changes = Set(options.keys).union(self.options.keys).sorted().filter { options[$0] != self.options[$0] }
         guard changes.isEmpty else {
             throw .journal(
@@ -154,6 +159,9 @@ package final class Journal {
     }
 
     // MARK: Input
+
+    /// Whether the sidecars of the run have the class of a failure. All rows of a run have the same columns.
+    var hasErrorClass: Bool { options[Self.errorClassOption] != nil }
 
     /// Returns the inputs, in the order of the run.
     package func inputs() throws(BatchFailure) -> [JournalInput] {

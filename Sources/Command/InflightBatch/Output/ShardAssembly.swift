@@ -71,7 +71,7 @@ struct ShardAssembly: Sendable {
                     row, .image(FileRange(file: file, offset: image.offset, size: image.size), caption: input.caption))
             case .failure(let name, let message):
                 row.status = FailureClasses.isImageFault(name) ? .failedToResize : .failedToDownload
-                row.errorMessage = message
+                (row.errorMessage, row.errorClass) = (message, name)
                 try output.add(row, .failure(class: name))
             case .copy(let number, let block):
                 let (original, image) = try earlier.sample(number, block)

@@ -115,7 +115,13 @@ package struct ShardVerifier {
             guard index < record.classes.count else { return }
             if case .failure(let name) = record.classes[index] {
                 stats.addFailure(class: name, isResize: row.status == .failedToResize)
-                if row.status != .success { return }
+                if row.status != .success {
+                    if reader.schema?.hasErrorClass == true, row.errorClass != name {
+                        let found = row.errorClass ?? "null"
+                        report.add(sidecar, "The row \(row.key) has the class \(found). In the journal, it is \(name).")
+                    }
+                    return
+                }
                 report.add(sidecar, "The row \(row.key) has an image. In the journal, it failed (\(name)).")
             } else if row.status != .success {
                 report.add(sidecar, "The row \(row.key) failed. In the journal, it has an image.")

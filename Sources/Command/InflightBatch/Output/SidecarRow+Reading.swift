@@ -5,11 +5,12 @@ extension SidecarSchema {
     init?(line: ArraySlice<UInt8>) {
         guard let members = (try? JSONScanner.members(line)) ?? nil else { return nil }
         let names = members.map(\.name)
-        guard names.starts(with: Self.standardColumns) else { return nil }
+        // A column of the input that has this name is behind all others.
+        let hasErrorClass = names.dropFirst(4).first == Self.errorClass
+        let count = Self(hasErrorClass: hasErrorClass).standardColumns.count
         // Names that were written are unique, so that they are written again.
-        let own = Array(names.dropFirst(Self.standardColumns.count))
-        self.init(ownColumns: own)
-        guard ownColumns == own else { return nil }
+        self.init(ownColumns: Array(names.dropFirst(count)), hasErrorClass: hasErrorClass)
+        guard standardColumns + ownColumns == names else { return nil }
     }
 }
 
@@ -19,23 +20,23 @@ extension SidecarRow {
     /// Returns `nil` unless ``json(_:)`` returns this line for the row.
     init?(line: ArraySlice<UInt8>, schema: SidecarSchema) {
         guard (try? UTF8Span(validating: line.span)) != nil, let members = (try? JSONScanner.members(line)) ?? nil,
-            members.count == SidecarSchema.standardColumns.count + schema.ownColumns.count
+            members.count == schema.standardColumns.count + schema.ownColumns.count
         else { return nil }
-        func text(_ index: Int) -> String? { JSONScanner.text(members[index].value) }
-        func integer(_ index: Int) -> Int? { Int(String(decoding: members[index].value, as: UTF8.self)) }
-        guard let url = text(0), let key = text(1), let status = text(2).flatMap(Status.init),
+        var values = members.map(\.value)[...]
+        func text() -> String? { values.popFirst().flatMap { JSONScanner.text($0) } }
+        func integer() -> Int? { values.popFirst().flatMap { Int(String(decoding: $0, as: UTF8.self)) } }
+        guard let url = text(), let key = text(), let status = text().flatMap(Status.init),
             // A key is part of a path.
             !key.isEmpty, key.utf8.allSatisfy(\.isKeySafe)
         else { return nil }
         self.init(url: url, key: key, status: status)
-        errorMessage = text(3)
-        (image.width, image.height) = (integer(4), integer(5))
-        (image.originalWidth, image.originalHeight) = (integer(6), integer(7))
-        image.exif = text(8)
-        image.sha256 = text(9).flatMap(ContentDigest.init(hex:))
-        ownValues = members.dropFirst(SidecarSchema.standardColumns.count).map { member in
-            member.value.elementsEqual("null".utf8) ? nil : Array(member.value)
-        }
+        errorMessage = text()
+        if schema.hasErrorClass { errorClass = text() }
+        (image.width, image.height) = (integer(), integer())
+        (image.originalWidth, image.originalHeight) = (integer(), integer())
+        image.exif = text()
+        image.sha256 = text().flatMap(ContentDigest.init(hex:))
+        ownValues = values.map { $0.elementsEqual("null".utf8) ? nil : Array($0) }
         guard json(schema).elementsEqual(line) else { return nil }
     }
 }

@@ -1,24 +1,34 @@
 internal import InflightPrograms
 
-/// The columns of a run's sidecars: those of img2dataset, then the input's other columns.
+/// The columns of a run's sidecars: those of img2dataset and the class of a failure, then the input's other columns.
 ///
 /// All rows of a run have the same columns in the same order, with `null` for absent values. A column of the input with
 /// the name of another one is renamed with the prefix `input_`, because the names in a JSON object must be unique.
 package struct SidecarSchema: Hashable, Sendable {
-    /// The columns that each sidecar has, in their order.
-    package static let standardColumns = [
-        "url", "key", "status", "error_message", "width", "height", "original_width", "original_height", "exif",
-        "sha256",
-    ]
+    /// The column of the class of a failure, behind that of its message.
+    static let errorClass = "error_class"
 
+    /// Whether the rows have the class of their failure. Runs of version 0.1.0 do not.
+    package let hasErrorClass: Bool
     /// The names under which the input's columns are written.
     package let ownColumns: [String]
 
+    /// The columns before those of the input, in their order.
+    package var standardColumns: [String] { Self.standardColumns(hasErrorClass) }
+
+    private static func standardColumns(_ hasErrorClass: Bool) -> [String] {
+        ["url", "key", "status", "error_message"] + (hasErrorClass ? [errorClass] : [])
+            + ["width", "height", "original_width", "original_height", "exif", "sha256"]
+    }
+
     /// Creates a schema.
     ///
-    /// - Parameter ownColumns: The names of the input's columns that pass through, in the order of their values.
-    package init(ownColumns: [String] = []) {
-        var names = Set(Self.standardColumns)
+    /// - Parameters:
+    ///   - ownColumns: The names of the input's columns that pass through, in the order of their values.
+    ///   - hasErrorClass: Whether the rows have the class of their failure.
+    package init(ownColumns: [String] = [], hasErrorClass: Bool = true) {
+        self.hasErrorClass = hasErrorClass
+        var names = Set(Self.standardColumns(hasErrorClass))
         var written: [String] = []
         // A column keeps its name before another one may take it by renaming.
         let unique = Set(ownColumns).subtracting(names)
@@ -52,6 +62,8 @@ package struct SidecarRow: Equatable, Sendable {
     package var status: Status
     /// The message of the failure, if the row failed.
     package var errorMessage: String?
+    /// The class of the failure, if the row failed.
+    package var errorClass: String?
     /// The image, without values if the row failed.
     package var image = ImageRecord()
     /// The values of the input's columns in the order of the schema, each one valid JSON or `nil`.
@@ -71,6 +83,7 @@ package struct SidecarRow: Equatable, Sendable {
         writer.add("key", key)
         writer.add("status", status.rawValue)
         writer.add("error_message", orNull: errorMessage)
+        if schema.hasErrorClass { writer.add(SidecarSchema.errorClass, orNull: errorClass) }
         writer.add(sizesOf: image)
         writer.add("exif", orNull: image.exif)
         writer.add("sha256", orNull: image.sha256?.hex)

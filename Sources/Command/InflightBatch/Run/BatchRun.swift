@@ -449,7 +449,10 @@ extension BatchRun: RowSink {
     private func assemble(_ shard: Int, _ range: Range<Int>, _ parts: [ShardBook.Part]) throws(BatchFailure) {
         guard let contents = source.takeRows(of: shard) else { throw .inconsistent("shard \(shard) has no rows") }
         // All rows of the first shard were read before any shard is complete.
-        let writer = writer ?? writerConfiguration(schema: SidecarSchema(ownColumns: ownColumns))
+        let writer =
+            writer
+            ?? writerConfiguration(
+                schema: SidecarSchema(ownColumns: ownColumns, hasErrorClass: journal.hasErrorClass))
         self.writer = writer
         let parts = try journal.parts(of: shard, range, parts)
         let start = shardStarts[shard] ?? runner.now
