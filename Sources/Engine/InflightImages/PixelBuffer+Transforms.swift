@@ -28,6 +28,13 @@ extension PixelBuffer {
         return resized(to: plan).finished(finish, of: resize)
     }
 
+    /// Returns the result of `resize` from an image that ``Resize/whole(sourceWidth:sourceHeight:)`` has scaled: crops
+    /// or pads it.
+    package func finished(by resize: Resize, sourceWidth: Int, sourceHeight: Int) -> PixelBuffer {
+        let (plan, finish) = resize.stages(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
+        return resized(to: plan).finished(finish, of: resize)
+    }
+
     /// Returns the pixels of a plan after what remains to be done with them.
     func finished(_ finish: Resize.Finish, of resize: Resize) -> PixelBuffer {
         switch finish {

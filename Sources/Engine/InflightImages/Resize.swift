@@ -279,6 +279,12 @@ public struct Resize: Sendable, Hashable {
         return (whole, .crop(width: plan.width, height: plan.height))
     }
 
+    /// Returns the resize that scales like this one, and neither crops nor pads.
+    package func whole(sourceWidth: Int, sourceHeight: Int) -> Resize {
+        let plan = plan(sourceWidth: sourceWidth, sourceHeight: sourceHeight)
+        return Resize(width: plan.scaledWidth, height: plan.scaledHeight, fit: .exact, light: light)
+    }
+
     /// Returns the size of the result in pixels.
     package func resultSize(sourceWidth: Int, sourceHeight: Int) -> (width: Int, height: Int) {
         let (plan, finish) = stages(sourceWidth: sourceWidth, sourceHeight: sourceHeight)

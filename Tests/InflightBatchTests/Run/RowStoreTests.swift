@@ -14,6 +14,7 @@ struct RowStoreTests {
         if number % 2 == 0 { row.id = "\(number)" }
         if number % 3 == 0 { row.caption = "" }
         if number % 5 == 0 { row.columns = [.init(name: "n", value: .json(Array("\(number)".utf8)))] }
+        if number % 7 == 0 { row.boxes = (try? BlurBox.list("[[0.1,0,0.\(number),1],[0,0,1,1]]")) ?? [] }
         return row
     }
 

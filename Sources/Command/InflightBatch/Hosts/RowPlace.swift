@@ -12,11 +12,14 @@ package struct RowPlace: Hashable, Sendable {
     package var path: String
     /// The digests that the body must have.
     package var digests: [BodyDigest] = []
+    /// The boxes to blur.
+    package var boxes: [BlurBox] = []
 
     /// Parses the URL of a row of the input.
     init(_ row: InputRow) throws(LoadError) {
         try self.init(row.url)
         digests = row.digests
+        boxes = row.boxes
     }
 
     /// Parses the URL of a row.

@@ -73,6 +73,8 @@ package struct InputOptions: Hashable, Sendable {
     package var captionColumn: String?
     /// The names of the columns that hold digests of the bodies. They pass through to the output, too.
     package var digestColumns: [BodyDigest.Function: String] = [:]
+    /// The name of the column of the boxes to blur; `nil` blurs none. It passes through to the output, too.
+    package var boxColumn: String?
     /// The names of the columns of CSV and TSV without a header, in their order; if `nil`, the first row is the header.
     package var columnNames: [String]?
     /// The meaning of quotes; `nil` stands for ``Quoting/none`` in TSV. In CSV it stands for ``Quoting/csv``, but for

@@ -30,13 +30,18 @@ package struct InputRow: Hashable, Sendable {
     package var caption: String?
     /// The digests that the body of the URL must have, from their columns.
     package var digests: [BodyDigest] = []
+    /// The boxes to blur in its image, from their column.
+    package var boxes: [BlurBox] = []
     /// The key of its sample, set by the run; `nil` if that comes from the position.
     var key: String?
     /// All other columns, in the order of the input.
     package var columns: [Column] = []
 
-    /// What rows have in common that are fetched once: the URL, and the digests of its body.
-    var fetchKey: String { digests.isEmpty ? url : ([url] + digests.map(\.hex)).joined(separator: "\n") }
+    /// What rows have in common that are fetched once: the URL, the digests of its body, and the boxes to blur.
+    var fetchKey: String {
+        if digests.isEmpty, boxes.isEmpty { return url }
+        return ([url] + digests.map(\.hex) + [BlurBox.text(boxes)]).joined(separator: "\n")
+    }
 
     /// The value of a column as text, that of a JSON string without quotes; `nil` for a column that the row lacks.
     func text(ofColumn name: String) -> String? {
@@ -69,6 +74,8 @@ package struct InputReject: Hashable, Sendable {
         case idNotAStringOrNumber(member: String)
         /// The value of a column is not a digest.
         case notADigest(column: String, BodyDigest.Function)
+        /// The value of a column is not a list of boxes to blur.
+        case notBoxes(column: String, BlurBox.Problem)
         /// The number of fields differs from the header's.
         case wrongNumberOfFields(Int, header: Int)
         /// The number of fields differs from that of the columns of an input without a header.
@@ -108,6 +115,7 @@ extension InputReject.Reason: CustomStringConvertible {
         case .idNotAStringOrNumber(let member): "The member '\(member)' is not a string or a number."
         case .notADigest(let column, let function):
             "The column '\(column)' has no \(function.name) of \(function.digitCount) hexadecimal digits."
+        case .notBoxes(let column, let problem): "The column '\(column)' \(problem.rawValue)."
         case .wrongNumberOfFields(let count, let header):
             "The row has \(count) \(count == 1 ? "field" : "fields"), the header \(header)."
         case .otherNumberOfFields(let count, let columns):

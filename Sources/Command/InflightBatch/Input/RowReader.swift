@@ -120,8 +120,8 @@ package struct RowReader: Sendable {
         guard scanner.isAtEnd || appendedCount >= BinarySignature.length else { return false }
         hasStarted = true
         if let kind = BinarySignature.kind(of: scanner.held) { throw .binary(kind: kind) }
-        let digestColumn = options.digestColumns.values.min()
-        if format == .text, let column = options.idColumn ?? options.captionColumn ?? digestColumn {
+        let others = options.digestColumns.values.min() ?? options.boxColumn
+        if format == .text, let column = options.idColumn ?? options.captionColumn ?? others {
             throw .missingColumn(column, columns: [])
         }
         if let names = options.columnNames {
@@ -169,7 +169,9 @@ package struct RowReader: Sendable {
         var header = Header(names: names, url: try index(options.urlColumn))
         if let name = options.idColumn { header.id = try index(name) }
         if let name = options.captionColumn { header.caption = try index(name) }
-        for name in options.digestColumns.values.sorted() { _ = try index(name) }
+        for name in options.digestColumns.values.sorted() + [options.boxColumn].compactMap(\.self) {
+            _ = try index(name)
+        }
         scanner.maximumFields = names.count
         if format == .csv, options.quoting == nil {
             scanner.rowShape = .init(fieldCount: names.count, urlField: header.url)
@@ -197,6 +199,13 @@ package struct RowReader: Sendable {
                     throw .notADigest(column: column, function)
                 }
                 row.digests.append(digest)
+            }
+            if let column = options.boxColumn {
+                do throws(BlurBox.Problem) {
+                    row.boxes = try row.boxes(inColumn: column)
+                } catch {
+                    throw .notBoxes(column: column, error)
+                }
             }
             return .row(row)
         } catch {

@@ -63,7 +63,7 @@ package struct BatchConfiguration: Sendable {
     private static let imageOptions: Set<String> = [
         "size", "fit", "crop", "enlarge", "keep-smaller", "linear", "page", "process", "format", "quality",
         "progressive", "lossless",
-        "background", "keep-metadata", "raw", "raw-if-unchanged",
+        "background", "keep-metadata", "raw", "raw-if-unchanged", "bbox-column",
     ]
 
     /// Creates a configuration with defaults for everything else.

@@ -267,7 +267,7 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
         waitingBytes += size
         pendingImages += 1
         threads.run { [self] in
-            let result = Result { () throws(BatchFailure) in try made(response, place.digests, store) }
+            let result = Result { () throws(BatchFailure) in try made(response, place, store) }
             queue.async { [self] in
                 waitingBytes -= size
                 pendingImages -= 1
@@ -291,12 +291,12 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
 
     /// Makes the image of the output, and stores it. Called on a thread for images.
     private func made(
-        _ response: LoadedResponse, _ digests: [BodyDigest], _ store: (Bytes) throws(BatchFailure) -> Sink.Stored
+        _ response: LoadedResponse, _ place: RowPlace, _ store: (Bytes) throws(BatchFailure) -> Sink.Stored
     ) throws(BatchFailure) -> Outcome {
         if cancellation.isCancelled { return Self.failure(.cancelled(url: nil, stage: .decode)) }
         let (codecs, body, filter) = (pipeline.codecs, response.body, configuration.filter)
         let sha256 = ContentDigest(of: body)
-        if let (name, message) = ImageFilter.failure(of: body, sha256: sha256, expected: digests) {
+        if let (name, message) = ImageFilter.failure(of: body, sha256: sha256, expected: place.digests) {
             return .failure(class: name, message: message)
         }
         let image: Bytes
@@ -305,7 +305,7 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
             if !response.isDelimited { try codecs.checkEndMarker(of: body) }
             let info = try codecs.validate(body, maximumPixels: configuration.treatment.decoding.maximumPixels)
             if let (name, message) = filter.failure(of: info) { return .failure(class: name, message: message) }
-            (image, record) = try treated(body, info)
+            (image, record) = try treated(body, info, place.boxes)
         } catch {
             return Self.failure(error)
         }
@@ -314,20 +314,39 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
     }
 
     /// Returns the image of the output and what the sidecar says about it, but for the digest.
-    private func treated(_ body: Bytes, _ info: ImageInfo) throws(LoadError) -> (Bytes, ImageRecord) {
+    ///
+    /// Boxes are blurred after the image was resized, and before it is cropped, padded or processed.
+    private func treated(
+        _ body: Bytes, _ info: ImageInfo, _ boxes: [BlurBox]
+    ) throws(LoadError) -> (Bytes, ImageRecord) {
         let (codecs, treatment) = (pipeline.codecs, configuration.treatment)
         let metadata = (try? codecs.metadata(of: body)) ?? ImageMetadata()
         var record = ImageRecord()
         (record.width, record.height) = (info.width, info.height)
         (record.originalWidth, record.originalHeight) = (info.width, info.height)
         record.exif = EXIFText.json(metadata.exif)
-        if treatment.keepsBody(of: info) { return (body, record) }
-        let memory = try codecs.memoryNeeded(body, options: treatment.decoding)
+        if boxes.isEmpty, treatment.keepsBody(of: info) { return (body, record) }
+        var decoding = treatment.decoding
+        var blurMemory = 0
+        if !boxes.isEmpty {
+            let info = try codecs.info(of: body, page: decoding.page)
+            decoding.resize = decoding.resize?.whole(sourceWidth: info.width, sourceHeight: info.height)
+            let size = decoding.resize.map { ($0.width ?? 0, $0.height ?? 0) } ?? (info.width, info.height)
+            blurMemory = size.0 * size.1 * BoxBlur.bytesPerPixel
+        }
+        let memory = try codecs.memoryNeeded(body, options: decoding) + blurMemory
         // The memory counts until the pixels are released, after the encode.
         return try pipeline.withinDecodeLimits(memory: memory, cancellation: cancellation) {
-            [record] (cancellation) throws(LoadError) in
+            [record, decoding] (cancellation) throws(LoadError) in
             var record = record
-            var (pixels, info) = try codecs.decode(body, options: treatment.decoding, cancellation: cancellation)
+            var (pixels, info) = try codecs.decode(body, options: decoding, cancellation: cancellation)
+            if !boxes.isEmpty {
+                let blur = BoxBlur(boxes: boxes.map { $0.upright(info.orientation) })
+                pixels = try blur(pixels, cancellation: cancellation)
+                if let resize = treatment.decoding.resize {
+                    pixels = pixels.finished(by: resize, sourceWidth: info.width, sourceHeight: info.height)
+                }
+            }
             pixels = try pixels.processed(by: treatment.processors, cancellation: cancellation)
             var encoding = treatment.encoding
             if treatment.keepsMetadata { encoding.metadata = metadata }

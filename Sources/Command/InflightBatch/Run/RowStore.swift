@@ -165,6 +165,7 @@ private enum StoredRow {
         for function in BodyDigest.Function.allCases {
             append(row.digests.first { $0.function == function }?.hex, &buffer)
         }
+        append(row.boxes.isEmpty ? nil : BlurBox.text(row.boxes), &buffer)
         for column in row.columns {
             append(column.name, &buffer)
             switch column.value {
@@ -196,6 +197,10 @@ private enum StoredRow {
         row.key = text(&bytes)
         row.digests = BodyDigest.Function.allCases.compactMap { function in
             text(&bytes).flatMap { BodyDigest(function, hex: $0) }
+        }
+        if let boxes = text(&bytes) {
+            guard let list = try? BlurBox.list(boxes) else { return nil }
+            row.boxes = list
         }
         for _ in 0..<columns {
             guard let name = text(&bytes), let kind = bytes.popFirst() else { return nil }

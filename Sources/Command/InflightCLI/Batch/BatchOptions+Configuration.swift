@@ -92,6 +92,7 @@ extension BatchOptions {
             ("row-limit", columns.rowLimit == InputOptions().rowLimit ? nil : "\(columns.rowLimit)"),
             ("min-size", minimumSize), ("max-aspect-ratio", filter.maximumAspectRatio.map { "\($0)" }),
             ("sha256-column", columns.digestColumns[.sha256]), ("md5-column", columns.digestColumns[.md5]),
+            ("bbox-column", columns.boxColumn),
             ("part", part.map { "\($0.number)/\($0.count)" }),
             ("part-by", part == nil || division == .host ? nil : division.rawValue),
             ("dedupe", deduplicatesContent ? "content" : nil),

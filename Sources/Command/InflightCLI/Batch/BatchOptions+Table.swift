@@ -129,6 +129,10 @@ extension BatchOptions {
             Option(
                 "--raw-if-unchanged", "store bodies unchanged that have the output's format and size already",
                 \.keepsUnchanged),
+            Option("--bbox-column NAME", "blur the boxes in this column: a list of [left, top, right, bottom], 0 to 1")
+            {
+                $0.columns.boxColumn = try $1.path("a column")
+            },
         ]
     }
 

@@ -99,6 +99,7 @@ struct BatchOptions: CommandOptions {
         if streams, let function = columns.digestColumns.keys.first {
             throw UsageError("--stream and --\(function.rawValue)-column cannot be combined.")
         }
+        try checkBoxes()
         if keys == .id, columns.idColumn == nil { throw UsageError("--keys id requires --id-column.") }
         switch action {
         case .run where streams: try checkStream()
@@ -132,6 +133,18 @@ struct BatchOptions: CommandOptions {
             throw UsageError("--raw and \(option) cannot be combined: --raw stores all bodies unchanged.")
         }
         if streams { throw UsageError("--stream and --raw cannot be combined.") }
+    }
+
+    private func checkBoxes() throws(UsageError) {
+        guard columns.boxColumn != nil else { return }
+        let others = [
+            (streams, "--stream"), (isRaw, "--raw"), (form == .hashedFiles, "--layout hashed"),
+            (deduplicatesContent, "--dedupe content"),
+        ]
+        guard let option = others.first(where: \.0)?.1 else { return }
+        let reason =
+            streams ? "" : isRaw ? ": --raw stores all bodies unchanged" : ": equal bodies may have different boxes"
+        throw UsageError("--bbox-column and \(option) cannot be combined\(reason).")
     }
 
     private func checkFormat() throws(UsageError) {
