@@ -49,8 +49,9 @@ package final class URLIndex {
     /// - Parameters:
     ///   - url: The URL, normalised by the caller.
     ///   - row: The number of the row, below 2⁴⁰.
+    ///   - replaces: Whether this row then takes the place of the first one.
     /// - Throws: ``BatchFailure`` if the file cannot be read or written.
-    package func firstRow(_ url: String, orInsert row: Int) throws(BatchFailure) -> Int? {
+    package func firstRow(_ url: String, orInsert row: Int, replaces: Bool = false) throws(BatchFailure) -> Int? {
         guard row >= 0, row < 1 << Self.rowBits else { throw .output(.write, file.path, EFBIG) }
         var low = Hasher()
         var high = Hasher()
@@ -67,7 +68,12 @@ package final class URLIndex {
             try read(number)
             for index in 0..<entryCount {
                 let found = self.entry(index)
-                if found.low == entry.low, found.high & ~mask == entry.high & ~mask { return found.row }
+                guard found.low == entry.low, found.high & ~mask == entry.high & ~mask else { continue }
+                if replaces {
+                    store(entry, at: index)
+                    try write(number, from: offset(index), count: Self.entrySize)
+                }
+                return found.row
             }
             guard entryCount == Self.capacity else {
                 store(entry, at: entryCount)

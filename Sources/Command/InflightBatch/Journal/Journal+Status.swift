@@ -72,6 +72,13 @@ extension Journal {
         }
     }
 
+    /// Returns the shards that were handed over, and whose files are not in the folder any more.
+    package func absentShards() throws(BatchFailure) -> ShardSet {
+        if handedOverShards.count == 0 { return ShardSet() }
+        guard let layout = ShardLayout(of: self) else { return ShardSet() }
+        return handedOverShards.absent(try OutputFolder.names(in: folder), layout)
+    }
+
     /// Returns the failures by class and host, the most frequent first.
     ///
     /// - Parameter limit: The maximum number of groups.

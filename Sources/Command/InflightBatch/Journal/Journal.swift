@@ -27,6 +27,8 @@ package final class Journal {
 
     /// The shards that are complete on disk.
     package private(set) var finishedShards = ShardSet()
+    /// Those of them whose files were handed over, and may not be in the folder any more.
+    package private(set) var handedOverShards = ShardSet()
     /// The options of the run.
     package let options: [String: String]
 
@@ -104,7 +106,7 @@ package final class Journal {
             }
             // A reader too: otherwise it would leave an empty log behind.
             database.copiesLogWhenClosed()
-            try load()
+            try load(hasHandOvers: version > 1 || mode == .writing)
         } catch {
             throw .journal(JournalError(error, place.named))
         }
@@ -139,10 +141,14 @@ package final class Journal {
         return (options, layout, isFirst ? 1 : JournalLayout.version)
     }
 
-    private func load() throws(DatabaseError) {
+    private func load(hasHandOvers: Bool) throws(DatabaseError) {
         classes = try ClassTable(database)
         for number in try database.numbers("SELECT number FROM shard ORDER BY number") {
             finishedShards.insert(Int(number))
+        }
+        guard hasHandOvers else { return }
+        for number in try database.numbers("SELECT shard FROM handover ORDER BY shard") {
+            handedOverShards.insert(Int(number))
         }
     }
 
@@ -314,16 +320,31 @@ package final class Journal {
     ///   - images: The blocks of its archive at which the images of its rows begin, 0 for rows without one. Empty
     ///     without an archive.
     package func finish(_ shard: Int, rows: Range<Int>, images: [UInt32] = []) throws(BatchFailure) {
-        try commit()
         var missing: Int?
-        try inDatabase { () throws(DatabaseError) in try database.run("PRAGMA synchronous = FULL") }
-        try changing { () throws(DatabaseError) in
+        try durably { () throws(DatabaseError) in
             missing = try replaceRows(rows, by: shard, images)
             try database.run(missing == nil ? "COMMIT" : "ROLLBACK")
         }
-        try inDatabase { () throws(DatabaseError) in try database.run("PRAGMA synchronous = NORMAL") }
         if let missing { throw .journal(.incomplete(folder, shard: shard, row: missing)) }
         finishedShards.insert(shard)
+        handedOverShards = handedOverShards.subtracting([shard])
+    }
+
+    /// Records that the files of a finished shard were handed over. Returns once this survives a power cut.
+    func handOver(_ shard: Int) throws(BatchFailure) {
+        try durably { () throws(DatabaseError) in
+            try database.change("INSERT OR REPLACE INTO handover VALUES (?)", .number(Int64(shard)))
+            try database.run("COMMIT")
+        }
+        handedOverShards.insert(shard)
+    }
+
+    /// Commits, then runs a transaction that `body` ends, and that survives a power cut.
+    private func durably(_ body: () throws(DatabaseError) -> Void) throws(BatchFailure) {
+        try commit()
+        try inDatabase { () throws(DatabaseError) in try database.run("PRAGMA synchronous = FULL") }
+        try changing(body)
+        try inDatabase { () throws(DatabaseError) in try database.run("PRAGMA synchronous = NORMAL") }
     }
 
     private struct FailureKey: Hashable {
@@ -371,6 +392,7 @@ package final class Journal {
         }
         try database.change("DELETE FROM failure WHERE shard = ? AND count <= 0", .number(Int64(shard)))
         try database.change("DELETE FROM row WHERE number >= ? AND number < ?", first, end)
+        try database.change("DELETE FROM handover WHERE shard = ?", .number(Int64(shard)))
         return nil
     }
 

@@ -117,5 +117,9 @@ final class JournalLock {
         self.file = file
     }
 
-    deinit { close(file) }
+    deinit {
+        // A program that is being started has a copy of the file for a moment, which would keep the lock.
+        RangeLock.release(file, start: 0, count: 1)
+        close(file)
+    }
 }

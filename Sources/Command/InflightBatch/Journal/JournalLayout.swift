@@ -46,13 +46,17 @@ enum JournalLayout {
             + "PRIMARY KEY (shard, host, class)) WITHOUT ROWID",
         // The row that stores each body. Only filled if equal bodies are stored once.
         "CREATE TABLE content (sha256 BLOB PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID",
+        handover,
     ]
 
+    /// The finished shards whose files were handed over, as they are.
+    private static let handover = "CREATE TABLE handover (shard INTEGER PRIMARY KEY)"
+
     /// The tables of version 1, whose rows lack the checksums of staged images.
-    static let firstStatements = statements.map { statement in
+    static let firstStatements = statements.filter { $0 != handover }.map { statement in
         statement.hasPrefix("CREATE TABLE row ") ? String(statement.dropLast(", sum INTEGER)".count)) + ")" : statement
     }
 
     /// Makes a journal of version 1 one of version 2. SQLite then has the statement of `row` as it is in `statements`.
-    static let upgrade = "ALTER TABLE row ADD COLUMN sum INTEGER; PRAGMA user_version = 2"
+    static let upgrade = "ALTER TABLE row ADD COLUMN sum INTEGER; \(handover); PRAGMA user_version = 2"
 }

@@ -103,6 +103,9 @@ package struct ShardLayout: Hashable, Sendable {
     /// Returns the name of a shard's statistics, as img2dataset's.
     package func statsName(_ shard: Int) -> String { shardName(shard) + "_stats.json" }
 
+    /// Returns the names of a shard's files, if it has an archive: that first, and the statistics last.
+    func fileNames(_ shard: Int) -> [String] { [archiveName(shard), sidecarName(shard), statsName(shard)] }
+
     /// Returns the key of a row by its position: the shard's number followed by the index, both with leading zeros.
     package func positionKey(_ position: Position) -> String {
         padded(position.shard, digits: shardDigits) + padded(position.index, digits: indexDigits) + (part?.suffix ?? "")
@@ -112,6 +115,19 @@ package struct ShardLayout: Hashable, Sendable {
     package static func hashedPath(_ digest: ContentDigest, extension name: String) -> String {
         let hex = digest.hex
         return "\(hex.prefix(2))/\(hex.dropFirst(2).prefix(2))/\(hex).\(name)"
+    }
+}
+
+extension ShardLayout {
+    /// Creates the layout of a run. Returns `nil` if its options are not those of one.
+    init?(of journal: Journal) {
+        var part: Part?
+        if let text = journal.options["part"] {
+            let numbers = text.split(separator: "/").map { Int($0) ?? -1 }
+            guard numbers.count == 2, let found = Part(number: numbers[0], of: numbers[1]) else { return nil }
+            part = found
+        }
+        self.init(shardSize: journal.layout.shardSize, part: part)
     }
 }
 

@@ -42,6 +42,17 @@ package struct ShardSet: Equatable, Sendable {
         return ShardSet(rest)
     }
 
+    /// Returns the shards whose archive or sidecar is not among the names of a folder's files.
+    func absent(_ names: [String], _ layout: ShardLayout) -> ShardSet {
+        let names = Set(names)
+        var absent = ShardSet()
+        for shard in ranges.joined()
+        where !names.contains(layout.archiveName(shard)) || !names.contains(layout.sidecarName(shard)) {
+            absent.insert(shard)
+        }
+        return absent
+    }
+
     /// Returns whether the set contains a shard. Takes logarithmic time in the number of ranges.
     package func contains(_ shard: Int) -> Bool {
         let index = indexAfter(shard)

@@ -48,11 +48,8 @@ package struct ShardVerifier {
         self.codecs = codecs
         let options = journal.options
         let forms: [String: ShardWriter.Form] = ["webdataset": .webdataset, "files": .files, "hashed": .hashedFiles]
-        let numbers = options["part"]?.split(separator: "/").map { Int($0) ?? -1 }
-        let part = numbers.flatMap { $0.count == 2 ? ShardLayout.Part(number: $0[0], of: $0[1]) : nil }
-        guard let form = options["layout"].flatMap({ forms[$0] }), numbers == nil || part != nil,
-            let imageExtension = Self.imageExtension(options),
-            let layout = ShardLayout(shardSize: journal.layout.shardSize, part: part)
+        guard let form = options["layout"].flatMap({ forms[$0] }), let imageExtension = Self.imageExtension(options),
+            let layout = ShardLayout(of: journal)
         else { throw .journal(.damaged(folder, reason: "its options are not those of a run")) }
         format = options["raw"] == nil ? options["format"].flatMap(ImageFormat.init(fileExtension:)) : nil
         configuration = ShardWriter.Configuration(
@@ -68,7 +65,9 @@ package struct ShardVerifier {
     private mutating func check(_ isCancelled: () -> Bool, _ progress: (Int, Int) -> Void) throws(BatchFailure) {
         let finished = journal.finishedShards
         report.finishedShards = finished.count
-        for shard in finished.ranges.joined() {
+        let absent = try journal.absentShards()
+        report.absentShards = absent.count
+        for shard in finished.ranges.joined() where !absent.contains(shard) {
             guard let record = try journal.finishedShard(shard) else { continue }
             do throws(BatchFailure) {
                 try check(shard, record, isCancelled)
@@ -219,7 +218,8 @@ package struct ShardVerifier {
     private mutating func checkNames(hasEnded: Bool) throws(BatchFailure) {
         let names = Set(try OutputFolder.names(in: configuration.folder))
         report.isComplete = hasEnded && !names.contains(StagingFolder.name)
-        guard report.isComplete, report.checkedShards == report.finishedShards else { return }
+        guard report.isComplete, report.checkedShards + report.absentShards == report.finishedShards
+        else { return }
         let layout = configuration.layout
         if journal.finishedShards.firstMissing < journal.finishedShards.end {
             let name = layout.shardName(journal.finishedShards.firstMissing)

@@ -17,6 +17,8 @@ package struct VerifyReport: Hashable, Sendable {
     package internal(set) var finishedShards = 0
     /// The number of shards that were checked, fewer if the check was cancelled.
     package internal(set) var checkedShards = 0
+    /// The number of finished shards that are not in the folder any more, because they were handed over.
+    package internal(set) var absentShards = 0
     /// The number of rows in these shards.
     package internal(set) var rows = 0
     /// The number of rows with an image.
@@ -42,6 +44,7 @@ package struct VerifyReport: Hashable, Sendable {
         var writer = JSONWriter(.required)
         writer.add("finished_shards", finishedShards)
         writer.add("checked_shards", checkedShards)
+        writer.add("absent_shards", absentShards)
         writer.add("rows", rows)
         writer.add("images", images)
         writer.add("image_bytes", imageBytes)
@@ -62,6 +65,10 @@ extension VerifyReport: CustomStringConvertible {
         if problemCount > problems.count { lines.append("… and \(problemCount - problems.count) more problems") }
         let rest = isComplete ? "" : " The run is not complete; resume it with the same command."
         let total = problemCount == 0 ? "no problems" : problemCount == 1 ? "1 problem" : "\(problemCount) problems"
+        if absentShards > 0 {
+            let shards = absentShards == 1 ? "1 shard was" : "\(absentShards) shards were"
+            lines.append("\(shards) not checked: --then has handed over their files, and they are not here any more.")
+        }
         lines.append(
             "\(checkedShards) of \(finishedShards) finished shards checked: \(rows) rows, \(images) images, "
                 + "\(imageBytes) bytes, \(total).\(rest)")

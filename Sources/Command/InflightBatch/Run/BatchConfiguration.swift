@@ -42,6 +42,8 @@ package struct BatchConfiguration: Sendable {
     package var deduplicatesContent = false
     /// The maximum size of the staged files, in bytes.
     package var stagingLimit: Int64 = 8 << 30
+    /// The program that takes over the files of finished shards, if any. Archives only.
+    package var then: ThenProgram?
     /// The options that affect the output, by their names, with their values as text. A resumed run must have the same.
     package var outputOptions: [String: String] = [:]
     /// The classes of failures that are fetched again in finished shards; `nil` unless the run is a retry. An empty set

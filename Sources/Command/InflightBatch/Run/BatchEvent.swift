@@ -12,6 +12,8 @@ package enum BatchEvent: Sendable {
     case inputEnded(rows: Int, rejects: Int)
     /// A shard is complete on disk.
     case shardFinished(shard: Int, ShardStats)
+    /// The program of `--then` has taken all files of a shard.
+    case handedOver(shard: Int)
     /// Something that people should know about, as one sentence or two.
     case warning(String)
 }

@@ -13,6 +13,10 @@ package enum BatchFailure: Error, Hashable, Sendable {
     case journal(JournalError)
     /// The output cannot be written: 73.
     case output(OutputError)
+    /// The program of `--then` has not taken a file, with a message: 73.
+    case handOver(String)
+    /// Shards that the run needs were handed over and removed: 66. The shards by their names.
+    case absent(String, shards: [String])
     /// The file of rejected rows cannot be written, with a message: 73.
     case rejects(String)
     /// A fault of this program, with a description.
@@ -42,9 +46,22 @@ extension BatchFailure: CustomStringConvertible {
         case .changedInput(let message): message
         case .journal(let error): error.description
         case .output(let error): error.description
+        case .handOver(let message): message
+        case .absent(let folder, let shards):
+            "\(shards.count == 1 ? "Shard" : "Shards") \(Self.list(shards)) of the run in \(folder) "
+                + "\(shards.count == 1 ? "is" : "are") not in this folder any more, where --then removes files that it "
+                + "has handed over. Put the files of each shard back (\(shards[0]).tar, \(shards[0]).jsonl.zst and "
+                + "\(shards[0])_stats.json), then run the same command again."
         case .rejects(let message): message
         case .inconsistent(let text): "The run is inconsistent: \(text). This is a fault of the program."
         }
+    }
+}
+
+extension BatchFailure {
+    private static func list(_ names: [String]) -> String {
+        let rest = names.count - 5
+        return names.prefix(5).joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
     }
 }
 

@@ -35,6 +35,15 @@ package final class BatchRun: @unchecked Sendable {
     private var book: ShardBook
     private let shardThread = WorkerThreads(count: 1, name: "inflight-shards")
 
+    private let handOver: HandOver?
+    /// The finished shards whose files are being handed over, or wait for that.
+    private var leaving: Set<Int> = []
+    /// The finished shards whose files are not in the folder any more.
+    private var absent = ShardSet()
+    /// The number of rows in finished shards whose last one is short and absent, so that no rows may follow.
+    private var closedRowCount: Int?
+    private var onHandOverEnd: (() -> Void)?
+
     /// The finished shards whose rows are ended again, and written anew.
     private let reopened: Set<Int>
     /// The recorded outcomes of the open shard that is being read.
@@ -78,8 +87,13 @@ package final class BatchRun: @unchecked Sendable {
         self.journal = journal
         source = try RowSource(configuration, journal, layout)
         let folder = configuration.folder
-        for name in try OutputFolder.names(in: folder) where name.hasSuffix(OutputFile.temporarySuffix) {
+        let names = try OutputFolder.names(in: folder)
+        for name in names where name.hasSuffix(OutputFile.temporarySuffix) {
             try OutputFolder.removeAny(folder + "/" + name)
+        }
+        absent = journal.handedOverShards.absent(names, layout)
+        handOver = try configuration.then.map { program throws(BatchFailure) in
+            try HandOver(program) { onEvent(.warning($0)) }
         }
         // All inputs are read again, so all rejects are written again.
         try OutputFolder.remove(file: folder + "/rejects.jsonl")
@@ -87,8 +101,23 @@ package final class BatchRun: @unchecked Sendable {
         rejects = try RejectFile(path: folder + "/rejects.jsonl")
         try source.createFiles(in: staging.path)
         let finished = journal.finishedShards
-        let reopened = try Self.reopenedShards(configuration, journal, layout, source)
+        var reopened = try Self.retriedShards(configuration, journal)
+        if let last = try Self.growingShard(journal, layout, source) {
+            if absent.contains(last), !reopened.contains(last) {
+                // Unless the input has grown, nothing needs this shard.
+                closedRowCount = try journal.finishedShard(last)?.rows.upperBound
+            } else {
+                reopened.insert(last)
+            }
+        }
         self.reopened = reopened
+        var missing = reopened.filter(absent.contains)
+        if configuration.then != nil {
+            missing.formUnion(
+                finished.subtracting(Set(journal.handedOverShards.ranges.joined())).absent(names, layout).ranges
+                    .joined())
+        }
+        guard missing.isEmpty else { throw .absent(folder, shards: missing.sorted().map(layout.shardName)) }
         try staging.removeFiles { !finished.contains($0) || reopened.contains($0) }
         var limits = ShardBook.Configuration(
             layout: layout, stagingLimit: configuration.stagingLimit, openShardLimit: Self.openShardLimit(layout))
@@ -116,20 +145,23 @@ package final class BatchRun: @unchecked Sendable {
     private static let lostAssemblyLimit = 5
     private static let expectedImageBytes: Int64 = 32 << 10
 
-    /// Returns the finished shards that are written again: those that a retry concerns, and a last one that may grow.
-    private static func reopenedShards(
-        _ configuration: BatchConfiguration, _ journal: Journal, _ layout: ShardLayout, _ source: RowSource
+    /// Returns the finished shards that are written again because a retry concerns them.
+    private static func retriedShards(
+        _ configuration: BatchConfiguration, _ journal: Journal
     ) throws(BatchFailure) -> Set<Int> {
-        var shards: Set<Int> = []
         let retried = try journal.failuresByClass().keys.filter(configuration.retries)
-        if !retried.isEmpty { shards = Set(try journal.finishedShards(withFailures: Set(retried))) }
+        return retried.isEmpty ? [] : Set(try journal.finishedShards(withFailures: Set(retried)))
+    }
+
+    /// Returns the last finished shard if it may get more rows.
+    private static func growingShard(
+        _ journal: Journal, _ layout: ShardLayout, _ source: RowSource
+    ) throws(BatchFailure) -> Int? {
         let last = journal.finishedShards.end - 1
-        if last >= 0, source.mayHaveGrown, let shard = try journal.finishedShard(last),
+        guard last >= 0, source.mayHaveGrown, let shard = try journal.finishedShard(last),
             shard.rows.count < layout.shardSize
-        {
-            shards.insert(last)
-        }
-        return shards
+        else { return nil }
+        return last
     }
 
     // MARK: Start and end
@@ -143,7 +175,12 @@ package final class BatchRun: @unchecked Sendable {
             onEvent(.started(resumedRows: rows, finishedShards: journal.finishedShards.count))
             source.start(InputFeed(queue: queue, hasDigests: true) { [self] in runner.schedule() })
             countPatience()
-            runner.begin(self)
+            do throws(BatchFailure) {
+                try continueHandOver()
+                runner.begin(self)
+            } catch {
+                runnerDidFail(error)
+            }
         }
     }
 
@@ -182,13 +219,16 @@ package final class BatchRun: @unchecked Sendable {
         source.stop()
         commitTimer?.cancel()
         cancellation.cancel()
+        handOver?.cancel()
         // Another run may use the folder once no thread of this one writes to it any more.
         runner.whenIdle { [self] in
             shardThread.run { [self] in
                 queue.async { [self] in
-                    journal.close()
-                    onEnd?(ending)
-                    onEnd = nil
+                    whenHandedOver { [self] in
+                        journal.close()
+                        onEnd?(ending)
+                        onEnd = nil
+                    }
                 }
             }
         }
@@ -233,7 +273,7 @@ package final class BatchRun: @unchecked Sendable {
 
 extension BatchRun: RowSink {
     var wantsRow: Bool { book.wantsRow(source.rowCount) }
-    var isBlocked: Bool { false }
+    var isBlocked: Bool { leaving.count >= Self.handOverLimit }
 
     func readRow() throws(BatchFailure) -> Bool {
         switch try source.next(onEvent) {
@@ -256,6 +296,9 @@ extension BatchRun: RowSink {
         if shard == 0, configuration.ownColumns == nil {
             for column in row.input.columns where !ownColumns.contains(column.name) { ownColumns.append(column.name) }
         }
+        if let count = closedRowCount, number >= count, journal.finishedShards.contains(shard) {
+            throw .absent(configuration.folder, shards: [layout.shardName(shard)])
+        }
         // A finished shard needs nothing.
         guard !journal.finishedShards.contains(shard) || reopened.contains(shard) else { return }
         try source.keep(row, shard: shard)
@@ -263,12 +306,14 @@ extension BatchRun: RowSink {
         if recorded.shard != shard { recorded = (shard, try recordedOutcomes(of: shard)) }
         let known = recorded.outcomes.removeValue(forKey: number)
         let host = (try? row.place.get())?.host ?? ""
-        if let original = row.original {
+        if let original = original(of: row, known) {
             if case .duplicate? = known {} else { try recordDuplicate(number, of: original, host) }
-            try end(number, .duplicate(of: original))
-        } else if let known {
-            try end(number, known)
-        } else {
+            return try end(number, .duplicate(of: original))
+        }
+        if row.original != nil { try source.makeOriginal(row) }
+        switch known {
+        case .success?, .failure?: if let known { try end(number, known) }
+        case .duplicate?, nil:
             switch row.place {
             case .success(let place): runner.add(number, place)
             case .failure(let error):
@@ -402,13 +447,15 @@ extension BatchRun: RowSink {
     /// Returns the earlier row that stores the same body, if bodies are stored once.
     private func original(of row: Int, _ digest: ContentDigest?) throws(BatchFailure) -> Int? {
         guard configuration.deduplicatesContent, let digest else { return nil }
-        if let original = try journal.row(withContent: digest), original < row { return original }
+        if let original = try journal.row(withContent: digest), original < row, isAvailable(original, to: row) {
+            return original
+        }
         try journal.record(digest, storedInRow: row)
         return nil
     }
 
     func runnerDidRest() throws(BatchFailure) {
-        if book.isFinished { return try finish() }
+        if book.isFinished, leaving.isEmpty { return try finish() }
         try commitSoon()
     }
 
@@ -514,6 +561,72 @@ extension BatchRun: RowSink {
                         + "Name all columns with --columns."))
         }
         onEvent(.shardFinished(shard: shard, result.stats))
+        handOver(shard)
         runner.schedule()
+    }
+}
+
+// MARK: - Hand-over
+
+extension BatchRun {
+    /// The number of shards that wait for the program of `--then` at which no more rows are started, so that a slow one
+    /// does not fill the disk.
+    private static let handOverLimit = 8
+
+    private var removesFiles: Bool { handOver.map { !$0.program.keepsFiles } ?? false }
+
+    /// Hands over what an earlier run has not, and removes what it has.
+    private func continueHandOver() throws(BatchFailure) {
+        guard handOver != nil else { return }
+        for shard in book.finishedShards.ranges.joined() {
+            if journal.handedOverShards.contains(shard) { try removeFiles(of: shard) } else { handOver(shard) }
+        }
+    }
+
+    private func handOver(_ shard: Int) {
+        guard let handOver else { return }
+        leaving.insert(shard)
+        handOver.start(layout.fileNames(shard).map { configuration.folder + "/" + $0 }) { [self] result in
+            queue.async { [self] in
+                leaving.remove(shard)
+                do throws(BatchFailure) {
+                    try result.get()
+                    // Also if the run has ended meanwhile: it need not be done again.
+                    try journal.handOver(shard)
+                    onEvent(.handedOver(shard: shard))
+                    try removeFiles(of: shard)
+                    if !hasEnded { runner.schedule() }
+                } catch {
+                    if !hasEnded { runnerDidFail(error) }
+                }
+                if leaving.isEmpty { onHandOverEnd.take()?() }
+            }
+        }
+    }
+
+    /// Calls `body` once no shard is handed over any more.
+    private func whenHandedOver(_ body: @escaping () -> Void) {
+        if leaving.isEmpty { body() } else { onHandOverEnd = body }
+    }
+
+    /// Removes the files of a shard that was handed over.
+    private func removeFiles(of shard: Int) throws(BatchFailure) {
+        guard removesFiles else { return }
+        for name in layout.fileNames(shard) { try OutputFolder.remove(file: "\(configuration.folder)/\(name)") }
+        absent.insert(shard)
+    }
+
+    /// Returns the row whose outcome a row has, if that is available when the shard of this row is written.
+    private func original(of row: RowSource.Row, _ known: RowOutcome<Int64>?) -> Int? {
+        var original = row.original
+        if case .duplicate(let recorded)? = known { original = recorded }
+        return original.flatMap { isAvailable($0, to: row.number) ? $0 : nil }
+    }
+
+    /// Returns whether the outcome of a row is available when the shard of a later one is written. Shards that leave
+    /// the folder share nothing: a shard that had to stay for others would fill the disk.
+    private func isAvailable(_ original: Int, to row: Int) -> Bool {
+        let shard = layout.position(of: original).shard
+        return removesFiles ? shard == layout.position(of: row).shard : !absent.contains(shard)
     }
 }

@@ -60,7 +60,7 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
     /// A row whose image is being fetched or made.
     private struct Load {
         var host: String
-        var start: Duration
+        var start: MonotonicTime
         var task: ImageTask?
     }
 
@@ -69,7 +69,9 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
     private let queue: DispatchQueue
     private let threads: WorkerThreads
     private let clock = SystemClock()
-    private let epoch: MonotonicTime
+    private var epoch: MonotonicTime
+    /// The time at which the sink became blocked, while it is. Time stands still for rows that wait for their turn.
+    private var blockedAt: Duration?
     private weak var sink: Sink?
     private var hosts: HostSchedule
     private var loads: [Int: Load] = [:]
@@ -95,15 +97,15 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
 
     // MARK: State
 
-    /// The time since the start of the run.
-    var now: Duration { clock.now() - epoch }
+    /// The time since the start of the run, without that in which the sink was blocked.
+    var now: Duration { blockedAt ?? clock.now() - epoch }
 
     /// The number of running requests, those for robots.txt included.
     var runningCount: Int { hosts.runningCount }
 
     /// The requests that have run longest.
     func stragglers(limit: Int) -> [(host: String, duration: Duration)] {
-        let now = now
+        let now = clock.now()
         return loads.values.sorted { $0.start < $1.start }.prefix(limit).map { ($0.host, now - $0.start) }
     }
 
@@ -155,6 +157,7 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
     /// Reads rows while they are wanted, and starts those whose turn it is.
     private func advance(_ sink: Sink) throws(BatchFailure) {
         timer?.cancel()
+        noteBlocking(sink)
         while !sink.isBlocked, hosts.wantsRows, sink.wantsRow, try sink.readRow() {}
         while !sink.isBlocked, waitingBytes < configuration.maximumWaitingBytes {
             switch hosts.next(at: now) {
@@ -173,6 +176,14 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
             }
         }
         try sink.runnerDidRest()
+    }
+
+    private func noteBlocking(_ sink: Sink) {
+        if sink.isBlocked {
+            blockedAt = now
+        } else if let time = blockedAt.take() {
+            epoch = epoch + (clock.now() - epoch - time)
+        }
     }
 
     /// Adds a row that was read.
@@ -242,10 +253,10 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
         var request = configuration.request
         request.url = place.url
         request.expectsImage = true
-        let start = now
+        let start = clock.now()
         let task = pipeline.loadResponse(request, on: .queue(queue)) { [self] _, result in
             guard !isStopped else { return }
-            let latency = now - start
+            let latency = clock.now() - start
             switch result {
             case .failure(let error): end(row, Self.failure(error), Self.pace(of: error, latency))
             case .success(let response): didReceive(response, row, place, .served(latency: latency), store)

@@ -181,6 +181,11 @@ final class RowSource {
     /// Keeps the contents of the row that was read last, on disk, until those of its shard are taken.
     func keep(_ row: Row, shard: Int) throws(BatchFailure) { try store?.append(row.input, shard: shard) }
 
+    /// Lets rows that follow be duplicates of this one, instead of the row that it is a duplicate of.
+    func makeOriginal(_ row: Row) throws(BatchFailure) {
+        _ = try urls?.firstRow(row.input.fetchKey, orInsert: row.number, replaces: true)
+    }
+
     /// Returns the place of a row that was kept.
     func place(of row: Int) throws(BatchFailure) -> RowPlace {
         let position = layout.position(of: row)

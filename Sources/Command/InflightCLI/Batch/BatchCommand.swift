@@ -62,14 +62,16 @@ enum BatchCommand {
             if StandardStream(descriptor: 0).isTerminal { throw missingInput(folder) }
             return source
         }
+        let program = try options.then.map { try thenProgram($0, keepsFiles: options.keepsFiles) }
         let report = try options.report.map(reportFile)
         do {
             let reporter = BatchReporter(options, folder: folder, report: report)
             let pipeline = try options.pipeline()
             let run = try refusing { () throws(BatchFailure) in
-                try BatchRun(options.configuration(inputs: inputs, folder: folder), pipeline: pipeline) {
-                    reporter.handle($0)
-                }
+                // The program may be called in any folder, with a path that no option looks like.
+                let folder = program == nil ? folder : SavedCommand.absolute(folder)
+                let configuration = options.configuration(inputs: inputs, folder: folder, then: program)
+                return try BatchRun(configuration, pipeline: pipeline) { reporter.handle($0) }
             }
             if let saved { try save(saved, inputs, folder) }
             return wait(for: run, reporter, main, report)
@@ -104,6 +106,17 @@ enum BatchCommand {
         } abandon: {
             report?.abandon()
         }
+    }
+
+    private static func thenProgram(_ name: String, keepsFiles: Bool) throws -> ThenProgram {
+        guard var program = ThenProgram(name) else {
+            throw CommandLineTool.Refusal(
+                message: "Cannot run \(name.quoted), the program of --then: there is no such program, or it is not "
+                    + "executable. It is run with the path of a file as its only argument. To give it others, name a "
+                    + "script.", status: ExitStatus.noInput)
+        }
+        program.keepsFiles = keepsFiles
+        return program
     }
 
     private static func reportFile(_ path: String) throws -> AtomicFile {

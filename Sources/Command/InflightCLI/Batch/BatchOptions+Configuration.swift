@@ -8,7 +8,11 @@ extension BatchOptions {
     private static let productToken = "inflight"
 
     /// Returns the configuration of the run.
-    func configuration(inputs: [InputSource], folder: String) -> BatchConfiguration {
+    ///
+    /// - Parameter program: The program of `--then`.
+    func configuration(
+        inputs: [InputSource], folder: String, then program: ThenProgram? = nil
+    ) -> BatchConfiguration {
         var configuration = BatchConfiguration(folder: folder, inputs: inputs, rows: rows)
         configuration.columns = columns
         configuration.ownColumns = ownColumns
@@ -20,6 +24,7 @@ extension BatchOptions {
         configuration.deduplicatesContent = deduplicatesContent
         configuration.stagingLimit = stagingLimit
         configuration.outputOptions = outputOptions
+        configuration.then = program
         configuration.retriedClasses = action == .retry ? retriedClasses : nil
         return configuration
     }

@@ -117,6 +117,11 @@ extension BatchOptions {
                 OptionValue.choices()
             ) { $0.keys = $1 },
             Option("--dedupe content", "store equal bodies once", [("content", true)]) { $0.deduplicatesContent = $1 },
+            Option(
+                "--then PROGRAM",
+                "call PROGRAM FILE for each finished archive, sidecar and statistics, then remove these files", .file
+            ) { $0.then = try $1.path("a program") },
+            Option("--keep-local", "with --then: do not remove the files", \.keepsFiles),
             Option("--staging SIZE", "maximum size of images that wait for their shard (default 8G)") {
                 $0.stagingLimit = Int64(try $1.bytes((1 << 20)...(1 << 60)))
             },
@@ -236,7 +241,9 @@ extension BatchOptions {
             Option("--report FILE", "write totals and a sample of rows as one HTML page", .file) {
                 $0.report = try $1.path("a file, such as report.html")
             },
-            Option("--json", "print events as lines of JSON: start, progress, shard, warning, end", \.network.json),
+            Option(
+                "--json", "print events as lines of JSON: start, progress, shard, handover, warning, end",
+                \.network.json),
             Option("--quiet", "print errors and the number of malformed rows only", \.network.isQuiet),
         ]
     }
@@ -264,9 +271,10 @@ extension BatchOptions {
             other limits. Steps of --process: inflight get --help.
             """,
         failure: "more rows failed than --max-failure-rate allows, or verify found damage",
-        noInput: "an input, the folder or the certificates cannot be read",
+        noInput: "an input, the folder, the program of --then or the certificates cannot be read",
         furtherStatuses: [
-            (65, "an input is empty, malformed or not that of the run in DIR"), (73, "DIR cannot be written"),
+            (65, "an input is empty, malformed or not that of the run in DIR"),
+            (73, "DIR cannot be written, or the program of --then fails"),
             (75, "transient failures remain, with --strict"),
         ],
         environment: [CommandManual.colorVariable] + CommandManual.loadingVariables,

@@ -41,6 +41,11 @@ struct BatchOptions: CommandOptions {
     var honoredSignals = Set(OptOut.Signal.allCases)
     var allowsPrivateAddresses = false
 
+    /// The program that takes over the files of finished shards, as given.
+    var then: String?
+    /// Whether these files stay in the folder.
+    var keepsFiles = false
+
     /// The share of failed rows, from 0 to 1, above which the run has failed.
     var maximumFailureRate = 1.0
     /// Whether transient failures that remain have an exit status of their own.
@@ -100,6 +105,7 @@ struct BatchOptions: CommandOptions {
             throw UsageError("--stream and --\(function.rawValue)-column cannot be combined.")
         }
         try checkBoxes()
+        try checkThen()
         if keys == .id, columns.idColumn == nil { throw UsageError("--keys id requires --id-column.") }
         switch action {
         case .run where streams: try checkStream()
@@ -145,6 +151,17 @@ struct BatchOptions: CommandOptions {
         let reason =
             streams ? "" : isRaw ? ": --raw stores all bodies unchanged" : ": equal bodies may have different boxes"
         throw UsageError("--bbox-column and \(option) cannot be combined\(reason).")
+    }
+
+    private func checkThen() throws(UsageError) {
+        guard then != nil else {
+            if keepsFiles { throw UsageError("--keep-local requires --then.") }
+            return
+        }
+        if streams { throw UsageError("--stream and --then cannot be combined.") }
+        if form != .webdataset {
+            throw UsageError("--then requires --layout webdataset, whose shards are files.")
+        }
     }
 
     private func checkFormat() throws(UsageError) {

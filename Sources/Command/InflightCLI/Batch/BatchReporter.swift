@@ -101,6 +101,7 @@ final class BatchReporter: @unchecked Sendable {
                 $0.add("images", stats.successes)
                 $0.add("bytes", stats.byteCount)
             }
+        case .handedOver(let shard): write("handover") { $0.add("shard", shard) }
         case .warning(let text): warn(text)
         }
     }

@@ -9,6 +9,9 @@ struct BatchStatus: Equatable, Sendable {
     var classes: [String: Int] = [:]
     /// The most frequent failures by class and host.
     var failures: [FailureCount] = []
+    /// The number of shards whose files were handed over, and of finished ones that are not in the folder.
+    var handedOverShards = 0
+    var absentShards = 0
 
     init(folder: String) { self.folder = folder }
 
@@ -19,6 +22,8 @@ struct BatchStatus: Equatable, Sendable {
         summary = try journal.summary()
         classes = try journal.failuresByClass()
         failures = try journal.failures()
+        handedOverShards = journal.handedOverShards.count
+        absentShards = try journal.absentShards().count
     }
 
     /// The number of rows that have ended.
@@ -50,7 +55,8 @@ extension BatchFailure {
             }
         case .changedInput: ExitStatus.malformedInput
         case .journal(.changedOptions): ExitStatus.wrongUse
-        case .journal, .output, .rejects: ExitStatus.cannotWrite
+        case .absent: ExitStatus.noInput
+        case .journal, .output, .rejects, .handOver: ExitStatus.cannotWrite
         case .inconsistent: ExitStatus.failure
         }
     }

@@ -11,12 +11,14 @@ enum BatchText {
     /// Returns the counts of a run, and its failures by class and host.
     static func lines(_ status: BatchStatus, style: Style) -> [String] {
         let summary = status.summary
-        let open = summary.openRows == 0 ? "" : "\(Quantity.count(summary.openRows, "row")) in open shards"
+        var remarks = summary.openRows == 0 ? [] : ["\(Quantity.count(summary.openRows, "row")) in open shards"]
+        if status.handedOverShards > 0 { remarks.append("\(Quantity.grouped(status.handedOverShards)) handed over") }
+        if status.absentShards > 0 { remarks.append("\(Quantity.grouped(status.absentShards)) not in this folder") }
         let rows: [(String, Int, String)] = [
             ("rows", status.rows, ""), ("images", summary.successes, ""),
             ("duplicates", summary.duplicates, "with the image of another row"),
             ("failed", summary.failures, percent(summary.failures, of: status.rows)),
-            ("shards", summary.finishedShards, open),
+            ("shards", summary.finishedShards, remarks.joined(separator: ", ")),
         ]
         let shown = rows.filter { $0.1 > 0 || $0.0 != "duplicates" }
         let widest = shown.map { Quantity.grouped($0.1).count }.max() ?? 0
@@ -74,6 +76,8 @@ enum BatchText {
         writer.add("transientFailures", status.transientFailures)
         writer.add("finishedShards", status.summary.finishedShards)
         writer.add("openRows", status.summary.openRows)
+        writer.add("handedOverShards", status.handedOverShards)
+        writer.add("absentShards", status.absentShards)
         writer.add("classes") { inner in for (name, count) in sorted(status.classes) { inner.add(name, count) } }
         writer.add("hosts", status.failures) { inner, group in
             inner.add("class", group.failureClass)

@@ -18,7 +18,10 @@ enum SavedCommand {
     static func write(_ arguments: [String], inputs sources: [InputSource], to folder: String) throws(SystemError) {
         let options = options(arguments) { option, value in
             if omitted.contains(option.name) { return nil }
-            return option.suggestion == .file || option.suggestion == .folder ? value.texts.map(absolute) : value.texts
+            let isPath = option.suggestion == .file || option.suggestion == .folder
+            // A program without a folder is found in PATH.
+            let isFound = option.name == "--then" && !value.text.contains("/")
+            return isPath && !isFound ? value.texts.map(absolute) : value.texts
         }
         let bytes = JSONWriter.value(sources.map { $0.path ?? "-" } + options)
         try AtomicFile("\(folder)/\(fileName)").finish(bytes + [UInt8(ascii: "\n")])
