@@ -32,8 +32,8 @@ struct ShardVerifierTests {
                 == "2 of 2 finished shards checked: 5 rows, 4 images, 301444 bytes, no problems.")
         #expect(
             String(decoding: report.json, as: UTF8.self) == """
-                {"finished_shards":2,"checked_shards":2,"absent_shards":0,"rows":5,"images":4,"image_bytes":301444,"problem_count":0,\
-                "complete":true,"problems":[]}
+                {"finished_shards":2,"checked_shards":2,"absent_shards":0,"rows":5,"images":4,"image_bytes":301444,\
+                "problem_count":0,"complete":true,"problems":[]}
 
                 """)
     }

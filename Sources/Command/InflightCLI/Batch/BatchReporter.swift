@@ -113,7 +113,7 @@ final class BatchReporter: @unchecked Sendable {
 
     private func show(_ state: BatchState) {
         note(state)
-        let progress = BatchText.Progress(monitor: monitor, state: state, resumedRows: resumedRows, elapsed: elapsed)
+        let progress = progress(state)
         console.show { BatchText.line(progress, columns: $0) }
         let isJSON = options.network.json
         guard progress.elapsed - lastProgress >= (isJSON ? Self.jsonInterval : Self.logInterval) else { return }
@@ -122,6 +122,10 @@ final class BatchReporter: @unchecked Sendable {
         if !isJSON, !console.showsProgress, !options.network.isQuiet {
             console.say(BatchText.line(progress, columns: .max))
         }
+    }
+
+    private func progress(_ state: BatchState) -> BatchText.Progress {
+        BatchText.Progress(monitor: monitor, state: state, resumedRows: resumedRows, elapsed: elapsed)
     }
 
     private func note(_ state: BatchState) {
@@ -171,6 +175,7 @@ final class BatchReporter: @unchecked Sendable {
         if !writeReport(found), exitStatus == ExitStatus.success {
             exitStatus = ExitStatus.cannotWrite
         }
+        write("progress") { BatchText.add(progress(ended.state), to: &$0) }
         write("end") { writer in
             writer.add("outcome", ended.ending.name)
             writer.add("exitStatus", exitStatus)
