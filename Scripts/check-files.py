@@ -8,8 +8,9 @@ package registries. Comments and prose are at most 120 columns wide. In Swift, e
 `nonisolated(unsafe)` states its reason in a comment: on its line, on the line above, or on the first line inside. Swift
 code waits for callbacks with the bridges of `InflightConcurrency`, which the thread sanitizer understands.
 
-The version and its date are the same in all files that state them (`STATED`). `Documentation/Contract.md` has the rules
-of the contract, each with the suites that prove it: they exist, none is missing, and nothing cites another number.
+The version and its date are the same in all files that state them (`STATED`), and so are the maintainer and the homepage
+of `Packaging/debian/control` (`NAMED`). `Documentation/Contract.md` has the rules of the contract, each with the suites
+that prove it: they exist, none is missing, and nothing cites another number.
 """
 
 import datetime
@@ -62,6 +63,17 @@ STATED = {
     "Python/pyproject.toml": 'version = "{version}"\n',
     "GTK/Data/inflight-gallery.1": ".Dd {written}\n",
     "GTK/Data/org.inflight.Gallery.metainfo.xml": '<release version="{version}" date="{date}"/>\n',
+}
+
+# The fields of the packages that name the maintainer and the homepage, and the files that state them, too.
+CONTROL = "Packaging/debian/control"
+NAMES = re.compile(r"^Maintainer: (?P<maintainer>.+) <(?P<mail>.+)>\nHomepage: (?P<homepage>\S+)$", re.MULTILINE)
+NAMED = {
+    "Packaging/debian/copyright": "Upstream-Contact: {maintainer} <{mail}>\nSource: {homepage}\n",
+    "Python/pyproject.toml":
+        'authors = [{{ name = "{maintainer}", email = "{mail}" }}]\nurls = {{ Homepage = "{homepage}" }}\n',
+    "GTK/Data/org.inflight.Gallery.metainfo.xml":
+        '<developer_name>{maintainer}</developer_name>\n  <url type="homepage">{homepage}</url>\n',
 }
 
 # The rules of the contract, the suites that a text names or declares, and citations of a rule.
@@ -162,6 +174,18 @@ def version_problems(root):
             yield name, f"CHANGELOG.md has version {released[0].removeprefix('## ')}; expected: {text.strip()}"
 
 
+def name_problems(texts):
+    """The files that do not state the maintainer or the homepage of the packages."""
+    names = NAMES.search(texts[CONTROL])
+    if not names:
+        yield CONTROL, "no Maintainer with a mail address, followed by a Homepage"
+        return
+    for name, form in NAMED.items():
+        text = form.format(**names.groupdict())
+        if text not in texts[name]:
+            yield name, f"{CONTROL} has another maintainer or homepage; expected: {text.strip()}"
+
+
 def contract_problems(page, texts):
     """The differences between the page of the contract and the suites and citations in `texts`, by file name."""
     parts = RULE.split(page)
@@ -190,7 +214,9 @@ def main(root):
             failed = True
             print(f"{name}:{line}: {problem}", file=sys.stderr)
     texts = {name: content.decode("utf-8", "replace") for name, content in contents.items()}
-    for name, problem in [*version_problems(root), *contract_problems(texts[CONTRACT], texts)]:
+    for name, problem in [
+        *version_problems(root), *name_problems(texts), *contract_problems(texts[CONTRACT], texts)
+    ]:
         failed = True
         print(f"{name}: {problem}", file=sys.stderr)
     return 1 if failed else 0

@@ -15,7 +15,7 @@ trap 'rm -rf "$folder"' EXIT
 source=$folder/inflight-$version
 mkdir "$source"
 cp -R Packaging/debian "$source"
-cp CHANGELOG.md "$source/NEWS.md"
+Scripts/release.sh --news >"$source/NEWS.md"
 cat >"$source/debian/changelog" <<CHANGELOG
 inflight ($version) unstable; urgency=medium
 

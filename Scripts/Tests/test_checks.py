@@ -128,6 +128,15 @@ class Files(unittest.TestCase):
                 (root / "CHANGELOG.md").write_text(f"# Changelog\n\n{section}")
                 self.assertEqual(len(list(files.version_problems(root))), wrong, section)
 
+    def test_another_maintainer_or_homepage_than_that_of_the_packages_is_found(self):
+        names = {"maintainer": "A B", "mail": "a@example.org", "homepage": "https://a.example/"}
+        texts = {name: f"x\n{form.format(**names)}y\n" for name, form in files.NAMED.items()}
+        texts[files.CONTROL] = "Maintainer: A B <a@example.org>\nHomepage: https://a.example/\n"
+        self.assertEqual(list(files.name_problems(texts)), [])
+        for old, new, wrong in [("a.example/", "b.example/", 3), ("A B", "B", 3), ("Homepage", "X", 1)]:
+            control = texts[files.CONTROL].replace(old, new)
+            self.assertEqual(len(list(files.name_problems({**texts, files.CONTROL: control}))), wrong, old)
+
     def test_the_page_of_the_contract_and_its_suites_agree(self):
         def problems(page, **texts):
             texts = {f"Tests/A/{name}.swift": text for name, text in texts.items()}

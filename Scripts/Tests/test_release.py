@@ -35,6 +35,16 @@ class Release(unittest.TestCase):
         self.assertEqual(done.stdout, "1.2.0\n")
         self.assertIn("no section of a version", self.release("--version", "## Unreleased\n").stderr)
 
+    def test_the_news_have_no_links_to_files_that_packages_do_not_have(self):
+        text = "## 1.2.0 (2030-02-01)\n\n- A ([bulk\n  downloads](Documentation/Batch.md#a), [b](c.md)): `x[1]`, `f(_:)`.\n" \
+            "- [Site](https://a.example/).\n"
+        self.assertEqual(self.release("--news", text).stdout.partition("\n\n")[2],
+                         "## 1.2.0 (2030-02-01)\n\n- A (bulk\n  downloads, b): `x[1]`, `f(_:)`.\n"
+                         "- [Site](https://a.example/).\n")
+        news = subprocess.run([ROOT / "Scripts" / "release.sh", "--news"], capture_output=True, text=True, check=True)
+        self.assertEqual(re.findall(r"\]\((?!https:)[^)]*\)", news.stdout), [])
+        self.assertIn("bulk downloads", news.stdout)
+
     def test_changes_and_an_unreleased_section_are_refused(self):
         released = "## 1.2.0 (2030-02-01)\n"
         self.release("--version", released)
