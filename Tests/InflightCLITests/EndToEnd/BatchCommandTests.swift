@@ -1,6 +1,7 @@
 import Glibc
 import InflightBatch
 import InflightCore
+import InflightPictures
 import InflightTestSupport
 import Testing
 
@@ -79,6 +80,24 @@ final class BatchCommandTests: EndToEndSuite {
         #expect(place.run(["batch", "status", "out", "--json"]).text.contains(#""images":2,"#))
         let rate = batch("in.txt", "-o", "out", "--retries", "0", "--max-failure-rate", "0.4")
         #expect(rate.status == 1)
+    }
+
+    @Test("The summary names the package that decodes formats of failed rows, if it is not installed")
+    func missingPackage() throws {
+        server.serve("/a.avif", .ok(Bytes(AVIFFixtures.plain), type: "image/avif"))
+        write([server.url("/a.avif")])
+        unsafe symlink(BuiltProgram.path("inflight-decoder"), place.appending("decoder"))
+        let environment = ["INFLIGHT_DECODER": place.appending("decoder")]
+        let result = place.run(["batch", "in.txt", "-o", "out"] + Self.options, environment: environment)
+        #expect(result.errors.contains("1 × unsupportedFormat"), "\(result.errors)")
+        #expect(
+            result.errors.contains(
+                "Install inflight-decoder-vips to decode AVIF, HEIC, JPEG XL, TIFF and SVG.\n"
+                    + "Then retry: inflight batch retry out --class unsupportedFormat\n"), "\(result.errors)")
+        // With the package, the row succeeds.
+        let retry = place.run("batch", "retry", "out", "--class", "unsupportedFormat")
+        #expect(retry.status == 0 && !retry.errors.contains("Install"), "\(retry.errors)")
+        #expect(place.run("batch", "status", "out", "--json").text.contains(#""images":1,"#))
     }
 
     @Test("Bad input and output folders have their own exit statuses and clear messages")

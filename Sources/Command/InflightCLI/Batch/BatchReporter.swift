@@ -1,6 +1,7 @@
 import Inflight
 import InflightBatch
 import InflightConcurrency
+import InflightCore
 
 /// Reports a run: to people on standard error, with `--json` on standard output, and in the file of `--report`.
 // Unchecked: mutable state is accessed only on the run's queue, or before the run starts.
@@ -202,6 +203,16 @@ final class BatchReporter: @unchecked Sendable {
         let rows = Quantity.count(monitor.rows, "row")
         var lines = [console.style.bold("Done: \(images) from \(rows) in \(Quantity.time(elapsed)).")]
         lines += BatchText.lines(status, style: console.style)
+        let unsupported = LoadError.Code.unsupportedFormat.rawValue
+        if status.classes[unsupported] != nil {
+            let formats = FormatSupport.all(decoding: options.network.decoding, decoder: options.network.decoder())
+            let packages = FormatsText.missingPackages(formats)
+            lines += packages
+            if !packages.isEmpty {
+                let folder = ConsoleReporter.shown(name: folder)
+                lines.append("Then retry: inflight batch retry \(folder) --class \(unsupported)")
+            }
+        }
         if state.stagingWasFull > 0 {
             lines.append(
                 "The staging folder was full \(Quantity.count(state.stagingWasFull, "time")): rows of the oldest shard "

@@ -56,6 +56,16 @@ enum FormatsText {
         return lines.joined(separator: "\n") + "\n"
     }
 
+    /// Returns sentences that name the Debian packages by which more formats can be decoded.
+    static func missingPackages(_ formats: [FormatSupport]) -> [String] {
+        var names: [String: [String]] = [:]
+        for support in formats {
+            guard case .absent(_, let package?) = support.decoding else { continue }
+            names[package, default: []].append(InfoText.name(support.format))
+        }
+        return names.sorted { $0.key < $1.key }.map { "Install \($0) to decode \($1.joined(last: " and "))." }
+    }
+
     private static func abilities(of support: FormatSupport) -> [(verb: String, ability: FormatSupport.Ability)] {
         [
             ("decode", support.decoding), ("animate", support.animation), ("preview", support.preview),
