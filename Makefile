@@ -107,6 +107,14 @@ test-python: deps ## test the Python package with Python's standard library
 	@$(STEP) "Python package" $(PYTHON_TESTS) PYTHONPATH="$(CURDIR)/Python" \
 		python3 -m unittest discover -q -s Python/Tests
 
+test-parquet: deps ## install pyarrow, and test the Python package with lists in Parquet
+	@Scripts/deps.sh nightly
+	@$(PLAN)
+	@$(STEP) "Building the command" $(SWIFT) build --product inflight $(TEST_FLAGS)
+	@$(STEP) "Installing the package and pyarrow" Scripts/python-env.sh parquet
+	@$(STEP) "Python package with pyarrow" $(PYTHON_TESTS) PYTHONPATH="$(CURDIR)/Python" \
+		$(SCRATCH)/venv/bin/python -m unittest discover -q -s Python/Tests
+
 test-spark: deps ## install the Python package with Spark (435 MB), and test it on two executors
 	@Scripts/deps.sh nightly spark
 	@$(PLAN)
@@ -346,10 +354,11 @@ screenshots: deps build ## update .build/screenshots and Documentation's sheets
 	@Scripts/screenshots.py "$$($(RELEASE) --show-bin-path)" $(SCRATCH)/gtk/release/inflight-gallery $(SCRATCH)/screenshots
 
 # The simulator, kills, fuzzer, stress and mutants gate CI in a small form, as their faults are rare; lab-tsan and the
-# mutants build everything again; test-har, test-trace, test-dataset and the tests on clusters download packages; a
-# release is built three times; test-packages needs root; batch-stress, cluster-stress and gallery-stress take minutes.
+# mutants build everything again; test-har, test-trace, test-dataset, test-parquet and the tests on clusters download
+# packages; a release is built three times; test-packages needs root; batch-stress, cluster-stress and gallery-stress
+# take minutes.
 NIGHTLY = simulate crash batch-stress fuzz stress lab-tsan mutation-test simulator-coverage test-har test-trace \
-	test-dataset test-spark test-ray cluster-stress release-twice test-packages gallery-stress
+	test-dataset test-parquet test-spark test-ray cluster-stress release-twice test-packages gallery-stress
 nightly: deps ## run what is too long for CI, and list what failed
 	@failed=; for target in $(NIGHTLY); do \
 		echo "=== make $$target"; $(MAKE) --no-print-directory $$target || failed="$$failed $$target"; \

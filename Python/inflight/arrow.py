@@ -107,8 +107,17 @@ def without_part(batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
 
 
 def json_lines(batch: pa.RecordBatch) -> bytes:
-    """Returns the rows as JSON Lines. Values that JSON lacks become text, NaN and infinities null."""
-    return "".join(_line(row) for row in batch.to_pylist()).encode("utf-8", "replace")
+    """Returns the rows as JSON Lines. Values that JSON lacks become text, NaN and infinities null.
+
+    Text that is not UTF-8 keeps its bytes, so that the command rejects its row.
+    """
+    try:
+        return "".join(map(_line, batch.to_pylist())).encode()
+    # Text that is not UTF-8, nanoseconds, or a time that Python lacks.
+    except (ValueError, OverflowError):
+        columns = [(name, list(map(_plain, column))) for name, column in zip(batch.schema.names, batch, strict=True)]
+        rows = ({name: values[index] for name, values in columns} for index in range(batch.num_rows))
+        return b"".join(map(_bytes, rows))
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -116,6 +125,15 @@ def _line(row: dict[str, Any]) -> str:
         return json.dumps(row, default=_as_text, allow_nan=False) + "\n"
     except ValueError:
         return json.dumps(_finite(row), default=_as_text) + "\n"
+
+
+def _bytes(row: dict[str, Any]) -> bytes:
+    text = json.dumps(row, default=_as_text, ensure_ascii=False) + "\n"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogateescape")
+    return _line(row).encode()
 
 
 def _as_text(value: Any) -> str:
@@ -128,6 +146,22 @@ def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _finite(item) for name, item in value.items()}
     return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _plain(scalar: pa.Scalar) -> Any:
+    """Returns a value that Arrow may not be able to convert."""
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError):
+        if pa.types.is_dictionary(scalar.type):
+            return _plain(scalar.value)
+        if isinstance(scalar, pa.StructScalar):
+            return {field.name: _plain(scalar[index]) for index, field in enumerate(scalar.type)}
+        if isinstance(scalar, pa.ListScalar | pa.LargeListScalar | pa.FixedSizeListScalar):
+            return [_plain(item) for item in scalar.values]
+        if is_text(scalar.type):
+            return scalar.as_buffer().to_pybytes().decode("utf-8", "surrogateescape")
+        return scalar.cast(pa.string()).as_py()
 
 
 def fetch_batches(

@@ -34,3 +34,11 @@ class ColumnError(InflightError):
 
 class DatasetError(InflightError):
     """A dataset is missing, damaged or incomplete, or its folder cannot be used."""
+
+
+class ListError(InflightError):
+    """A list of URLs is damaged, encrypted or empty, or cannot be opened."""
+
+    def __init__(self, message: str, cannot_open: bool = False) -> None:
+        super().__init__(message)
+        self.cannot_open = cannot_open

@@ -100,6 +100,22 @@ struct InputErrorTests {
         #expect(readingFiles(["-"]).failure == .input(InputFailure(name: "standard input", error: .unknownFormat)))
     }
 
+    @Test("A Parquet file, and a folder of them, are errors that name the program to use")
+    func parquet() {
+        directory.write("a.Parquet", "PAR1")
+        unsafe mkdir(directory.appending("none"), 0o755)
+        let expected = "python -m inflight batch LIST.parquet -o DIR"
+        for name in ["a.Parquet", "*.Parquet", "none/../"] {
+            let result = readingFiles([directory.appending(name)])
+            #expect(result.error == .parquet && result.error?.description.contains(expected) == true, "\(name)")
+        }
+        let given = readingFiles([directory.appending("a.Parquet")], .csv)
+        #expect(given.error == .binary(kind: "a Parquet file"))
+        #expect(given.error?.description.contains(expected) == true)
+        directory.write("b.txt", "a\n")
+        #expect(readingFiles([directory.path]).urls == ["a"])
+    }
+
     @Test("An input whose reading fails is an error")
     func readError() {
         #expect(readingFiles(["/proc/self/mem"], .text).error == .cannotRead(code: EIO))

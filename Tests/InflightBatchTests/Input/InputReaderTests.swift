@@ -56,6 +56,17 @@ struct InputReaderTests {
         while try reader.next() != nil { #expect(reader.estimatedRowCount == nil) }
     }
 
+    @Test("The number of rows is that of the files which standard input comes from")
+    func partsRowCount() throws {
+        let input = InputPipe()
+        input.write("http://a\nhttp://b\n")
+        input.end()
+        var sources = try InputSource.expanding(["-"], format: .text)
+        sources[0].parts = [.init(name: "a.parquet", rowCount: 2), .init(name: "b.parquet", rowCount: 5)]
+        let reader = InputReader(sources, options: .init(), standardInput: input.reading)
+        while try reader.next() != nil { #expect(reader.estimatedRowCount == 7) }
+    }
+
     @Test("An explicit format takes precedence over the suffix")
     func explicitFormat() {
         directory.write("a.csv", "url\nu,v\n")

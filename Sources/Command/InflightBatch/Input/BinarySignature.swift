@@ -3,6 +3,9 @@ enum BinarySignature {
     /// The number of bytes that ``kind(of:)`` needs, unless the input is shorter.
     static let length = 12
 
+    /// The kind of Parquet files.
+    static let parquet = "a Parquet file"
+
     private static let prefixes: [(bytes: [UInt8], kind: String)] = [
         ([0xFF, 0xD8, 0xFF], "a JPEG image"), ([0x89, 0x50, 0x4E, 0x47], "a PNG image"),
         (Array("GIF8".utf8), "a GIF image"),
@@ -10,7 +13,7 @@ enum BinarySignature {
         ([0xFF, 0x0A], "a JPEG XL image"), ([0x1F, 0x8B], "gzip data"), ([0x28, 0xB5, 0x2F, 0xFD], "zstd data"),
         (Array("BZh".utf8), "bzip2 data"), ([0xFD, 0x37, 0x7A, 0x58, 0x5A], "xz data"),
         ([0x50, 0x4B, 0x03, 0x04], "a ZIP archive"), ([0x37, 0x7A, 0xBC, 0xAF], "a 7-Zip archive"),
-        (Array("PAR1".utf8), "a Parquet file"), (Array("ARROW1".utf8), "an Arrow file"),
+        (Array("PAR1".utf8), parquet), (Array("ARROW1".utf8), "an Arrow file"),
         (Array("SQLite format".utf8.prefix(12)), "an SQLite database"), (Array("%PDF-".utf8), "a PDF document"),
         ([0xFF, 0xFE], "UTF-16 text"), ([0xFE, 0xFF], "UTF-16 text"),
     ]

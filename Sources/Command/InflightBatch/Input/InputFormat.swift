@@ -50,6 +50,9 @@ package enum InputFormat: Hashable, Sendable {
         return (format, compression)
     }
 
+    /// Whether a file name, or a path, is that of a Parquet file, which another program has to convert.
+    static func isParquet(fileName name: String) -> Bool { name.lowercased().hasSuffix(".parquet") }
+
     private static let suffixes: [String: InputFormat] = [
         "txt": .text, "list": .text, "jsonl": .json, "ndjson": .json, "json": .json, "csv": .csv, "tsv": .tsv,
     ]

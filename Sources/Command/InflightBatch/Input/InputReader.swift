@@ -51,9 +51,11 @@ package final class InputReader {
         totalBytes = sizes.contains(nil) ? nil : sizes.reduce(0) { $0 + Double($1 ?? 0) }
     }
 
-    /// The number of rows of all inputs, rejected ones included, estimated by the bytes that the rows so far have
-    /// taken; `nil` before the first row, and if an input is not a file.
+    /// The number of rows of all inputs, rejected ones included: that of ``InputSource/parts``, if the only input has
+    /// some. Otherwise it is estimated by the bytes that the rows so far have taken, and `nil` before the first row or
+    /// if an input is not a file.
     package var estimatedRowCount: Int? {
+        if sources.count == 1, !sources[0].parts.isEmpty { return sources[0].parts.reduce(0) { $0 + $1.rowCount } }
         let read = endedBytes + (current?.readBytes ?? 0)
         guard let totalBytes, read > 0 else { return nil }
         let estimate = Double(endedRowCount + (current?.rowCount ?? 0)) * max(1, totalBytes / read)

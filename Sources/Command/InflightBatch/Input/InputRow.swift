@@ -154,6 +154,8 @@ package enum InputError: Error, Hashable, Sendable {
     case folderWithoutInputs
     /// The name of the input does not tell its format.
     case unknownFormat
+    /// The name of the input, or of all files in a folder, is that of a Parquet file.
+    case parquet
     /// The input cannot be opened. The code is the system's.
     case cannotOpen(code: Int32)
     /// The input cannot be read to its end. The code is the system's.
@@ -179,6 +181,7 @@ extension InputError: CustomStringConvertible {
         case .duplicateColumn(let name): "The header has two columns '\(name)'."
         case .columnNamesWithoutTable:
             "--columns-are names the columns of CSV and TSV, and the input is neither. Set its format with --input-format."
+        case .binary(BinarySignature.parquet): "The input is not text, but a Parquet file. \(Self.parquetRemedy)"
         case .binary(let kind?): "The input is not text, but \(kind)."
         case .binary(nil): "The input is not text: it contains NUL bytes."
         case .headerTooLong(let limit): "The header is longer than the limit of \(limit) bytes."
@@ -190,6 +193,7 @@ extension InputError: CustomStringConvertible {
         case .unknownFormat:
             "The name of the input does not tell its format. Use a name that ends in .txt, .jsonl, .csv or .tsv, also "
                 + "with .gz or .zst, or --input-format."
+        case .parquet: "The command itself does not read Parquet. \(Self.parquetRemedy)"
         case .cannotOpen(let code): "Cannot open the input: \(SystemError(code: code).systemText)."
         case .cannotRead(let code): "Cannot read the input: \(SystemError(code: code).systemText)."
         case .corrupt(.gzip): "The gzip data is corrupt."
@@ -199,6 +203,10 @@ extension InputError: CustomStringConvertible {
         case .cannotKeep(let error): "\(error)"
         }
     }
+
+    private static let parquetRemedy =
+        "Use its Python package: python -m inflight batch LIST.parquet -o DIR, with the same options. "
+        + "pip install 'inflight-images[parquet]' installs it."
 
     /// Lists at most 20 names, each of at most 60 characters, so that the message stays readable.
     private static func list(_ names: [String]) -> String {

@@ -94,7 +94,10 @@ package struct InputSource: Hashable, Sendable {
             let isWanted = format.map { $0 == detected || $0 == .jsonLines && detected == .json } ?? true
             return isWanted && (try? FileStatus(of: prefix + name, followsLink: true))?.isFolder == false
         }
-        if files.isEmpty { throw .input(InputFailure(name: path, error: .folderWithoutInputs)) }
+        guard !files.isEmpty else {
+            let hasParquet = names.contains(where: InputFormat.isParquet)
+            throw .input(InputFailure(name: path, error: hasParquet ? .parquet : .folderWithoutInputs))
+        }
         return files.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.map { prefix + $0 }
     }
 
@@ -102,7 +105,8 @@ package struct InputSource: Hashable, Sendable {
         var source = InputSource(path: path, format: format ?? .text)
         if format == nil {
             guard let detected = path.flatMap(InputFormat.detected) else {
-                throw .input(InputFailure(name: source.name, error: .unknownFormat))
+                let isParquet = InputFormat.isParquet(fileName: source.name)
+                throw .input(InputFailure(name: source.name, error: isParquet ? .parquet : .unknownFormat))
             }
             source.format = detected.format
         }

@@ -50,7 +50,7 @@ extension BatchFailure {
         case .input(let failure):
             switch failure.error {
             case .cannotOpen, .cannotRead, .folder, .noMatch, .outOfMemory: ExitStatus.noInput
-            case .unknownFormat: ExitStatus.wrongUse
+            case .unknownFormat, .parquet: ExitStatus.wrongUse
             default: ExitStatus.malformedInput
             }
         case .changedInput: ExitStatus.malformedInput
