@@ -107,11 +107,11 @@ test-python: deps ## test the Python package with Python's standard library
 	@$(STEP) "Python package" $(PYTHON_TESTS) PYTHONPATH="$(CURDIR)/Python" \
 		python3 -m unittest discover -q -s Python/Tests
 
-test-parquet: deps ## install pyarrow, and test the Python package with lists in Parquet
+test-parquet: deps ## install pyarrow and tfrecord, and test the Python package with Parquet and TFRecord
 	@Scripts/deps.sh nightly
 	@$(PLAN)
 	@$(STEP) "Building the command" $(SWIFT) build --product inflight $(TEST_FLAGS)
-	@$(STEP) "Installing the package and pyarrow" Scripts/python-env.sh parquet
+	@$(STEP) "Installing the package and pyarrow" Scripts/python-env.sh parquet,tfrecord tfrecord
 	@$(STEP) "Python package with pyarrow" $(PYTHON_TESTS) PYTHONPATH="$(CURDIR)/Python" \
 		$(SCRATCH)/venv/bin/python -m unittest discover -q -s Python/Tests
 

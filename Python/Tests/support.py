@@ -47,7 +47,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         # Ends before the client can send its next request.
         with site.lock:
             site.running[host] -= 1
-        if kind in ("image", "held"):
+        if kind == "late" and not site.released.is_set():
+            return self.answer(404, b"not yet")
+        if kind in ("image", "held", "late"):
             return self.answer(200, site.image(int(number or 0)))
         if kind == "page":
             return self.answer(200, b"<!doctype html><title>no image</title>")
@@ -74,7 +76,8 @@ class Server(http.server.ThreadingHTTPServer):
 class Site:
     """Serves until the `with` statement ends.
 
-    `/image/N` is a PNG of N % 40 + 20 by 30 pixels, different for each N below 40. `/held` waits for `released`.
+    `/image/N` is a PNG of N % 40 + 20 by 30 pixels, different for each N below 40. `/held` waits for `released`, and
+    `/late/N` is missing until then.
     `most` has the largest number of simultaneous requests of each host. `reached` is set by `/held`, and by the request
     number `held_after`.
     """

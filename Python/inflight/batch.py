@@ -1,7 +1,8 @@
-"""`python -m inflight batch LIST.parquet… -o DIR`: the command, with Parquet files as its input.
+"""`python -m inflight batch`: the command, with lists in Parquet, and with datasets in Parquet and TFRecord.
 
-The rows of the files are written into the command's standard input as JSON Lines, and `--rows-of` names the files, so
-that the command's messages name a file and a row in it. Everything else is passed on.
+The rows of Parquet files are written into the command's standard input as JSON Lines, and `--rows-of` names the files,
+so that the command's messages name a file and a row in it. Shards are converted when the command has ended: see
+`layouts`. Everything else is passed on.
 """
 
 import glob
@@ -15,12 +16,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inflight import command as commands
-from inflight.errors import InflightError, ListError
+from inflight.errors import DatasetError, InflightError, ListError
+from inflight.layouts import LAYOUTS, ConvertedFolder
 
 if TYPE_CHECKING:
     from inflight.lists import ParquetList
 
-USAGE_ERROR, DATA_ERROR, NO_INPUT, UNAVAILABLE = 64, 65, 66, 69
+FAILURE, USAGE_ERROR, DATA_ERROR, NO_INPUT, UNAVAILABLE, CANNOT_WRITE, TRANSIENT = 1, 64, 65, 66, 69, 73, 75
+ENDINGS = {0, FAILURE, DATA_ERROR, TRANSIENT}
+"""The exit statuses of the command after which its shards are those of all rows."""
 ACTIONS = {"status", "retry", "verify"}
 FLAGS = {
     "--allow-private", "--enlarge", "--ignore-robots", "--json", "--keep-metadata", "--keep-smaller", "--linear",
@@ -79,56 +83,70 @@ class Arguments:
     def has(self, *names: str) -> bool:
         return any(name in names for name, _ in self.options)
 
-    def texts(self, *omitted: str) -> list[str]:
-        """The options as arguments, without those of these names."""
-        return [text for option in self.options if option[0] not in omitted for text in option if text is not None]
+    def replace(self, name: str, value: str) -> None:
+        """Sets an option in place of its other values."""
+        self.options = [option for option in self.options if option[0] != name] + [(name, value)]
+
+    def texts(self) -> list[str]:
+        """The arguments as texts again."""
+        options = [text for option in self.options for text in option if text is not None]
+        hidden = [text for text in self.inputs if text.startswith("-") and text != "-"]
+        shown = [text for text in self.inputs if text not in hidden]
+        return [*([self.action] if self.action else []), *shown, *options, *(["--", *hidden] if hidden else [])]
 
 
 def main(path: str, texts: list[str]) -> int:
     """Runs the command at `path` with arguments after `batch`. Returns its exit status."""
     arguments = Arguments.parsed(texts)
     try:
-        files = parquet_files(arguments)
-        if not files:
-            os.execv(path, [path, "batch", *texts])
+        dataset = None
+        if arguments.action and len(arguments.inputs) == 1:
+            dataset = ConvertedFolder.opened(arguments.inputs[0])
+            if dataset:
+                arguments.inputs = [dataset.run]
+        lists = parquet_lists(arguments)
         if arguments.action is None:
-            return download(path, arguments, files)
-        return run([path, "batch", *texts], rows_of(opened(files, arguments)))
+            dataset = converted_folder(arguments, lists)
+        if not lists and not dataset:
+            os.execv(path, [path, "batch", *texts])
+        if lists and arguments.action is None:
+            arguments.inputs = ["-"]
+            arguments.replace("--input-format", "jsonl")
+            arguments.options += [("--rows-of", f"{one.path}={one.rows}") for one in lists]
+        status = run([path, "batch", *arguments.texts()], rows_of(lists) if lists else None)
+        return finish(arguments, dataset, status) if dataset else status
     except ListError as error:
         return fail(NO_INPUT if error.cannot_open else DATA_ERROR, str(error))
+    except DatasetError as error:
+        return fail(CANNOT_WRITE, str(error))
     except Refusal as error:
         return fail(error.status, str(error))
-
-
-def download(path: str, arguments: Arguments, files: list[str]) -> int:
-    if other := next((name for name in ("--stream", "--rows-of") if arguments.has(name)), None):
-        raise Refusal(USAGE_ERROR, f"Parquet files cannot be combined with {other}.")
-    lists = opened(files, arguments)
-    names = [text for one in lists for text in ("--rows-of", f"{one.path}={one.rows}")]
-    options = [*arguments.texts("--input-format"), "--input-format", "jsonl", *names]
-    return run([path, "batch", "-", *options], rows_of(lists))
 
 
 # Inputs
 
 
-def parquet_files(arguments: Arguments) -> list[str]:
+def parquet_lists(arguments: Arguments) -> "list[ParquetList]":
     """Returns the Parquet files that the command has to be given, none if it reads its inputs itself."""
     if arguments.has("--help", "-h", "--version"):
         return []
     if arguments.action == "retry" and len(arguments.inputs) == 1:
-        return unkept_files(arguments)
+        return unkept_lists(arguments)
     given = arguments.value("--input-format")
     if arguments.action is not None or given not in (None, "parquet"):
         return []
     inputs = [files_of(operand, given == "parquet") for operand in arguments.inputs]
-    found = [path for files in inputs for path in files]
-    if found and not all(inputs):
-        other = arguments.inputs[next(n for n, files in enumerate(inputs) if not files)]
-        raise Refusal(USAGE_ERROR, f"Parquet files and other inputs cannot be combined in one run: '{other}'.")
-    if given and not found:
+    files = [path for found in inputs for path in found]
+    if given and not files:
         raise Refusal(USAGE_ERROR, "--input-format parquet needs Parquet files as inputs.")
-    return found
+    if not files:
+        return []
+    if not all(inputs):
+        other = next(operand for operand, found in zip(arguments.inputs, inputs, strict=True) if not found)
+        raise Refusal(USAGE_ERROR, f"Parquet files and other inputs cannot be combined in one run: '{other}'.")
+    if other := next((name for name in ("--stream", "--rows-of") if arguments.has(name)), None):
+        raise Refusal(USAGE_ERROR, f"Parquet files cannot be combined with {other}.")
+    return opened(files, arguments)
 
 
 def files_of(operand: str, is_parquet: bool) -> list[str]:
@@ -160,30 +178,29 @@ def is_parquet_name(path: str) -> bool:
     return path.lower().endswith(".parquet")
 
 
-def unkept_files(arguments: Arguments) -> list[str]:
-    """Returns the Parquet files of a run that was interrupted before it kept a copy of all rows.
+def unkept_lists(arguments: Arguments) -> "list[ParquetList]":
+    """Returns the Parquet files of a run that was interrupted before it kept a copy of all rows."""
+    saved = saved_command(arguments.inputs[0])
+    if os.path.exists(os.path.join(arguments.inputs[0], "input.zst")) or "-" not in saved.inputs:
+        return []
+    files = [value.rpartition("=")[0] for name, value in saved.options if name == "--rows-of" and value]
+    return opened(files, Arguments(options=saved.options + arguments.options)) if files else []
 
-    Its options become those of the retry.
-    """
-    folder = arguments.inputs[0]
+
+def saved_command(folder: str) -> Arguments:
+    """The arguments of a run, without any if they cannot be read: the command says why."""
     try:
         with open(os.path.join(folder, "command.json"), encoding="utf-8") as file:
-            saved = Arguments.parsed(json.load(file))
+            return Arguments.parsed(json.load(file))
     except (OSError, ValueError, TypeError, AttributeError):
-        return []  # the command says what is wrong
-    if os.path.exists(os.path.join(folder, "input.zst")) or "-" not in saved.inputs:
-        return []
-    arguments.options = saved.options + arguments.options
-    return [value.rpartition("=")[0] for name, value in saved.options if name == "--rows-of" and value]
+        return Arguments()
 
 
 def opened(files: Sequence[str], arguments: Arguments) -> "list[ParquetList]":
     """Reads the footers of files."""
-    try:
-        from inflight.lists import Columns, ParquetList
-    except ImportError:
-        raise Refusal(
-            UNAVAILABLE, "Reading Parquet files needs pyarrow: pip install 'inflight-images[parquet]'") from None
+    import_pyarrow("Reading Parquet files")
+    from inflight.lists import Columns, ParquetList
+
     others = [arguments.value("--sha256-column"), arguments.value("--md5-column")]
     others += (arguments.value("--columns") or "").split(",")
     columns = Columns(
@@ -192,28 +209,75 @@ def opened(files: Sequence[str], arguments: Arguments) -> "list[ParquetList]":
     return [ParquetList.opened(file, columns) for file in files]
 
 
+def import_pyarrow(purpose: str) -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise Refusal(UNAVAILABLE, f"{purpose} needs pyarrow: pip install 'inflight-images[parquet]'") from None
+
+
 def rows_of(lists: "Iterable[ParquetList]") -> Iterator[bytes]:
     for one in lists:
         yield from one.lines()
 
 
+# Layouts
+
+
+def converted_folder(arguments: Arguments, lists: "Sequence[ParquetList]") -> ConvertedFolder | None:
+    """Creates the folder for a layout that the command lacks, and has the command write into a folder in it."""
+    layout, folder = arguments.value("--layout"), arguments.value("-o")
+    if layout not in LAYOUTS or not folder or arguments.has("--help", "-h", "--version"):
+        return None
+    schema = None
+    if layout == "parquet":
+        import_pyarrow("--layout parquet")
+        from inflight.lists import common_schema
+
+        schema = common_schema(lists)
+    dataset = ConvertedFolder.created(folder, layout, schema)
+    arguments.replace("-o", dataset.run)
+    arguments.replace("--layout", "webdataset")
+    return dataset
+
+
+def finish(arguments: Arguments, dataset: ConvertedFolder, status: int) -> int:
+    """Converts what the command has written, or compares it. Returns the exit status."""
+    dataset.discard_unused()
+    saved = saved_command(dataset.run)
+    format = None if saved.has("--raw") else saved.value("--format")
+    if dataset.layout == "parquet":
+        import_pyarrow("The layout parquet")
+    if arguments.action == "verify":
+        for problem in dataset.problems(format):
+            print(problem, file=sys.stderr if arguments.has("--json") else sys.stdout)
+            status = max(status, FAILURE)
+    elif arguments.action != "status" and status in ENDINGS:
+        count = dataset.convert(format)
+        if not arguments.has("--json", "--quiet"):
+            shards = "1 shard" if count == 1 else f"{count} shards"
+            print(f"{shards} converted to {dataset.layout} in {dataset.folder}", file=sys.stderr)
+    return status
+
+
 # The command
 
 
-def run(arguments: list[str], lines: Iterator[bytes]) -> int:
-    """Runs the command on these lines. Returns its exit status."""
+def run(arguments: list[str], lines: Iterator[bytes] | None) -> int:
+    """Runs the command on these lines, or on standard input. Returns its exit status."""
     ending = commands.dies_with_parent()
     try:
-        process = subprocess.Popen(arguments, stdin=subprocess.PIPE, bufsize=0, preexec_fn=ending)
+        stdin = None if lines is None else subprocess.PIPE
+        process = subprocess.Popen(arguments, stdin=stdin, bufsize=0, preexec_fn=ending)
     except OSError as error:  # too many files for the arguments of a process
         return fail(USAGE_ERROR, f"'{arguments[0]}' cannot be started: {os.strerror(error.errno or 0)}")
     with process:
-        assert process.stdin
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to the command too, which handles it
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())
         try:
-            all(commands.write(process.stdin, line) for line in lines)
-            process.stdin.close()
+            if process.stdin and lines:
+                all(commands.write(process.stdin, line) for line in lines)
+                process.stdin.close()
         except ListError:
             # The end of its input would mean that there are no more rows. All of its lines are whole.
             process.terminate()
@@ -223,6 +287,8 @@ def run(arguments: list[str], lines: Iterator[bytes]) -> int:
             process.kill()
             raise
         status = process.wait()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     return status if status >= 0 else 128 - status
 
 

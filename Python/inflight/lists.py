@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -34,6 +34,7 @@ class ParquetList:
 
     path: str
     rows: int
+    schema: pa.Schema
 
     @classmethod
     def opened(cls, path: str, columns: Columns) -> "ParquetList":
@@ -53,7 +54,7 @@ class ParquetList:
             raise ListError(f"{path}: {error}") from None
         if not metadata.num_rows:
             raise ListError(f"{path}: The file has no rows.")
-        return cls(os.path.abspath(path), metadata.num_rows)
+        return cls(os.path.abspath(path), metadata.num_rows, schema)
 
     def lines(self) -> Iterator[bytes]:
         """Yields the rows as JSON Lines, one row group after another. Memory does not grow with their number.
@@ -74,6 +75,24 @@ class ParquetList:
                 first = end
         if first != self.rows:
             raise ListError(f"{self.path}: The file has changed: it has {first} instead of {self.rows} rows.")
+
+
+def common_schema(lists: Iterable[ParquetList]) -> pa.Schema | None:
+    """Returns the columns of all lists, `None` without lists. Columns whose types cannot be combined are text."""
+    schema = None
+    for one in lists:
+        schema = one.schema.remove_metadata() if schema is None else schema
+        for field in one.schema.remove_metadata():
+            if field.name not in schema.names:
+                schema = schema.append(field)
+                continue
+            index = schema.get_field_index(field.name)
+            try:
+                both = [pa.schema([schema.field(index)]), pa.schema([field])]
+                schema = schema.set(index, pa.unify_schemas(both, promote_options="permissive").field(0))
+            except (pa.ArrowTypeError, pa.ArrowInvalid):
+                schema = schema.set(index, pa.field(field.name, pa.string()))
+    return schema
 
 
 @contextlib.contextmanager

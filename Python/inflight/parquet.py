@@ -3,13 +3,14 @@
 import itertools
 import json
 import os
-import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from inflight.shards import image_suffix, samples
 
 Row = dict[str, Any]
 
@@ -25,14 +26,54 @@ _EXTENSIONS = {"jpeg": "jpg"}
 
 
 def convert(sidecar: Path, input: pa.Schema, format: str) -> Path:
-    """Replaces a shard's archive and sidecar by a Parquet file with all of the shard's rows.
-
-    Its columns are those of a sidecar, then those of the input, then the image, named by its extension. Columns of types
-    that JSON lacks, such as timestamps, are text.
-    """
-    archive = sidecar.with_name(sidecar.name.removesuffix(".jsonl.zst") + ".tar")
+    """Replaces a shard's archive and sidecar by a Parquet file with all of the shard's rows."""
+    archive = _archive(sidecar)
     target, temporary = archive.with_suffix(".parquet"), archive.with_suffix(".parquet.partial")
-    image = _EXTENSIONS.get(format, format)
+    write(sidecar, input, format, temporary)
+    temporary.rename(target)
+    archive.unlink()
+    sidecar.unlink()
+    return target
+
+
+def write(sidecar: Path, input: pa.Schema, format: str | None, target: Path) -> None:
+    """Writes all rows of a shard, and its images, into a Parquet file.
+
+    Its columns are those of a sidecar, then those of the input, then the image, named by its extension, or `image` if images
+    have several formats. Columns of types that JSON lacks, such as timestamps, are text.
+    """
+    with target.open("wb") as file:
+        schema, tables = _contents(sidecar, input, format)
+        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for table in tables:
+                writer.write_table(table)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def difference(sidecar: Path, input: pa.Schema, format: str | None, target: Path) -> str | None:
+    """Compares a Parquet file with what `write` would write. Returns how it differs."""
+    schema, tables = _contents(sidecar, input, format)
+    try:
+        with pq.ParquetFile(target, page_checksum_verification=True) as file:
+            if file.schema_arrow != schema:
+                return "Its columns differ from those of the shard."
+            groups = (file.read_row_group(index) for index in range(file.num_row_groups))
+            for number, (table, group) in enumerate(itertools.zip_longest(tables, groups), start=1):
+                if table != group:
+                    return f"Its row group {number} differs from the rows of the shard."
+    except (OSError, pa.ArrowException) as error:
+        return f"It cannot be read: {error}."
+    return None
+
+
+def _archive(sidecar: Path) -> Path:
+    return sidecar.with_name(sidecar.name.removesuffix(".jsonl.zst") + ".tar")
+
+
+def _contents(sidecar: Path, input: pa.Schema, format: str | None) -> tuple[pa.Schema, Iterator[pa.Table]]:
+    """Returns the columns of a shard, and its rows in tables of a bounded size, each of which is a row group."""
+    image = _EXTENSIONS.get(format, format) if format else "image"
     with pa.CompressedInputStream(str(sidecar), "zstd") as stream:
         rows = [json.loads(line) for line in stream.read().splitlines()]
     own = [name for name in (rows[0] if rows else ()) if name not in STANDARD.names and name != image]
@@ -40,27 +81,15 @@ def convert(sidecar: Path, input: pa.Schema, format: str) -> Path:
     known = {field.name: _portable(field.type) for field in input}
     types = {name: known.get(name.removeprefix("input_"), pa.string()) for name in own}
     schema = pa.schema([*STANDARD, *types.items(), (image, pa.binary())])
-    with tarfile.open(archive, "r|") as tar, temporary.open("wb") as file:
-        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for group in _groups(_joined(rows, _samples(tar), image)):
-                for name, type in types.items():
-                    for row in group:
-                        row[name] = _value(row[name], type)
-                writer.write_table(pa.Table.from_pylist(group, schema))
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.rename(target)
-    archive.unlink()
-    sidecar.unlink()
-    return target
 
+    def tables() -> Iterator[pa.Table]:
+        for group in _groups(_joined(rows, samples(_archive(sidecar)), image)):
+            for name, type in types.items():
+                for row in group:
+                    row[name] = _value(row[name], type)
+            yield pa.Table.from_pylist(group, schema)
 
-def _samples(tar: tarfile.TarFile) -> Iterator[tuple[str, dict[str, bytes]]]:
-    """The samples of an archive, each with its members by extension."""
-    members = ((*member.name.partition(".")[::2], tar.extractfile(member)) for member in tar)
-    contents = ((key, suffix, file.read()) for key, suffix, file in members if file)
-    for key, group in itertools.groupby(contents, key=lambda member: member[0]):
-        yield key, {suffix: content for _, suffix, content in group}
+    return schema, tables()
 
 
 def _joined(
@@ -72,7 +101,7 @@ def _joined(
             key, sample = next(samples)
             if key != row["key"]:
                 raise ValueError(f"The archive has sample '{key}' in place of '{row['key']}'.")
-            row[image] = sample[image]
+            row[image] = sample[image_suffix(sample)]
         yield row
 
 

@@ -263,9 +263,9 @@ extension BatchOptions {
             was interrupted or killed.
             """,
         notes: """
-            Lists in Parquet are read by the Python package, with the same arguments:
-            python -m inflight batch. The first argument may be an action. A file of that
-            name is given as ./status.
+            The Python package reads lists in Parquet, and has the layouts parquet and
+            tfrecord, with the same arguments: python -m inflight batch. The first
+            argument may be an action. A file of that name is given as ./status.
             Malformed rows are listed in DIR/rejects.jsonl and skipped, and counted on
             standard error. If no row of an input can be used, the status is 65. The
             options of a run are stored in DIR/command.json for retry, except --header,
