@@ -1,4 +1,5 @@
 import Foundation
+import InflightBatch
 import InflightCore
 import Testing
 
@@ -64,5 +65,25 @@ struct Img2datasetTests {
         #expect(joined.contains("inflight " + line))
         guard case .batch(let options) = try Command.parse(line: line) else { throw UsageError("another command") }
         #expect(options.resize?.fit == .pad && options.resize?.enlarges == true && options.image.format == .jpeg)
+    }
+
+    @Test("Every recipe is a command that batch accepts")
+    func recipes() throws {
+        let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
+        let page = try String(contentsOfFile: "/\(root)/Documentation/FromImg2dataset.md", encoding: .utf8)
+        let section = try #require(page.split(separator: "\n## ").first { $0.hasPrefix("Recipes\n") })
+        let recipes = section.split(separator: "\n### ").dropFirst()
+        #expect(recipes.count == 7)
+        for recipe in recipes {
+            let joined = recipe.replacing("\\\n", with: "")
+            let line = try #require(joined.split(separator: "\n").first { $0.hasPrefix("    ") })
+            let words = line.replacing("'", with: "").split(separator: " ")
+            let start = try #require(words.firstIndex(of: "inflight"), "\(recipe)")
+            guard case .batch(let options) = try Command.parse(line: words[(start + 1)...].joined(separator: " "))
+            else {
+                throw UsageError("another command")
+            }
+            #expect(options.inputs.count == 1 && options.columns.captionColumn != nil, "\(line)")
+        }
     }
 }
