@@ -99,6 +99,12 @@ test-dataset: deps ## read the output of inflight batch with Python packages (do
 	@$(BUILD_COMMAND)
 	@$(BUILT_COMMAND) Scripts/test-dataset.py $(SCRATCH)/dataset
 
+test-img2dataset: deps ## compare inflight batch with img2dataset row by row (downloads it)
+	@Scripts/deps.sh nightly
+	@echo "==> inflight batch and img2dataset, 170 kinds of behaviour of servers"
+	@$(BUILD_COMMAND)
+	@$(BUILT_COMMAND) Scripts/test-img2dataset.py $(SCRATCH)/img2dataset
+
 # The Python package. Its engines are downloads of several hundred megabytes, so only `test-python` is in the CI.
 PYTHON_TESTS = env PYTHONDONTWRITEBYTECODE=1 INFLIGHT=$(BIN)/inflight
 test-python: deps ## test the Python package with Python's standard library
@@ -354,11 +360,12 @@ screenshots: deps build ## update .build/screenshots and Documentation's sheets
 	@Scripts/screenshots.py "$$($(RELEASE) --show-bin-path)" $(SCRATCH)/gtk/release/inflight-gallery $(SCRATCH)/screenshots
 
 # The simulator, kills, fuzzer, stress and mutants gate CI in a small form, as their faults are rare; lab-tsan and the
-# mutants build everything again; test-har, test-trace, test-dataset, test-parquet and the tests on clusters download
-# packages; a release is built three times; test-packages needs root; batch-stress, cluster-stress and gallery-stress
-# take minutes.
+# mutants build everything again; test-har, test-trace, test-dataset, test-img2dataset, test-parquet and the tests on
+# clusters download packages; a release is built three times; test-packages needs root; batch-stress, cluster-stress and
+# gallery-stress take minutes.
 NIGHTLY = simulate crash batch-stress fuzz stress lab-tsan mutation-test simulator-coverage test-har test-trace \
-	test-dataset test-parquet test-spark test-ray cluster-stress release-twice test-packages gallery-stress
+	test-dataset test-img2dataset test-parquet test-spark test-ray cluster-stress release-twice test-packages \
+	gallery-stress
 nightly: deps ## run what is too long for CI, and list what failed
 	@failed=; for target in $(NIGHTLY); do \
 		echo "=== make $$target"; $(MAKE) --no-print-directory $$target || failed="$$failed $$target"; \

@@ -84,7 +84,8 @@ class Recipes(Case):
             SAMPLE_ID=pa.array([n * 1e9 for n in range(100)]), URL="url", TEXT="caption", HEIGHT=range(100),
             WIDTH=range(100), LICENSE=["?"] * 100, NSFW=["UNLIKELY"] * 99 + [None], similarity=[0.3] * 100)
         rows = self.check("LAION-400M", make, (256, 256), (256, 256))
-        self.assertEqual([rows[3][name] for name in ("SAMPLE_ID", "HEIGHT", "LICENSE", "similarity")], [3e9, 3, "?", 0.3])
+        self.assertEqual([rows[3][name] for name in ("SAMPLE_ID", "HEIGHT", "LICENSE", "similarity")],
+                         [3e9, 3, "?", 0.3])
 
     @needs_pyarrow
     def test_laion_coco(self):
