@@ -59,6 +59,8 @@ struct UsageErrorTests {
             ("get http://a -o out --header-for a", "Usage: --header-for HOST"),
             ("get - -o out", "-i -"),
             ("get http://a -o out --size 60000x60000 --enlarge", "--max-pixels"),
+            ("batch a.txt -o out --format png --layout parquet", "parquet is written by the Python package"),
+            ("batch a.txt -o out --format png --layout tar", "Expected webdataset, files or hashed."),
             ("man gte", "\"gte\". Commands: get, batch, info, show, cache, lab, man and completions."),
             ("man get info", "\"info\""), ("completions", "Specify bash, zsh or fish."),
             ("completions tcsh", "\"tcsh\". Shells: bash, zsh and fish."), ("completions zsh fish", "\"fish\""),

@@ -105,9 +105,15 @@ extension BatchOptions {
                 $0.folder = try $1.folder()
             },
             Option(
-                "--layout HOW", "webdataset (default): tar shards; files: a folder per shard; hashed: by digest", forms
+                "--layout HOW", "webdataset (default): tar shards; files: a folder per shard; hashed: by digest",
+                .words(forms.map(\.name))
             ) {
-                $0.form = $1
+                if ["parquet", "tfrecord"].contains($1.text) {
+                    throw UsageError(
+                        "The layout \($1.text) is written by the Python package, with the same arguments: "
+                            + "python -m inflight batch.")
+                }
+                $0.form = try $1.choice(forms)
             },
             Option("--shard-size N", "rows per shard (default 10000)") {
                 $0.shardSize = try $1.integer(1...ShardLayout.maximumShardSize)
