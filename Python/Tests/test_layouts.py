@@ -1,5 +1,6 @@
 """Datasets in Parquet and TFRecord: `--layout` of `python -m inflight batch`."""
 
+import fcntl
 import importlib.util
 import io
 import json
@@ -226,6 +227,16 @@ class Layouts(Layout):
         self.assertIn("has the layout parquet", message)
         (self.folder / "b" / "layout.json").write_text("{")
         self.assertIn("is damaged", self.batch("verify", "b")[2])
+
+    def test_one_run_converts_at_a_time(self):
+        (self.folder / "a.txt").write_text("http://127.0.0.1:1/\n")
+        (self.folder / "out").mkdir()
+        other = os.open(self.folder / "out", os.O_RDONLY)
+        self.addCleanup(os.close, other)
+        fcntl.flock(other, fcntl.LOCK_EX)
+        status, _, message = self.batch("a.txt", *self.OPTIONS, "--layout", "tfrecord")
+        self.assertEqual(status, 73)
+        self.assertIn("Another run converts the dataset in 'out'.", message)
 
     def test_an_interrupted_conversion_continues(self):
         with Site() as site:

@@ -144,8 +144,8 @@ def parquet_lists(arguments: Arguments) -> "list[ParquetList]":
     if not all(inputs):
         other = next(operand for operand, found in zip(arguments.inputs, inputs, strict=True) if not found)
         raise Refusal(USAGE_ERROR, f"Parquet files and other inputs cannot be combined in one run: '{other}'.")
-    if other := next((name for name in ("--stream", "--rows-of") if arguments.has(name)), None):
-        raise Refusal(USAGE_ERROR, f"Parquet files cannot be combined with {other}.")
+    if option := next((name for name in ("--stream", "--rows-of") if arguments.has(name)), None):
+        raise Refusal(USAGE_ERROR, f"Parquet files cannot be combined with {option}.")
     return opened(files, arguments)
 
 

@@ -10,6 +10,7 @@ the shard's last change.
 
 import base64
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -82,6 +83,10 @@ class ConvertedFolder:
 
         `format` is that of all images, if they have one. If the types of the columns have changed, all shards have.
         """
+        with _locked(self.folder):
+            return self._convert_changed(format)
+
+    def _convert_changed(self, format: str | None) -> int:
         is_same = self.opened(str(self.folder)) == self
         changed = [archive for archive in self._archives() if not is_same or not self._is_converted(archive)]
         try:
@@ -151,6 +156,19 @@ class ConvertedFolder:
         temporary = self.folder / (NAME + ".partial")
         temporary.write_text(json.dumps({"layout": self.layout, "schema": self.schema}) + "\n", encoding="utf-8")
         temporary.rename(self.folder / NAME)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """The command has a lock of its own, and has ended."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise DatasetError(f"Another run converts the dataset in '{folder}'. Wait until it has ended.") from None
+    finally:
+        os.close(descriptor)
 
 
 def _sidecar(archive: Path) -> Path:

@@ -118,14 +118,10 @@ def _crc32c(data: bytes) -> int:
     return sum ^ 0xFFFFFFFF
 
 
-def _fastest() -> Callable[[bytes], int]:
-    try:
-        from crc32c import crc32c
+try:
+    import crc32c as package
+except ImportError:
+    package = None
 
-        return crc32c
-    except ImportError:
-        return _crc32c
-
-
-crc32c = _fastest()
+crc32c: Callable[[bytes], int] = package.crc32c if package else _crc32c
 """CRC-32C (RFC 3720), by the package `crc32c` if it is installed: some hundred times as fast."""
