@@ -60,6 +60,13 @@ final class BatchFilterTests: EndToEndSuite {
         let text = String(decoding: sidecar, as: UTF8.self)
         #expect(text.contains(#""sha256":"\#(sha256)""#) && text.contains(#""input_sha256":"\#(sha256.uppercased())""#))
         #expect(text.contains(#""md5":"\#(md5)""#))
+        // Open Images has digests in base64.
+        for (text, isDigest) in [
+            ("XUFAKrxLKna5cZ2REBfFkg==", true), ("XUFAKrxLKna5cZ2REBfFkg", true), ("XUFAKrxLKna5cZ2REBfF", false),
+        ] {
+            let digest = BodyDigest(.md5, text: text)
+            #expect(digest?.hex == (isDigest ? "5d41402abc4b2a76b9719d911017c592" : nil))
+        }
         // The digest of "hello" by another program.
         #expect(BodyDigest(.sha256, of: Bytes(Array("hello".utf8))).hex == Self.sha256)
         #expect(BodyDigest(.md5, of: Bytes(Array("hello".utf8))).hex == "5d41402abc4b2a76b9719d911017c592")
@@ -79,7 +86,7 @@ final class BatchFilterTests: EndToEndSuite {
         let rejects = String(decoding: try #require(place.read("out/rejects.jsonl")), as: UTF8.self)
         #expect(rejects.split(separator: "\n").count == 6)
         #expect(
-            rejects.contains("in.jsonl\",\"line\":6,\"reason\":\"The column 'sum' has no SHA-256 of 64 hex"),
+            rejects.contains("in.jsonl\",\"line\":6,\"reason\":\"The column 'sum' has no SHA-256: 64 hex"),
             "\(rejects)")
         place.write("in.csv", "url\n\(url)\n")
         let missing = batch("in.csv", "-o", "csv", "--md5-column", "sum")

@@ -19,14 +19,16 @@ package struct BodyDigest: Hashable, Sendable {
     /// The digest in hexadecimal digits, in lower case.
     package let hex: String
 
-    /// Creates a digest. Returns `nil` if the text is not as many hexadecimal digits as the function's digests have.
-    package init?(_ function: Function, hex: String) {
-        let hex = hex.lowercased()
-        guard hex.utf8.count == function.digitCount, hex.utf8.allSatisfy({ Hexadecimal.value($0) != nil }) else {
+    /// Creates a digest. Returns `nil` if the text is neither hexadecimal nor base64 digits of the right number.
+    package init?(_ function: Function, text: String) {
+        self.function = function
+        if text.utf8.count == function.digitCount, text.utf8.allSatisfy({ Hexadecimal.value($0) != nil }) {
+            hex = text.lowercased()
+        } else if let bytes = Base64.decoded(Array(text.utf8)), bytes.count == function.digitCount / 2 {
+            hex = Hexadecimal.text(bytes)
+        } else {
             return nil
         }
-        self.function = function
-        self.hex = hex
     }
 
     /// Computes the digest of a body, by OpenSSL.

@@ -114,7 +114,7 @@ extension InputReject.Reason: CustomStringConvertible {
         case .urlNotAString(let member): "The member '\(member)' is not a string."
         case .idNotAStringOrNumber(let member): "The member '\(member)' is not a string or a number."
         case .notADigest(let column, let function):
-            "The column '\(column)' has no \(function.name) of \(function.digitCount) hexadecimal digits."
+            "The column '\(column)' has no \(function.name): \(function.digitCount) hexadecimal digits, or base64."
         case .notBoxes(let column, let problem): "The column '\(column)' \(problem.rawValue)."
         case .wrongNumberOfFields(let count, let header):
             "The row has \(count) \(count == 1 ? "field" : "fields"), the header \(header)."

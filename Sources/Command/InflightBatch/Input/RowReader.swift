@@ -195,7 +195,7 @@ package struct RowReader: Sendable {
             row.url = Self.trimmed(row.url)
             for function in BodyDigest.Function.allCases {
                 guard let column = options.digestColumns[function] else { continue }
-                guard let digest = BodyDigest(function, hex: row.text(ofColumn: column) ?? "") else {
+                guard let digest = BodyDigest(function, text: row.text(ofColumn: column) ?? "") else {
                     throw .notADigest(column: column, function)
                 }
                 row.digests.append(digest)

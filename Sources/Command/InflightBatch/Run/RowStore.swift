@@ -196,7 +196,7 @@ private enum StoredRow {
         row.caption = text(&bytes)
         row.key = text(&bytes)
         row.digests = BodyDigest.Function.allCases.compactMap { function in
-            text(&bytes).flatMap { BodyDigest(function, hex: $0) }
+            text(&bytes).flatMap { BodyDigest(function, text: $0) }
         }
         if let boxes = text(&bytes) {
             guard let list = try? BlurBox.list(boxes) else { return nil }
