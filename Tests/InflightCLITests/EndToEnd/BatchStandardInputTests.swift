@@ -112,6 +112,22 @@ final class BatchStandardInputTests: EndToEndSuite {
         #expect(place.run(["batch", "in.txt", "-o", "o", "--rows-of", "a=1"] + Self.options).status == 64)
     }
 
+    @Test(
+        "If all rows of a file that standard input comes from are rejected, the status is 65, and the rest is downloaded"
+    )
+    func rejectedPart() {
+        let names = ["--rows-of", "a.parquet=1", "--rows-of", "b.parquet=2", "--rows-of", "c.parquet=1"]
+        let arguments = ["batch", "-", "-o", "out", "--input-format", "jsonl"] + Self.options + names
+        let result = place.run(arguments, input: rows("/good.jpg") + "[]\n7\n" + rows("/late.jpg"))
+        #expect(result.status == 65, "\(result.errors)")
+        #expect(result.errors.contains("b.parquet") && !result.errors.contains("a.parquet"), "\(result.errors)")
+        #expect(place.run(["batch", "status", "out", "--json"]).text.contains(#""rows":2,"#))
+        let partial = place.run(
+            ["batch", "-", "-o", "o"] + arguments.dropFirst(4),
+            input: rows("/good.jpg") + "[]\n" + rows("/good.jpg") + "7\n")
+        #expect(partial.status == 65 && partial.errors.contains("c.parquet"), "\(partial.errors)")
+    }
+
     @Test("A URL as the folder of the output is refused by name, and creates nothing")
     func urls() throws {
         place.write("in.txt", server.url("/good.jpg") + "\n")

@@ -33,12 +33,20 @@ package struct InputSource: Hashable, Sendable {
 
     /// Returns the name of the file that has a line of this input, and the line in that file, from 1.
     func place(ofLine line: Int) -> (name: String, line: Int) {
-        var first = 0
+        let (name, lines) = file(ofLine: line)
+        return (name, line - lines.lowerBound + 1)
+    }
+
+    /// Returns the name of the file that has a line of this input, and all lines of that file.
+    ///
+    /// - Complexity: O(n) in the number of parts.
+    func file(ofLine line: Int) -> (name: String, lines: ClosedRange<Int>) {
+        var first = 1
         for part in parts {
-            if line - first <= part.rowCount { return (part.name, line - first) }
+            if line < first + part.rowCount { return (part.name, first...(first + part.rowCount - 1)) }
             first += part.rowCount
         }
-        return (name, line)
+        return (name, 1...Int.max)
     }
 
     /// The size of the file in bytes; `nil` for anything else, such as a pipe.

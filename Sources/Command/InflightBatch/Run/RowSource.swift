@@ -49,8 +49,7 @@ final class RowSource {
     private var items: ArraySlice<InputFeed.Item> = []
     private var input = -1
     private var history = History()
-    /// The first row of the input, if it was rejected, until a row of it can be used.
-    private var firstReject: InputReject?
+    private var file: CurrentFile?
     /// The number of usable rows that were read, those of other parts included.
     private var candidateCount = 0
     private var rejectCount = 0
@@ -119,14 +118,15 @@ final class RowSource {
             switch item {
             case .row(let row, let source, let digest, let place):
                 try compare(digest, source, line: row.line, report)
-                firstReject = nil
+                count(nil, source, line: row.line, report)
                 if let row = try numbered(row, place) { return .row(row) }
             case .reject(var reject, let source, let digest):
                 try compare(digest, source, line: reject.line, report)
-                if history.rowCount == 1 { firstReject = reject }
                 rejectCount += 1
-                let place = sources[source].place(ofLine: reject.line)
+                let line = reject.line
+                let place = sources[source].place(ofLine: line)
                 reject.line = place.line
+                count(reject, source, line: line, report)
                 return .reject(reject, file: place.name)
             case .ended:
                 try endInput(report)
@@ -259,10 +259,39 @@ final class RowSource {
         let ended = JournalInput(
             name: sources[input].name, identity: Self.identity(of: sources[input]), rowCount: history.rowCount)
         try journal.record(ended, number: input)
-        guard let first = firstReject.take() else { return }
+        endFile(report)
+    }
+
+    // MARK: Files without rows that can be used
+
+    /// The file whose rows are being read: an input, or a part of one.
+    private struct CurrentFile {
+        var name: String
+        var lines: ClosedRange<Int>
+        /// The number of rows that were read.
+        var rowCount = 0
+        /// The first row, if it was rejected, until a row can be used.
+        var firstReject: InputReject?
+    }
+
+    /// Counts a row that can be used, or a reject.
+    private func count(_ reject: InputReject?, _ source: Int, line: Int, _ report: (BatchEvent) -> Void) {
+        if let file, !file.lines.contains(line) { endFile(report) }
+        if file == nil {
+            let (name, lines) = sources[source].file(ofLine: line)
+            // Rows after those of all parts are of no file.
+            if !sources[source].parts.isEmpty, lines.upperBound == .max { return }
+            file = CurrentFile(name: name, lines: lines)
+        }
+        if reject == nil || file?.rowCount == 0 { file?.firstReject = reject }
+        file?.rowCount += 1
+    }
+
+    private func endFile(_ report: (BatchEvent) -> Void) {
+        guard let file = file.take(), let first = file.firstReject else { return }
         report(
             .allRejected(
-                file: ended.name, rows: history.rowCount, line: first.line, reason: first.reason.description))
+                file: file.name, rows: file.rowCount, line: first.line, reason: first.reason.description))
     }
 
     /// The name of an input for messages. The rows decide whether it is the recorded one, which may have been renamed.
