@@ -107,11 +107,17 @@ test-img2dataset: deps ## compare inflight batch with img2dataset row by row (do
 
 # The Python package. Its engines are downloads of several hundred megabytes, so only `test-python` is in the CI.
 PYTHON_TESTS = env PYTHONDONTWRITEBYTECODE=1 INFLIGHT=$(BIN)/inflight
-test-python: deps ## test the Python package with Python's standard library
+STORE_PACKAGES = 'moto[s3,server]' gcp-storage-emulator
+test-python: deps ## test the Python package with Python's standard library, and with emulators of stores (downloads them)
+	@Scripts/deps.sh nightly
 	@$(PLAN)
 	@$(STEP) "Building the command" $(SWIFT) build --product inflight $(TEST_FLAGS)
 	@$(STEP) "Python package" $(PYTHON_TESTS) PYTHONPATH="$(CURDIR)/Python" \
 		python3 -m unittest discover -q -s Python/Tests
+	@$(STEP) "Installing the package and emulators of object stores" env VENV=venv-stores \
+		Scripts/python-env.sh parquet,s3fs,gcsfs $(STORE_PACKAGES)
+	@$(STEP) "Python package on object stores" $(PYTHON_TESTS) PYTHONPATH="$(CURDIR)/Python/Tests" \
+		$(SCRATCH)/venv-stores/bin/python -m unittest discover -q -s Python/Tests/Stores
 
 test-parquet: deps ## install pyarrow and tfrecord, and test the Python package with Parquet and TFRecord
 	@Scripts/deps.sh nightly
@@ -125,7 +131,7 @@ test-spark: deps ## install the Python package with Spark (435 MB), and test it 
 	@Scripts/deps.sh nightly spark
 	@$(PLAN)
 	@$(STEP) "Building the command" $(SWIFT) build --product inflight $(TEST_FLAGS)
-	@$(STEP) "Installing the package and Spark" Scripts/python-env.sh spark
+	@$(STEP) "Installing the package and Spark" Scripts/python-env.sh spark,s3fs $(STORE_PACKAGES)
 	@$(STEP) "Python package on Spark" $(PYTHON_TESTS) PYTHONPATH="$(CURDIR)/Python/Tests" \
 		$(SCRATCH)/venv/bin/python -m unittest discover -q -s Python/Tests/Spark
 
@@ -133,7 +139,7 @@ test-ray: deps ## install the Python package with Ray, and test it on two nodes
 	@Scripts/deps.sh nightly
 	@$(PLAN)
 	@$(STEP) "Building the command" $(SWIFT) build --product inflight $(TEST_FLAGS)
-	@$(STEP) "Installing the package and Ray" Scripts/python-env.sh ray
+	@$(STEP) "Installing the package and Ray" Scripts/python-env.sh ray,s3fs $(STORE_PACKAGES)
 	@$(STEP) "Python package on Ray" $(PYTHON_TESTS) PYTHONPATH="$(CURDIR)/Python/Tests" \
 		$(SCRATCH)/venv/bin/python -m unittest discover -q -s Python/Tests/Ray
 

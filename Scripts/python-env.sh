@@ -1,13 +1,13 @@
 #!/bin/bash
-# Installs the Python package and the engines of its extras into a virtual environment below the build folder, where
+# Installs the Python package, its extras and other packages into a virtual environment below the build folder, where
 # they stay between runs.
 #
-#     [SCRATCH=.build] Scripts/python-env.sh EXTRA[,EXTRA…] [PACKAGE…]        EXTRA: parquet, tfrecord, spark, ray
+#     [SCRATCH=.build] [VENV=venv] Scripts/python-env.sh EXTRA[,EXTRA…] [PACKAGE…]
 #
-# Tests use the other packages.
+# EXTRA is one of parquet, tfrecord, spark, ray, s3fs, gcsfs and adlfs. Tests use the other packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-venv=${SCRATCH:-.build}/venv
+venv=${SCRATCH:-.build}/${VENV:-venv}
 pip() { "$venv/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
 
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"

@@ -1,5 +1,6 @@
 """A dataset is published whole, once, by one job; readers trust the manifest alone."""
 
+import json
 import os
 import pathlib
 import tempfile
@@ -21,10 +22,13 @@ class Datasets(unittest.TestCase):
                   "command": None, "scratch": None} | values
         return Job.start(self.out, name, "webdataset", **values)
 
+    def staging(self, job):
+        return job.place.staging(job.run)
+
     def part(self, job, number, attempt, size=3):
         name = f"part-{number:05}-attempt-{attempt}"
-        (job.staging / name).mkdir()
-        (job.staging / name / "00000.tar").write_bytes(b"x" * size)
+        (self.staging(job) / name).mkdir()
+        (self.staging(job) / name / "00000.tar").write_bytes(b"x" * size)
         return Part(number, name, [DataFile(f"{name}/00000.tar", size)], successes=2, rejected=1)
 
     def files(self):
@@ -57,16 +61,42 @@ class Datasets(unittest.TestCase):
         with self.assertRaisesRegex(inflight.DatasetError, "cannot be used: Not a directory"):
             self.start()
 
-    def test_urls_are_refused_by_name_and_create_no_folder(self):
+    def test_a_file_url_is_the_path_of_a_folder(self):
+        path = self.out
+        self.out = f"file://{path}"
+        job = self.start()
+        published = job.commit([self.part(job, 0, 0)])
+        self.assertEqual(inflight.read_manifest(path), published)
+        self.assertEqual(inflight.read_manifest(self.out).files, published.files)
+        self.assertEqual(published.shards, [f"{path}/{published.files[0].path}"])
+
+    def test_urls_that_cannot_name_a_dataset_are_refused_and_create_no_folder(self):
         os.chdir(self.root)
         self.addCleanup(os.chdir, "/")
-        for url in ("s3://bucket/data", "gs://bucket", "abfss://container@account.dfs.core.windows.net/x", "file:///x"):
+        for url, message in (
+            ("ftp://host/data", "'ftp://host/data' has an unsupported scheme. Supported: s3, gs, az, file"),
+            ("abfss://container@account.dfs.core.windows.net/x", "has an unsupported scheme"),
+            ("file://host/x", "has the form file:///path"), ("s3://", "cannot name a dataset"),
+            ("s3://bucket/a/../b", "cannot name a dataset. Use s3://BUCKET/PREFIX without '..'"),
+            ("s3://bucket//b", "cannot name a dataset"), ("gs://bucket/*", "cannot name a dataset"),
+            ("hdfs://namenode/data", "Arrow file system cannot create a file exclusively"),
+        ):
             self.out = url
-            with self.assertRaisesRegex(inflight.DatasetError, f"'{url}' is a URL, which is not supported"):
+            with self.assertRaisesRegex(inflight.DatasetError, message):
                 self.start()
-            with self.assertRaisesRegex(inflight.DatasetError, f"'{url}' is a URL"):
-                inflight.read_manifest(url)
         self.assertEqual(list(self.root.iterdir()), [])
+
+    def test_urls_with_credentials_are_refused_and_not_repeated(self):
+        for url in ("s3://name:secret@bucket/data", "az://container/data?sv=1&sig=secret"):
+            self.out = url
+            with self.assertRaisesRegex(inflight.DatasetError, "Give credentials in storage_options") as caught:
+                self.start()
+            self.assertNotIn("secret", str(caught.exception))
+
+    def test_a_header_which_may_have_credentials_is_not_published(self):
+        job = self.start(options={"format": "jpeg", "header": ["Authorization: secret"]})
+        self.assertEqual(job.commit([]).options, {"format": "jpeg"})
+        self.assertNotIn("secret", (self.out / "manifest.json").read_text())
 
     def test_files_of_others_that_appear_during_a_job_stay(self):
         job = self.start()
@@ -95,8 +125,8 @@ class Datasets(unittest.TestCase):
         part = self.part(second, 0, 9)
         published = first.commit([self.part(first, 0, 1)])
         self.assertTrue(isinstance(published, Manifest))
-        (second.staging / part.folder).mkdir(parents=True, exist_ok=True)
-        (second.staging / part.files[0].path).write_bytes(b"xxx")
+        (self.staging(second) / part.folder).mkdir(parents=True, exist_ok=True)
+        (self.staging(second) / part.files[0].path).write_bytes(b"xxx")
         self.assertEqual(second.commit([part]), published)
         published.verify()
         self.assertEqual(len(self.files()), 2)
@@ -104,7 +134,7 @@ class Datasets(unittest.TestCase):
     def test_lost_and_torn_files_are_errors(self):
         job = self.start()
         parts = [self.part(job, 0, 0)]
-        shard = job.staging / parts[0].files[0].path
+        shard = self.staging(job) / parts[0].files[0].path
         shard.write_bytes(b"")
         with self.assertRaisesRegex(inflight.DatasetError, "has 0 instead of 3 bytes"):
             job.commit(parts)
@@ -125,6 +155,11 @@ class Datasets(unittest.TestCase):
         for text in ("", "{}", "[]", '{"version": 1, "files": [{}]}', "\0"):
             (self.out / "manifest.json").write_text(text)
             with self.assertRaisesRegex(inflight.DatasetError, "cannot be read"):
+                inflight.read_manifest(self.out)
+        for path in ("../x.tar", "/x.tar", "a//b", ""):
+            (self.out / "manifest.json").write_text(
+                json.dumps({"version": 1, "files": [{"path": path, "size": 1}]}))
+            with self.assertRaisesRegex(inflight.DatasetError, "is not below the dataset's folder"):
                 inflight.read_manifest(self.out)
         (self.out / "manifest.json").write_text('{"version": 2}')
         with self.assertRaisesRegex(inflight.DatasetError, "has version 2"):

@@ -1,7 +1,8 @@
 """Bulk image downloads by the command `inflight`: on one machine, on Spark and on Ray."""
 
 from inflight.errors import ColumnError, CommandFailed, CommandNotFound, DatasetError, InflightError, ProtocolError
-from inflight.manifest import DataFile, Manifest, read_manifest
+from inflight.manifest import Manifest, read_manifest
+from inflight.stores import DataFile
 from inflight.stream import Client, Result, fetch
 
 __all__ = [

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -13,8 +12,9 @@ import pyarrow as pa
 from inflight import command as commands
 from inflight.arrow import json_lines
 from inflight.errors import CommandFailed, DatasetError
-from inflight.manifest import DataFile, Job, Part, remove_all
+from inflight.manifest import Job, Part
 from inflight.parquet import convert
+from inflight.stores import DataFile, remove_all
 
 REJECTS = "rejects.jsonl"
 _KEPT = (".tar", ".jsonl.zst", ".parquet", "_stats.json")
@@ -32,17 +32,16 @@ def write_part(job: Job, partition: int, attempt: str, per_host: int, batches: I
     if first is None:
         return Part(partition)
     name = f"part-{partition:05}-attempt-{attempt}"
-    target = job.staging / name
-    # Creating it again would hide that the files of other partitions are lost.
-    if not job.staging.is_dir():
-        raise DatasetError(f"The output folder has lost '{job.staging}', or this machine does not see it.")
-    if job.scratch is None:
-        return _write(job, partition, per_host, first, rows, target)
+    target = job.place
+    target.check_is_open(job.run)
+    staging = target.staging(job.run)
+    if staging and job.scratch is None:
+        return _write(job, partition, per_host, first, rows, staging / name)
     with tempfile.TemporaryDirectory(prefix="inflight-", dir=job.scratch) as folder:
         part = _write(job, partition, per_host, first, rows, Path(folder) / name)
-        target.mkdir()
         for file in part.files:
-            shutil.copyfile(Path(folder) / file.path, job.staging / file.path)
+            target.add(job.run, Path(folder), file.path)
+            (Path(folder) / file.path).unlink()
         return part
 
 

@@ -19,6 +19,7 @@ from inflight.errors import CommandFailed
 from inflight.hosts import HOT, PER_HOST, ROWS_PER_PARTITION, HostPlan
 from inflight.manifest import Job, Manifest
 from inflight.part import write_part
+from inflight.stores import StorageOptions
 from inflight.stream import RESTARTS, Client
 
 
@@ -49,7 +50,7 @@ def write_dataset(
     ds: Dataset, folder: str | os.PathLike[str], *, url: str = "url", id: str | None = None,
     caption: str | None = None, layout: str = "webdataset", job: str | None = None, partitions: int | None = None,
     per_host: int = PER_HOST, split_hosts: bool = True, scratch: str | None = None, command: str | None = None,
-    **options: Option,
+    storage_options: StorageOptions | None = None, unsafe_single_driver: bool = False, **options: Option,
 ) -> Manifest:
     """Writes the images of a dataset as shards, and returns the published manifest.
 
@@ -59,7 +60,8 @@ def write_dataset(
         check_columns(schema, url, id, caption)
         check_added(schema, [PART])
     started = Job.start(
-        folder, job, layout, options=options, url=url, id=id, caption=caption, command=command, scratch=scratch)
+        folder, job, layout, storage_options, unsafe_single_driver, options=options, url=url, id=id, caption=caption,
+        command=command, scratch=scratch)
     if isinstance(started, Manifest):
         return started
     try:

@@ -4,10 +4,9 @@ Each task runs the command `inflight` of its machine, which this package must be
 """
 
 import itertools
-import json
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +23,7 @@ from inflight.command import Option
 from inflight.hosts import PER_HOST, ROWS_PER_PARTITION, HostPlan
 from inflight.manifest import Job, Manifest, Part, read_manifest
 from inflight.part import write_part
+from inflight.stores import StorageOptions
 from inflight.stream import Client
 
 Batches = Iterator[pa.RecordBatch]
@@ -66,35 +66,38 @@ def write_dataset(
     df: DataFrame, folder: str | os.PathLike[str], *, url: str = "url", id: str | None = None,
     caption: str | None = None, layout: str = "webdataset", job: str | None = None, partitions: int | None = None,
     per_host: int = PER_HOST, split_hosts: bool = True, scratch: str | None = None, command: str | None = None,
-    **options: Option,
+    storage_options: StorageOptions | None = None, unsafe_single_driver: bool = False, **options: Option,
 ) -> Manifest:
     """Writes the images of a DataFrame as shards, and returns the published manifest.
 
-    Every row is in the published dataset once, however many attempts wrote it. `folder` must be empty, and on a file
-    system that the driver and all machines share. Keys are made from the column `id`, or from a digest of the URL.
+    Every row is in the published dataset once, however many attempts wrote it. `folder` must be empty: a path on a file
+    system that the driver and all machines share, or a URL such as `s3://bucket/dir`, with the `storage_options` of
+    fsspec's file system for it. Keys are made from the column `id`, or from a digest of the URL.
 
     `layout` is `webdataset`, or `parquet` for Parquet files with img2dataset's columns. With a name of the `job`, the
     same call returns the manifest if the job has published it, and otherwise starts over. Tasks write to the local
-    folder `scratch` first, if the shared file system has no locks. Other parameters are those of `fetch`; other keyword
-    arguments are options of `inflight batch`.
+    folder `scratch` first, if the shared file system has no locks, and before uploads, by default to that of temporary
+    files. `unsafe_single_driver` accepts stores that cannot tell which of two drivers was first. Other parameters are
+    those of `fetch`; other keyword arguments are options of `inflight batch`.
     """
     schema, fold = to_arrow_schema(df.schema), _fold(df)
     found, id, caption = check_columns(schema, url, id, caption, fold)
     url = found or url
     check_added(schema, [PART], fold=fold)
     started = Job.start(
-        folder, job, layout, options=options, url=url, id=id, caption=caption, command=command, scratch=scratch)
+        folder, job, layout, storage_options, unsafe_single_driver, options=options, url=url, id=id, caption=caption,
+        command=command, scratch=scratch)
     if isinstance(started, Manifest):
         return started
     try:
         plan = _plan(df, url, partitions, per_host, split_hosts)
-        df.sparkSession.dataSource.register(_Dataset)
-        source = _placed(df, url, plan).write.format(_Dataset.name()).mode("append")
-        source.option("run", json.dumps({"job": asdict(started), "plan": asdict(plan)})).save()
+        source = _dataset(started, plan)
+        df.sparkSession.dataSource.register(source)
+        _placed(df, url, plan).write.format(source.name()).mode("append").save()
     except BaseException:
         started.abort()
         raise
-    return read_manifest(folder)
+    return read_manifest(folder, storage_options)
 
 
 def _fold(df: DataFrame) -> Callable[[str], str]:
@@ -148,18 +151,6 @@ class _Committed(WriterCommitMessage):
     part: Part
 
 
-class _Dataset(DataSource):
-    """A data source that can only be written."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "inflight-dataset"
-
-    def writer(self, schema: StructType, overwrite: bool) -> "_Writer":
-        run = json.loads(self.options["run"])
-        return _Writer(Job(**run["job"]), HostPlan(**run["plan"]))
-
-
 class _Writer(DataSourceArrowWriter):
     """`write` runs in each attempt of a task, `commit` and `abort` for the driver."""
 
@@ -179,3 +170,20 @@ class _Writer(DataSourceArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         self._job.abort()
+
+
+def _dataset(job: Job, plan: HostPlan) -> type[DataSource]:
+    """Returns a data source that can only be written.
+
+    The job is in its class, not in an option, because Spark shows options, and jobs may have credentials.
+    """
+
+    class Dataset(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return f"inflight-{job.run}"
+
+        def writer(self, schema: StructType, overwrite: bool) -> _Writer:
+            return _Writer(job, plan)
+
+    return Dataset

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from datasets import images, on_one_machine, rows, sidecars
 from inflight.spark import fetch, write_dataset
 from pyspark.sql import SparkSession
+from stores import S3, error
 from support import COMMAND, LOCAL, ROOT, Site
 
 OPTIONS = LOCAL | {"size": "16x16", "format": "jpeg"}
@@ -145,10 +146,21 @@ class Spark(unittest.TestCase):
                 else:
                     self.assertEqual([name[: len(key)] for name in images(manifest.shards)], [key])
 
-    def test_a_url_in_place_of_a_folder_is_refused_by_name(self):
-        with self.assertRaisesRegex(inflight.DatasetError, "'s3://bucket/data' is a URL, which is not supported"):
-            write_dataset(self.frame(self.records(1)), "s3://bucket/data", **OPTIONS)
-        self.assertFalse(pathlib.Path("s3:").exists())
+    def test_a_dataset_in_an_object_store(self):
+        records = self.records(100)
+        with S3() as store:
+            store.make_bucket()
+            credentials = {"storage_options": store.options}
+            manifest = write_dataset(self.frame(records), "s3://bucket/data", id="id", job="night", partitions=3,
+                                     **credentials, **OPTIONS)
+            manifest.verify(**credentials)
+            self.assertEqual((manifest.rows, manifest.successes), (100, 90))
+            self.assertEqual(write_dataset(self.frame(records), "s3://bucket/data", job="night", **credentials), manifest)
+            uploads = [request.key for request in store.requests if request.operation == "Put"]
+            with self.assertRaisesRegex(Exception, "no writing"):
+                store.fault = lambda request: error(403, "AccessDenied", "no writing") if ".tar" in request.key else None
+                write_dataset(self.frame(records), "s3://bucket/more", id="id", **credentials, **OPTIONS)
+        self.assertEqual(len(uploads), len(set(uploads)) + 1)  # the probe's second write
 
     def test_no_rows_are_an_empty_dataset(self):
         self.assertEqual(fetch(self.frame([]), **OPTIONS).collect(), [])
