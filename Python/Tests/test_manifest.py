@@ -1,10 +1,12 @@
 """A dataset is published whole, once, by one job; readers trust the manifest alone."""
 
+import dataclasses
 import json
 import os
 import pathlib
 import tempfile
 import unittest
+from datetime import timedelta
 
 import inflight
 from inflight.manifest import DataFile, Job, Manifest, Part
@@ -143,6 +145,34 @@ class Datasets(unittest.TestCase):
             job.commit(parts)
         with self.assertRaisesRegex(inflight.DatasetError, "has no manifest"):
             inflight.read_manifest(self.out)
+
+    def test_an_update_adds_shards_and_vacuum_removes_what_is_not_needed(self):
+        job = self.start("night")
+        first = job.commit([self.part(job, 0, 0), self.part(job, 1, 0)])
+        update, base = Job.update(self.out, None, command=None, scratch=None)
+        self.assertEqual(base, first)
+        replaced = first.files[0].path
+        part = dataclasses.replace(self.part(update, 0, 0), replaces=[replaced], successes=0, rejected=-1)
+        second = update.commit([part])
+        self.assertEqual((second.rows, second.successes, second.rejected), (5, 4, 1))
+        second.verify()
+        self.assertEqual(inflight.read_manifest(self.out), second)
+        self.assertIsNone(Job.update(self.out, second.job, command=None, scratch=None)[0])
+        crashed, _ = Job.update(self.out, None, command=None, scratch=None)
+        self.part(crashed, 0, 0)
+        self.assertEqual(inflight.vacuum(self.out, older_than=timedelta(days=1)), [])
+        inflight.vacuum(self.out, older_than=timedelta(0))
+        self.assertEqual(self.files(), {"manifest.json", "manifest-000002.json", *(file.path for file in second.files)})
+        self.assertFalse((self.out / "_staging").exists())
+
+    def test_a_dataset_of_an_earlier_version_cannot_be_updated(self):
+        self.start("night").commit([])
+        path = self.out / "manifest.json"
+        values = json.loads(path.read_text())
+        del values["columns"]
+        path.write_text(json.dumps(values))
+        with self.assertRaisesRegex(inflight.DatasetError, "did not support updates"):
+            Job.update(self.out, None, command=None, scratch=None)
 
     def test_aborting_removes_the_job(self):
         job = self.start()

@@ -14,18 +14,22 @@ import re
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Self
 
 from inflight.command import Option
 from inflight.errors import DatasetError
-from inflight.stores import DataFile, Place, StorageOptions, place
+from inflight.stores import DataFile, Place, StorageOptions, place, run_of
 
 VERSION = 1
 
 
 @dataclass(frozen=True)
 class Part:
-    """The output of the attempt that fetched a partition. `folder` is empty if the partition has no rows."""
+    """The output of the attempt that fetched a partition. `folder` is empty if the partition has no rows.
+
+    In an update, the files of a part may replace those of the dataset that `replaces` names.
+    """
 
     partition: int
     folder: str = ""
@@ -34,6 +38,7 @@ class Part:
     failed_to_download: int = 0
     failed_to_resize: int = 0
     rejected: int = 0
+    replaces: list[str] = field(default_factory=list)
 
     @property
     def rows(self) -> int:
@@ -56,6 +61,8 @@ class Manifest:
     rejected: int
     run: str = ""
     """The run of the job that has published it."""
+    columns: Mapping[str, str | None] = field(default_factory=dict)
+    """The names of the input's columns with the URL, the id and the caption."""
 
     @property
     def shards(self) -> list[str]:
@@ -73,11 +80,52 @@ def read_manifest(folder: str | os.PathLike[str], storage_options: StorageOption
 
     `folder` is a path or a URL, and `storage_options` are those of fsspec's file system for it.
     """
-    found = place(folder, storage_options, unsafe_single_driver=True)
-    number = _newest(found, found.names("manifest"))
+    return _read(place(folder, storage_options, unsafe_single_driver=True), str(folder))[1]
+
+
+def _read(target: Place, folder: str) -> tuple[int, Manifest]:
+    """Returns the newest manifest and its number."""
+    number = _newest(target, target.names("manifest"))
     if number == 0:
         raise DatasetError(f"'{folder}' has no manifest: no job has published a dataset there.")
-    return _parsed(found, number, found.read(_name(found, number)), str(folder))
+    return number, _parsed(target, number, target.read(_name(target, number)), folder)
+
+
+def vacuum(
+    folder: str | os.PathLike[str], *, older_than: timedelta, storage_options: StorageOptions | None = None,
+) -> list[str]:
+    """Removes files that a dataset does not need, and returns their paths below its folder.
+
+    These are files of runs that have published nothing and written nothing for `older_than`, and files that a newer
+    manifest has omitted for so long. A run that is silent for longer while it publishes, and readers that use an
+    older manifest for longer, lose files: choose days. Manifests stay. The time is that of the store.
+    """
+    target = place(folder, storage_options)
+    number, newest = _read(target, str(folder))
+    run = _run("vacuum")
+    target.start(run)
+    try:
+        modified = target.modified()
+        latest: dict[str, datetime] = {}
+        for path, time in modified.items():
+            latest[run_of(path)] = max(time, latest.get(run_of(path), time))
+        # The time from which on a file was not needed.
+        unneeded = {path: latest[run_of(path)] for path in modified if run_of(path)}
+        later = {file.path for file in newest.files}
+        for past in range(number - 1, 0, -1):
+            since = modified[_name(target, past + 1)]
+            named = {file.path for file in _parsed(target, past, target.read(_name(target, past)), str(folder)).files}
+            unneeded |= dict.fromkeys(named - later, since)
+            later |= named
+        for file in newest.files:
+            unneeded.pop(file.path, None)
+        limit = latest[run] - older_than
+        removed = sorted(path for path, time in unneeded.items()
+                         if time <= limit and path in modified and run_of(path) != run)
+        target.delete(removed)
+        return removed
+    finally:
+        target.abandon(run)
 
 
 def _name(target: Place, number: int) -> str:
@@ -101,9 +149,17 @@ def _parsed(target: Place, number: int, content: bytes, folder: str) -> Manifest
             if not set(file.path.split("/")).isdisjoint(("", ".", "..")):
                 raise ValueError(f"'{file.path}' is not below the dataset's folder")
         members = {name: values[name] for name in _MEMBERS}
-        return Manifest(folder=folder, files=files, run=values.get("run", ""), **members)
+        added = {name: values[name] for name in ("run", "columns") if name in values}
+        return Manifest(folder=folder, files=files, **members, **added)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DatasetError(f"The manifest '{name}' cannot be read: {error!r}") from error
+
+
+def _run(name: str | None) -> str:
+    run = f"{name or 'job'}-{uuid.uuid4().hex[:12]}"
+    if not run.replace("-", "").replace("_", "").isalnum():
+        raise ValueError(f"Unsupported job name '{name}'. Use letters, digits, hyphens and underscores.")
+    return run
 
 
 _MEMBERS = ("job", "layout", "options", "rows", "successes", "failed_to_download", "failed_to_resize", "rejected")
@@ -126,6 +182,8 @@ class Job:
     scratch: str | None
     storage_options: dict[str, Any] | None = field(default=None, repr=False)
     unsafe_single_driver: bool = False
+    number: int = 1
+    """The number of the manifest that it publishes."""
 
     @property
     def place(self) -> Place:
@@ -143,9 +201,7 @@ class Job:
         """
         if layout not in ("webdataset", "parquet"):
             raise ValueError(f"Unsupported layout '{layout}'. Supported: webdataset, parquet.")
-        run = f"{name or 'job'}-{uuid.uuid4().hex[:12]}"
-        if not run.replace("-", "").replace("_", "").isalnum():
-            raise ValueError(f"Unsupported job name '{name}'. Use letters, digits, hyphens and underscores.")
+        run = _run(name)
         found = place(folder, storage_options, unsafe_single_driver)
         entries = found.names()
         if number := _newest(found, entries):
@@ -160,24 +216,59 @@ class Job:
         return cls(folder=str(found), name=name or run, run=run, layout=layout, storage_options=options,
                    unsafe_single_driver=unsafe_single_driver, **values)
 
+    @classmethod
+    def update(
+        cls, folder: str | os.PathLike[str], name: str | None, storage_options: StorageOptions | None = None,
+        unsafe_single_driver: bool = False, options: Mapping[str, Option] | None = None, **values: Any,
+    ) -> tuple[Self | None, Manifest]:
+        """Prepares a run that publishes the next manifest of a dataset, with its options. Returns it with the newest.
+
+        If a job of this name has published the newest manifest, there is no run: a restarted driver has nothing to do.
+        """
+        run = _run(name)
+        found = place(folder, storage_options, unsafe_single_driver)
+        number, base = _read(found, str(found))
+        if name and base.job == name:
+            return None, base
+        if not base.columns:
+            raise DatasetError(f"'{found}' was written by a version of this package that did not support updates.")
+        found.start(run)
+        settings = None if storage_options is None else dict(storage_options)
+        columns: dict[str, Any] = dict(base.columns)
+        return cls(folder=str(found), name=name or run, run=run, layout=base.layout, storage_options=settings,
+                   unsafe_single_driver=unsafe_single_driver, number=number + 1,
+                   options={**base.options, **(options or {})}, **columns, **values), base
+
     def commit(self, parts: Iterable[Part]) -> Manifest:
         """Publishes the parts as the dataset, and removes the other files of jobs from the folder.
 
-        Only one job can win. If another one of the same name has, its manifest is returned.
+        Only one job can win. If another one of the same name has, its manifest is returned. An update adds the parts to
+        the dataset, and publishes nothing if there are none.
         """
         kept = sorted((part for part in parts if part.folder), key=lambda part: part.partition)
         if len({part.partition for part in kept}) != len(kept):
             raise DatasetError("Two attempts of one partition were committed.")
         target = self.place
+        base = None
+        if self.number > 1:
+            base = _parsed(target, self.number - 1, target.read(_name(target, self.number - 1)), self.folder)
+            if not kept:
+                self.abort()
+                return base
         target.seal(self.run, [file for part in kept for file in part.files])
-        files = [DataFile(f"shards-{self.run}/{file.path}", file.size) for part in kept for file in part.files]
-        totals = {name: sum(getattr(part, name) for part in kept) for name in _MEMBERS[3:]}
+        replaced = {path for part in kept for path in part.replaces}
+        files = [file for file in (base.files if base else []) if file.path not in replaced]
+        files += [DataFile(f"shards-{self.run}/{file.path}", file.size) for part in kept for file in part.files]
+        counted = [*kept, base] if base else kept
+        totals = {name: sum(getattr(part, name) for part in counted) for name in _MEMBERS[3:]}
         options = {name: value for name, value in self.options.items()
                    if value is not None and name not in _SECRET_OPTIONS}
-        manifest = Manifest(self.folder, self.name, self.layout, options, files=files, run=self.run, **totals)
+        columns = {"url": self.url, "id": self.id, "caption": self.caption}
+        manifest = Manifest(
+            self.folder, self.name, self.layout, options, files=files, run=self.run, columns=columns, **totals)
         values = {"version": VERSION} | {name: value for name, value in asdict(manifest).items() if name != "folder"}
-        content = target.create(target.first_manifest, json.dumps(values, indent=1).encode() + b"\n")
-        winner = _parsed(target, 1, content, self.folder)
+        content = target.create(_name(target, self.number), json.dumps(values, indent=1).encode() + b"\n")
+        winner = _parsed(target, self.number, content, self.folder)
         if winner.run != self.run:
             target.remove(self.run)
             if winner.job != self.name:

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,9 +16,10 @@ from inflight.errors import CommandFailed, DatasetError
 from inflight.manifest import Job, Part
 from inflight.parquet import convert
 from inflight.stores import DataFile, remove_all
+from inflight.update import CLASSES, STATISTICS, write_classes
 
 REJECTS = "rejects.jsonl"
-_KEPT = (".tar", ".jsonl.zst", ".parquet", "_stats.json")
+_KEPT = (".tar", ".jsonl.zst", ".parquet", STATISTICS, CLASSES)
 _COUNTS = ("successes", "failed_to_download", "failed_to_resize")
 
 
@@ -50,8 +52,8 @@ def _write(
 ) -> Part:
     count = _run(job, per_host, first, rest, folder)
     sidecars = sorted(folder.glob("*.jsonl.zst"))
-    totals = dict.fromkeys(_COUNTS, 0)
-    for path in sorted(folder.glob("*_stats.json")):
+    totals: dict[str, Any] = dict.fromkeys(_COUNTS, 0)
+    for path in sorted(folder.glob(f"*{STATISTICS}")):
         statistics = json.loads(path.read_bytes())
         for key in _COUNTS:
             totals[key] += statistics[key]
@@ -60,6 +62,7 @@ def _write(
     written = sum(totals.values()) + rejected
     if written != count:
         raise DatasetError(f"The command wrote the outcomes of {written} instead of {count} rows to '{folder}'.")
+    write_classes(folder)
     if job.layout == "parquet":
         for sidecar in sidecars:
             convert(sidecar, first.schema, str(job.options.get("format")))

@@ -5,13 +5,16 @@ Each task runs the command `inflight` of its machine, which this package must be
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
+import pickle
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -25,6 +28,7 @@ from inflight.manifest import Job, Manifest, Part, read_manifest
 from inflight.part import write_part
 from inflight.stores import StorageOptions
 from inflight.stream import Client
+from inflight.update import IDENTITY, OUTCOMES, identity, outcomes, tables, without_rows
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -90,14 +94,95 @@ def write_dataset(
     if isinstance(started, Manifest):
         return started
     try:
-        plan = _plan(df, url, partitions, per_host, split_hosts)
-        source = _dataset(started, plan)
-        df.sparkSession.dataSource.register(source)
-        _placed(df, url, plan).write.format(source.name()).mode("append").save()
+        _write(df, started, url, partitions, per_host, split_hosts)
     except BaseException:
         started.abort()
         raise
     return read_manifest(folder, storage_options)
+
+
+def _write(
+    df: DataFrame, job: Job, url: str, partitions: int | None, per_host: int, split_hosts: bool,
+    replaced: Sequence[Part] = (),
+) -> None:
+    plan = _plan(df, url, partitions, per_host, split_hosts)
+    source = _dataset(job, plan, replaced)
+    df.sparkSession.dataSource.register(source)
+    _placed(df, url, plan).write.format(source.name()).mode("append").save()
+
+
+def update_dataset(
+    df: DataFrame, folder: str | os.PathLike[str], *, retry: Collection[str] = (), job: str | None = None,
+    partitions: int | None = None, per_host: int = PER_HOST, split_hosts: bool = True, scratch: str | None = None,
+    command: str | None = None, storage_options: StorageOptions | None = None, unsafe_single_driver: bool = False,
+    header: str | Sequence[str] | None = None,
+) -> Manifest:
+    """Fetches the rows of a DataFrame that a dataset lacks, and those whose failures have a class among `retry`.
+
+    Publishes the next manifest over the old and the new shards, and returns it. Rows are compared by the column of the
+    dataset's ids, or by URL. Columns and options are those of the dataset; only the option `header`, which may have
+    credentials, is not stored. Other parameters are those of `write_dataset`.
+    """
+    started, base = Job.update(
+        folder, job, storage_options, unsafe_single_driver, options={"header": header}, command=command, scratch=scratch)
+    if started is None:
+        return base
+    try:
+        schema, fold = to_arrow_schema(df.schema), _fold(df)
+        url, id, _ = check_columns(schema, started.url, started.id, started.caption, fold)
+        check_added(schema, [PART, IDENTITY], fold=fold)
+        known = _outcomes(df.sparkSession, started, tables(base))
+        again = F.col("class").isin(list(retry))
+        done = known.filter(~again).select(IDENTITY).distinct()
+        rows = _identified(df, url or started.url, id)
+        lacking = rows.join(done, IDENTITY, "left_anti")
+        retried = known.filter(again).join(done, IDENTITY, "left_anti").join(rows, IDENTITY, "left_semi")
+        replaced = _replaced(retried, started) if retry else []
+        missing = lacking.select(*(F.col(f"`{name}`") for name in df.columns))
+        _write(missing, started, url or started.url, partitions, per_host, split_hosts, replaced)
+    except BaseException:
+        started.abort()
+        raise
+    return read_manifest(folder, storage_options)
+
+
+def _outcomes(session: SparkSession, job: Job, paths: list[str]) -> DataFrame:
+    """Returns the outcomes of a dataset's rows, read by tasks."""
+
+    def read(batches: Batches) -> Batches:
+        return (outcomes(job, path) for batch in batches for path in batch.column("path").to_pylist())
+
+    files = session.createDataFrame([(path,) for path in paths], "path string")
+    tasks = max(1, min(len(paths), session.sparkContext.defaultParallelism * 4))
+    return files.repartition(tasks).mapInArrow(read, from_arrow_schema(OUTCOMES))
+
+
+def _identified(df: DataFrame, url: str, id: str | None) -> DataFrame:
+    def identified(batches: Batches) -> Batches:
+        for batch in batches:
+            urls = batch.column(url).to_pylist()
+            ids = batch.column(id).to_pylist() if id else [None] * len(urls)
+            yield batch.append_column(IDENTITY, pa.array(map(identity, urls, ids), pa.string()))
+
+    return df.mapInArrow(identified, _extended(df, pa.schema([(IDENTITY, pa.string())])))
+
+
+def _replaced(retried: DataFrame, job: Job) -> list[Part]:
+    """Writes the files that have these rows without them. Returns what replaces them."""
+
+    def replaced(batches: Batches) -> Batches:
+        context = TaskContext.get()
+        for batch in batches:
+            for row in batch.to_pylist():
+                with tempfile.TemporaryDirectory(prefix="inflight-", dir=job.scratch) as scratch:
+                    attempt = str(context.taskAttemptId()) if context else "0"
+                    part = without_rows(job, row["file"], row["positions"], row["number"], attempt, Path(scratch))
+                yield pa.RecordBatch.from_pydict({"part": [pickle.dumps(part)]})
+
+    files = retried.groupBy("file").agg(F.collect_set("position").alias("positions"))
+    numbered = files.withColumn("number", F.row_number().over(Window.orderBy("file")))
+    tasks = retried.sparkSession.sparkContext.defaultParallelism
+    return [pickle.loads(row["part"]) for row in numbered.repartition(tasks).mapInArrow(replaced, "part BINARY").collect()]
 
 
 def _fold(df: DataFrame) -> Callable[[str], str]:
@@ -154,9 +239,10 @@ class _Committed(WriterCommitMessage):
 class _Writer(DataSourceArrowWriter):
     """`write` runs in each attempt of a task, `commit` and `abort` for the driver."""
 
-    def __init__(self, job: Job, plan: HostPlan) -> None:
+    def __init__(self, job: Job, plan: HostPlan, replaced: Sequence[Part]) -> None:
         self._job = job
         self._plan = plan
+        self._replaced = replaced
 
     def write(self, iterator: Batches) -> _Committed:
         context = TaskContext.get()
@@ -166,13 +252,14 @@ class _Writer(DataSourceArrowWriter):
         return _Committed(write_part(self._job, number, str(context.taskAttemptId()), self._plan.limit(number), rows))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        self._job.commit(message.part for message in messages if isinstance(message, _Committed))
+        parts = [message.part for message in messages if isinstance(message, _Committed)]
+        self._job.commit([*self._replaced, *parts])
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         self._job.abort()
 
 
-def _dataset(job: Job, plan: HostPlan) -> type[DataSource]:
+def _dataset(job: Job, plan: HostPlan, replaced: Sequence[Part]) -> type[DataSource]:
     """Returns a data source that can only be written.
 
     The job is in its class, not in an option, because Spark shows options, and jobs may have credentials.
@@ -184,6 +271,6 @@ def _dataset(job: Job, plan: HostPlan) -> type[DataSource]:
             return f"inflight-{job.run}"
 
         def writer(self, schema: StructType, overwrite: bool) -> _Writer:
-            return _Writer(job, plan)
+            return _Writer(job, plan, replaced)
 
     return Dataset

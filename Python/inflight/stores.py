@@ -6,12 +6,14 @@ object `shards-RUN/open` exists until the run publishes.
 """
 
 import contextlib
+import errno
 import os
 import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -79,6 +81,18 @@ class Place(Protocol):
 
     def abandon(self, run: str) -> None:
         """Removes the files of a run, if it is open."""
+
+    def modified(self) -> dict[str, datetime]:
+        """Returns the paths of all files of runs, and of all manifests, with the times of their last changes."""
+
+    def delete(self, names: list[str]) -> None:
+        """Removes files."""
+
+
+def run_of(path: str) -> str:
+    """Returns the run that has written a file, empty for a manifest."""
+    parts = path.split("/")
+    return parts[1] if parts[0] == STAGING else parts[0].removeprefix("shards-") if len(parts) > 1 else ""
 
 
 def place(folder: str | os.PathLike[str], options: StorageOptions | None, unsafe_single_driver: bool = False) -> Place:
@@ -191,6 +205,24 @@ class Folder:
         with contextlib.suppress(OSError):
             self.staging(run).parent.rmdir()
             self._root.rmdir()
+
+    def modified(self) -> dict[str, datetime]:
+        found: dict[str, datetime] = {}
+        for pattern in ("manifest*.json", "shards-*/**/*", f"{STAGING}/*/**/*", f"{STAGING}/*"):
+            for path in self._root.glob(pattern):
+                with contextlib.suppress(FileNotFoundError):
+                    found[path.relative_to(self._root).as_posix()] = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        return found
+
+    def delete(self, names: list[str]) -> None:
+        # Folders after what is in them.
+        for name in sorted(names, reverse=True):
+            path = self._root / name
+            try:
+                path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+            except OSError as error:
+                if error.errno != errno.ENOTEMPTY:
+                    raise DatasetError(f"'{path}' cannot be removed: {error.strerror}.") from error
 
 
 def _verify(root: Path, files: Iterable[DataFile]) -> None:
@@ -385,6 +417,17 @@ class ObjectStore:
             self.check_is_open(run)
             self._sweep(run, set())
 
+    def modified(self) -> dict[str, datetime]:
+        with self._explained("listed"):
+            found = self._fs.find(self._root, detail=True)
+        names = {self._name(path): entry for path, entry in found.items()}
+        return {name: _time(entry) for name, entry in names.items() if name.startswith(("shards-", "manifest"))}
+
+    def delete(self, names: list[str]) -> None:
+        self._remove(names)
+        for run in {run_of(name) for name in names if name.endswith(f"/{OPEN}")}:
+            self._abort_uploads(f"shards-{run}")
+
     def _sweep(self, run: str, kept: set[str]) -> None:
         folder = f"shards-{run}"
         self._abort_uploads(folder)
@@ -446,6 +489,13 @@ class ObjectStore:
 
 
 _MARKERS = (("KeyMarker", "NextKeyMarker"), ("UploadIdMarker", "NextUploadIdMarker"))
+
+
+def _time(entry: Mapping[str, Any]) -> datetime:
+    """The time of an object's last change, which each file system names differently."""
+    time = next(entry[name] for name in ("LastModified", "updated", "last_modified", "created") if name in entry)
+    found = time if isinstance(time, datetime) else datetime.fromisoformat(time)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _is_refusal(error: Exception) -> bool:

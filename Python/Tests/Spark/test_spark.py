@@ -1,6 +1,7 @@
 """The package on Spark: two executors, each a process of its own."""
 
 import collections
+import json
 import os
 import pathlib
 import re
@@ -11,7 +12,7 @@ import unittest
 import inflight
 import pyarrow.parquet as pq
 from datasets import images, on_one_machine, rows, sidecars
-from inflight.spark import fetch, write_dataset
+from inflight.spark import fetch, update_dataset, write_dataset
 from pyspark.sql import SparkSession
 from stores import S3, error
 from support import COMMAND, LOCAL, ROOT, Site
@@ -146,6 +147,43 @@ class Spark(unittest.TestCase):
                 else:
                     self.assertEqual([name[: len(key)] for name in images(manifest.shards)], [key])
 
+    def test_an_update_fetches_new_rows_and_failures_to_retry_and_has_each_row_once(self):
+        records = self.records(60)
+        for layout in ("webdataset", "parquet"):
+            out = self.folder / layout
+            values = {"id": "id", "partitions": 3, "shard_size": 20, "layout": layout, "job": "first"}
+            first = write_dataset(self.frame(records[:40]), out, **values, **OPTIONS)
+            self.assertEqual((first.rows, first.successes), (40, 36))
+            self.assertEqual(update_dataset(self.frame(records[:40]), out), first)
+            count = self.site.count
+            second = update_dataset(self.frame(records), out, partitions=3, job="second")
+            self.assertEqual((second.rows, second.successes, self.site.count - count), (60, 54, 20))
+            self.assertEqual(update_dataset(self.frame(records), out, job="second"), second)
+            # Missing images have appeared, but for two that the list no longer has.
+            appeared = [row | {"url": row["url"].replace("missing", "image")} for row in records[:50]]
+            count = self.site.count
+            third = update_dataset(self.frame(appeared), out, retry=["http_404"], partitions=3)
+            third.verify()
+            self.assertEqual((third.rows, third.successes, third.failed_to_download, self.site.count - count),
+                             (60, 59, 1, 5))
+            self.assertEqual(inflight.read_manifest(out), third)
+            if layout == "parquet":
+                table = pq.read_table(third.shards)
+                keys, found = collections.Counter(table["key"].to_pylist()), table["jpg"].null_count
+                self.assertEqual(found, 1)
+            else:
+                keys = rows(sidecars(third))
+                self.assertEqual(len(images(third.shards)), 59)
+            self.assertEqual(keys, {row["id"]: 1 for row in records})
+            statistics = [json.loads((out / file.path).read_text()) for file in third.files
+                          if file.path.endswith("_stats.json")]
+            self.assertEqual(sum(value["count"] for value in statistics), 60)
+            self.assertEqual(sum(value["status_dict"].get("http_404", 0) for value in statistics), 1)
+
+    def test_an_update_needs_a_dataset(self):
+        with self.assertRaisesRegex(inflight.DatasetError, "has no manifest"):
+            update_dataset(self.frame(self.records(1)), self.folder / "out")
+
     def test_a_dataset_in_an_object_store(self):
         records = self.records(100)
         with S3() as store:
@@ -157,6 +195,9 @@ class Spark(unittest.TestCase):
             self.assertEqual((manifest.rows, manifest.successes), (100, 90))
             self.assertEqual(write_dataset(self.frame(records), "s3://bucket/data", job="night", **credentials), manifest)
             uploads = [request.key for request in store.requests if request.operation == "Put"]
+            more = update_dataset(self.frame(self.records(110)), "s3://bucket/data", **credentials)
+            more.verify(**credentials)
+            self.assertEqual((more.rows, more.successes), (110, 99))
             with self.assertRaisesRegex(Exception, "no writing"):
                 store.fault = lambda request: error(403, "AccessDenied", "no writing") if ".tar" in request.key else None
                 write_dataset(self.frame(records), "s3://bucket/more", id="id", **credentials, **OPTIONS)

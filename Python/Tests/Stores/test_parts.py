@@ -14,6 +14,7 @@ import s3fs
 from datasets import images, on_one_machine, rows
 from inflight.manifest import Job
 from inflight.part import write_part
+from inflight.update import IDENTITY, outcomes, tables, without_rows
 from stores import S3, error
 from support import COMMAND, LOCAL, Site
 
@@ -89,6 +90,29 @@ class Parts(unittest.TestCase):
         statuses = [status for shard in manifest.shards
                     for status in pq.read_table(shard.removeprefix("s3://"), filesystem=fs)["status"].to_pylist()]
         self.assertEqual(collections.Counter(statuses), {"success": 54, "failed_to_download": 6})
+
+    def test_an_update_replaces_failures_by_their_new_outcomes(self):
+        records = self.site.rows(40)
+        for layout in ("webdataset", "parquet"):
+            self.out += "-" + layout
+            job = self.start(layout)
+            first = job.commit([self.attempt(job, 0, records, "0")])
+            update, _ = Job.update(self.out, None, self.store.options, command=COMMAND, scratch=None)
+            known = pa.Table.from_batches([outcomes(update, path) for path in tables(first)]).to_pylist()
+            self.assertEqual({row[IDENTITY]: row["class"] for row in known},
+                             {f"id {row['id']}": "http_404" if "missing" in row["url"] else "" for row in records})
+            replaced = []
+            for number, path in enumerate(tables(first)):
+                positions = [row["position"] for row in known if row["file"] == path and row["class"]]
+                with tempfile.TemporaryDirectory() as scratch:
+                    replaced.append(without_rows(update, path, positions, number, "0", pathlib.Path(scratch)))
+            again = [row | {"url": row["url"].replace("missing", "image")} for row in records[9::10]]
+            second = update.commit([*replaced, self.attempt(update, 0, again, "0")])
+            second.verify(self.store.options)
+            self.assertEqual((second.rows, second.successes, second.failed_to_download), (40, 40, 0))
+            found = pa.Table.from_batches([outcomes(update, path) for path in tables(second)]).to_pylist()
+            self.assertEqual(sorted(row[IDENTITY] for row in found), sorted(f"id {row['id']}" for row in records))
+            self.assertEqual({row["class"] for row in found}, {""})
 
     def test_a_full_scratch_disk_is_an_error_and_nothing_is_published(self):
         scratch = self.folder / "scratch"
