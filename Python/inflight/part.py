@@ -16,10 +16,10 @@ from inflight.errors import CommandFailed, DatasetError
 from inflight.manifest import Job, Part
 from inflight.parquet import convert
 from inflight.stores import DataFile, remove_all
-from inflight.update import CLASSES, STATISTICS, write_classes
+from inflight.update import STATISTICS
 
 REJECTS = "rejects.jsonl"
-_KEPT = (".tar", ".jsonl.zst", ".parquet", STATISTICS, CLASSES)
+_KEPT = (".tar", ".jsonl.zst", ".parquet", STATISTICS)
 _COUNTS = ("successes", "failed_to_download", "failed_to_resize")
 
 
@@ -62,7 +62,6 @@ def _write(
     written = sum(totals.values()) + rejected
     if written != count:
         raise DatasetError(f"The command wrote the outcomes of {written} instead of {count} rows to '{folder}'.")
-    write_classes(folder)
     if job.layout == "parquet":
         for sidecar in sidecars:
             convert(sidecar, first.schema, str(job.options.get("format")))

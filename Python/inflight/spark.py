@@ -124,7 +124,8 @@ def update_dataset(
     credentials, is not stored. Other parameters are those of `write_dataset`.
     """
     started, base = Job.update(
-        folder, job, storage_options, unsafe_single_driver, options={"header": header}, command=command, scratch=scratch)
+        folder, job, storage_options, unsafe_single_driver, options={"header": header}, command=command,
+        scratch=scratch)
     if started is None:
         return base
     try:
@@ -182,7 +183,8 @@ def _replaced(retried: DataFrame, job: Job) -> list[Part]:
     files = retried.groupBy("file").agg(F.collect_set("position").alias("positions"))
     numbered = files.withColumn("number", F.row_number().over(Window.orderBy("file")))
     tasks = retried.sparkSession.sparkContext.defaultParallelism
-    return [pickle.loads(row["part"]) for row in numbered.repartition(tasks).mapInArrow(replaced, "part BINARY").collect()]
+    found = numbered.repartition(tasks).mapInArrow(replaced, "part BINARY").collect()
+    return [pickle.loads(row["part"]) for row in found]
 
 
 def _fold(df: DataFrame) -> Callable[[str], str]:

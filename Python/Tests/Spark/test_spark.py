@@ -193,13 +193,15 @@ class Spark(unittest.TestCase):
                                      **credentials, **OPTIONS)
             manifest.verify(**credentials)
             self.assertEqual((manifest.rows, manifest.successes), (100, 90))
-            self.assertEqual(write_dataset(self.frame(records), "s3://bucket/data", job="night", **credentials), manifest)
+            again = write_dataset(self.frame(records), "s3://bucket/data", job="night", **credentials)
+            self.assertEqual(again, manifest)
             uploads = [request.key for request in store.requests if request.operation == "Put"]
             more = update_dataset(self.frame(self.records(110)), "s3://bucket/data", **credentials)
             more.verify(**credentials)
             self.assertEqual((more.rows, more.successes), (110, 99))
             with self.assertRaisesRegex(Exception, "no writing"):
-                store.fault = lambda request: error(403, "AccessDenied", "no writing") if ".tar" in request.key else None
+                refusal = error(403, "AccessDenied", "no writing")
+                store.fault = lambda request: refusal if ".tar" in request.key else None
                 write_dataset(self.frame(records), "s3://bucket/more", id="id", **credentials, **OPTIONS)
         self.assertEqual(len(uploads), len(set(uploads)) + 1)  # the probe's second write
 
