@@ -159,7 +159,7 @@ class S3(Store):
 
 
 class GCS(Store):
-    """gcp-storage-emulator, which ignores `ifGenerationMatch`: the proxy implements its value 0, one write at a time."""
+    """gcp-storage-emulator, without `ifGenerationMatch`: the proxy implements its value 0, one write at a time."""
 
     @property
     def options(self):

@@ -32,6 +32,10 @@ class ColumnError(InflightError):
     """A column is missing, has the wrong type, or has a name that the output needs."""
 
 
+class InputError(InflightError):
+    """A list of rows is missing or malformed, or cannot be read."""
+
+
 class DatasetError(InflightError):
     """A dataset is missing, damaged or incomplete, or its folder cannot be used."""
 

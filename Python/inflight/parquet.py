@@ -39,8 +39,8 @@ def convert(sidecar: Path, input: pa.Schema, format: str) -> Path:
 def write(sidecar: Path, input: pa.Schema, format: str | None, target: Path) -> None:
     """Writes all rows of a shard, and its images, into a Parquet file.
 
-    Its columns are those of a sidecar, then those of the input, then the image, named by its extension, or `image` if images
-    have several formats. Columns of types that JSON lacks, such as timestamps, are text.
+    Its columns are those of a sidecar, then those of the input, then the image, named by its extension, or `image` if
+    images have several formats. Columns of types that JSON lacks, such as timestamps, are text.
     """
     with target.open("wb") as file:
         schema, tables = _contents(sidecar, input, format)

@@ -1,8 +1,8 @@
 """Where datasets are: a folder that all machines share, or a prefix of an object store.
 
-Both store the files of a run below `shards-RUN`, and create manifests that appear whole and are never replaced. A folder
-collects them in `_staging/RUN` and renames it. In an object store, which has no rename, they are uploaded there; the
-object `shards-RUN/open` exists until the run publishes.
+Both store the files of a run below `shards-RUN`, and create manifests that appear whole and are never replaced. A
+folder collects the files in `_staging/RUN` and renames it. In an object store, which has no rename, they are uploaded
+there; the object `shards-RUN/open` exists until the run publishes.
 """
 
 import contextlib
@@ -97,18 +97,25 @@ def run_of(path: str) -> str:
 
 def place(folder: str | os.PathLike[str], options: StorageOptions | None, unsafe_single_driver: bool = False) -> Place:
     """Returns the place of a dataset, given a path or a URL. Accesses nothing."""
-    url = re.fullmatch(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", os.fspath(folder), re.S)
-    if not url:
+    scheme = check_url(os.fspath(folder))
+    if not scheme:
         return Folder(Path(folder).absolute())
-    scheme, path = url[1].lower(), url[2]
+    path = os.fspath(folder).partition("://")[2]
     if scheme == "file":
         if not path.startswith("/"):
             raise DatasetError("A URL of a folder has the form file:///path.")
         return Folder(Path(path))
-    # A URL may have credentials there, so that it must not be repeated.
-    if "?" in path or re.match(r"[^/]*:[^/]*@", path):
-        raise DatasetError(f"The {scheme} URL has a query or a password. Give credentials in storage_options.")
+    if "?" in path:
+        raise DatasetError(f"The {scheme} URL has a query. Give credentials in storage_options.")
     return ObjectStore(scheme, path.rstrip("/"), options or {}, unsafe_single_driver)
+
+
+def check_url(text: str) -> str:
+    """Returns the scheme of a URL, empty for a path. Raises `DatasetError` for credentials, without repeating them."""
+    url = re.fullmatch(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", text, re.S)
+    if url and (re.match(r"[^/]*:[^/]*@", url[2]) or re.search(r"\?.*=", url[2])):
+        raise DatasetError(f"The {url[1]} URL has a query or a password. Give credentials in storage_options.")
+    return url[1].lower() if url else ""
 
 
 class Folder:
@@ -284,11 +291,11 @@ class ObjectStore:
     def __init__(self, scheme: str, path: str, options: StorageOptions, unsafe_single_driver: bool) -> None:
         self._url, self._options, self._is_unsafe = f"{scheme}://{path}", options, unsafe_single_driver
         if scheme not in _KINDS:
-            raise DatasetError(f"'{self}' has an unsupported scheme. Supported: s3, gs, az, file, and paths of folders.")
+            raise DatasetError(f"'{self}' has an unsupported scheme. Supported: s3, gs, az, file, and paths.")
         if scheme == "hdfs" and not unsafe_single_driver:
             raise DatasetError(
-                f"'{self}' is refused: fsspec's Arrow file system cannot create a file exclusively, so two drivers could "
-                "publish at once. If there is only one, pass unsafe_single_driver=True.")
+                f"'{self}' is refused: fsspec's Arrow file system cannot create a file exclusively, so two drivers "
+                "could publish at once. If there is only one, pass unsafe_single_driver=True.")
         if not all(part not in ("", ".", "..") for part in path.split("/")) or re.search(r"[*?\[\]{}\\\0-\x1f]", path):
             raise DatasetError(
                 f"'{self}' cannot name a dataset. Use {scheme}://BUCKET/PREFIX without '..', empty parts and patterns.")
@@ -337,8 +344,8 @@ class ObjectStore:
                 failure = failure or error
             except Exception as error:
                 raise DatasetError(
-                    f"It is unknown whether '{self}/{name}' was written: {self._text(failure or error)}. It may still "
-                    "appear, so its files stay. Read the manifest before starting over.") from None
+                    f"It is unknown whether '{self}/{name}' was written: {described(failure or error, self._options)}. "
+                    "It may still appear, so its files stay. Read the manifest before starting over.") from None
         raise self._failure("written", name, failure)
 
     def _create(self, name: str, data: bytes) -> None:
@@ -474,18 +481,7 @@ class ObjectStore:
 
     def _failure(self, verb: str, name: str, error: BaseException | None) -> DatasetError:
         what = f"{self}/{name}" if name else str(self)
-        return DatasetError(f"'{what}' could not be {verb}: {self._text(error)}")
-
-    def _text(self, error: BaseException | None) -> str:
-        """What an error and those before it say, without the values of options that may be credentials."""
-        texts: list[str] = []
-        while error is not None:
-            texts.append(f"{type(error).__name__}: {error}")
-            error = error.__cause__ or error.__context__
-        text = " / ".join(dict.fromkeys(texts))
-        for secret in sorted(_secrets(self._options), key=len, reverse=True):
-            text = text.replace(secret, "…")
-        return re.sub(r"\?[^\s'\"]+|(?<=//)[^/\s@]+(?=@)", "…", text)
+        return DatasetError(f"'{what}' could not be {verb}: {described(error, self._options)}")
 
 
 _MARKERS = (("KeyMarker", "NextKeyMarker"), ("UploadIdMarker", "NextUploadIdMarker"))
@@ -502,6 +498,18 @@ def _is_refusal(error: Exception) -> bool:
     """Whether a conditional write failed because the object exists."""
     code = getattr(error.__cause__, "response", {}).get("Error", {}).get("Code")
     return isinstance(error, FileExistsError) or code in ("PreconditionFailed", "412")
+
+
+def described(error: BaseException | None, options: StorageOptions) -> str:
+    """What an error and those before it say, without the values of options that may be credentials."""
+    texts: list[str] = []
+    while error is not None:
+        texts.append(f"{type(error).__name__}: {error}")
+        error = error.__cause__ or error.__context__
+    text = " / ".join(dict.fromkeys(texts))
+    for secret in sorted(_secrets(options), key=len, reverse=True):
+        text = text.replace(secret, "…")
+    return re.sub(r"\?[^\s'\"]+|(?<=//)[^/\s@]+(?=@)", "…", text)
 
 
 def _secrets(options: Any) -> set[str]:
