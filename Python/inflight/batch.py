@@ -201,11 +201,11 @@ def opened(files: Sequence[str], arguments: Arguments) -> "list[ParquetList]":
     import_pyarrow("Reading Parquet files")
     from inflight.lists import Columns, ParquetList
 
-    others = [arguments.value("--sha256-column"), arguments.value("--md5-column")]
+    own = ("--url-column", "--id-column", "--caption-column")
+    url, id, caption = map(arguments.value, own)
+    others = [value for name, value in arguments.options if name.endswith("-column") and name not in own]
     others += (arguments.value("--columns") or "").split(",")
-    columns = Columns(
-        arguments.value("--url-column") or "url", arguments.value("--id-column"), arguments.value("--caption-column"),
-        [name for name in others if name])
+    columns = Columns(url or "url", id, caption, [name for name in others if name])
     return [ParquetList.opened(file, columns) for file in files]
 
 
