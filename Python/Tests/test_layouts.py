@@ -214,6 +214,10 @@ class Layouts(Layout):
         run = ("a.txt", *self.OPTIONS)
         self.assertEqual(self.batch(*run, "--layout", "tfrecord", "--bad")[0], 64)
         self.assertFalse((self.folder / "out").exists())
+        (self.folder / "kept").mkdir()
+        (self.folder / "kept" / "layout.json").write_text('{"layout": "tfrecord", "schema": null}')
+        self.assertEqual(self.batch("status", "kept")[0], 66)
+        self.assertTrue((self.folder / "kept" / "layout.json").exists())
         self.assertEqual(self.batch(*run)[0], 0)
         for layout, reason in (("tfrecord", "is not empty"), ("parquet", "is not empty")):
             if layout == "tfrecord" or importlib.util.find_spec("pyarrow"):
@@ -305,6 +309,10 @@ class ParquetLayout(Layout):
         self.assertEqual({(str(schema.field("rank").type), str(schema.field("mixed").type)) for schema in schemas},
                          {("double", "string")})
         self.assertEqual(self.batch("verify", "out")[0], 0)
+        before = self.out(".parquet")
+        self.write("c.parquet", url=urls, rank=["x"] * 12, mixed=["x"] * 12)
+        self.assertEqual(self.batch("c.parquet", *run)[0], 65)
+        self.assertEqual(self.out(".parquet"), before)
 
     def test_lists_in_other_formats_and_bodies_of_several_formats(self):
         import pyarrow.parquet as pq

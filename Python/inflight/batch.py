@@ -243,7 +243,8 @@ def converted_folder(arguments: Arguments, lists: "Sequence[ParquetList]") -> Co
 
 def finish(arguments: Arguments, dataset: ConvertedFolder, status: int) -> int:
     """Converts what the command has written, or compares it. Returns the exit status."""
-    dataset.discard_unused()
+    if arguments.action is None:
+        dataset.discard_unused()
     saved = saved_command(dataset.run)
     format = None if saved.has("--raw") else saved.value("--format")
     if dataset.layout == "parquet":
@@ -252,7 +253,8 @@ def finish(arguments: Arguments, dataset: ConvertedFolder, status: int) -> int:
         for problem in dataset.problems(format):
             print(problem, file=sys.stderr if arguments.has("--json") else sys.stdout)
             status = max(status, FAILURE)
-    elif arguments.action != "status" and status in ENDINGS:
+    # The command refuses lists that are not those of the run with DATA_ERROR. Their columns may have other types.
+    elif arguments.action != "status" and status in ENDINGS and (status != DATA_ERROR or dataset.is_recorded):
         count = dataset.convert(format)
         if not arguments.has("--json", "--quiet"):
             shards = "1 shard" if count == 1 else f"{count} shards"

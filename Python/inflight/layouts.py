@@ -73,10 +73,14 @@ class ConvertedFolder:
 
     def discard_unused(self) -> None:
         """Removes the folder again if the command has refused its arguments."""
-        if not (self.folder / RUN).exists():
-            (self.folder / NAME).unlink(missing_ok=True)
-            with contextlib.suppress(OSError):
-                self.folder.rmdir()
+        if [entry.name for entry in self.folder.iterdir()] == [NAME]:
+            (self.folder / NAME).unlink()
+            self.folder.rmdir()
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the folder has the types of these columns."""
+        return self.opened(str(self.folder)) == self
 
     def convert(self, format: str | None) -> int:
         """Converts the shards that have changed, and returns their number.
@@ -87,7 +91,7 @@ class ConvertedFolder:
             return self._convert_changed(format)
 
     def _convert_changed(self, format: str | None) -> int:
-        is_same = self.opened(str(self.folder)) == self
+        is_same = self.is_recorded
         changed = [archive for archive in self._archives() if not is_same or not self._is_converted(archive)]
         try:
             for archive in changed:
