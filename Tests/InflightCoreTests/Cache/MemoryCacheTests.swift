@@ -60,6 +60,21 @@ struct MemoryCacheTests {
         #expect(cache.value(for: 1) == nil)
     }
 
+    @Test("The number of values stays within its limit", arguments: [0, 1, 3])
+    func countLimit(limit: Int) {
+        var configuration = quiet(limit: 1_000_000)
+        configuration.countLimit = limit
+        let cache = MemoryCache<Int, Int>(configuration: configuration)
+        for key in 0..<20 {
+            cache.insert(key, for: key, cost: 1000 + key)
+            #expect(cache.statistics.count == min(key + 1, limit))
+        }
+        #expect((0..<20).count { cache.value(for: $0) != nil } == limit)
+        cache.removeAll()
+        for key in 0..<20 { cache.insert(key, for: key, cost: 1000) }
+        #expect(cache.statistics.count == limit)
+    }
+
     @Test("Trimming evicts entries down to the given cost")
     func trim() {
         let cache = MemoryCache<Int, Int>(configuration: quiet(limit: 100_000))

@@ -72,6 +72,26 @@ struct HookTests {
         await store.shutdown()
     }
 
+    @Test("Hooks and the log get the request's userInfo, which separates no requests")
+    func userInfo() async throws {
+        let transport = ScriptedTransport(.automatic)
+        transport.serve(Stage.url, .ok(Bytes("in")))
+        let (hooks, log) = (Log(), Log())
+        let pipeline = try pipeline(transport) {
+            $0.willSend = { hooks.add("send \($0.userInfo)") }
+            $0.didReceive = {
+                hooks.add("receive \($0.userInfo)")
+                return .byStatus
+            }
+            $0.log = { entry in log.add(entry.fields.map { "\($0.name) \($0.value)" }.joined(separator: " ")) }
+        }
+        var request = ImageRequest(Stage.url)
+        request.userInfo = ["view": "list"]
+        #expect(await code(pipeline, request) == nil)
+        #expect(hooks.lines == ["send [\"view\": \"list\"]", "receive [\"view\": \"list\"]"])
+        #expect(log.lines.contains { $0.hasSuffix("view list") })
+    }
+
     @Test("Requests whose signed URLs would differ are coalesced")
     func signedOnce() async throws {
         let transport = ScriptedTransport(.manual)

@@ -33,7 +33,8 @@ public final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Senda
         let policy = EvictionPolicy(limit: max(0, configuration.limit))
         limit = policy.limit
         entryLimit = policy.entryLimit
-        let contents = Guarded(MemoryCacheContents<Key, Value>(policy: policy))
+        let contents = Guarded(
+            MemoryCacheContents<Key, Value>(policy: policy, countLimit: configuration.countLimit ?? .max))
         self.contents = contents
         guard configuration.reactsToMemoryPressure else {
             pressure = nil
@@ -51,8 +52,9 @@ public final class MemoryCache<Key: Hashable & Sendable, Value: Sendable>: Senda
         contents.withLock { $0.value(for: key) }
     }
 
-    /// Stores `value` for `key` instead of any earlier one, and evicts other values if the costs exceed ``limit``.
-    /// Constant time, except for evictions and the release of evicted values.
+    /// Stores `value` for `key` instead of any earlier one, and evicts other values if the costs exceed ``limit``, or
+    /// their number ``MemoryCacheConfiguration/countLimit``. Constant time, except for evictions and the release of
+    /// evicted values.
     ///
     /// - Parameters:
     ///   - value: the value, which may be evicted at once.
@@ -100,6 +102,9 @@ public struct MemoryCacheConfiguration: Sendable, Hashable {
     /// (the machine's, or its control group's limit if that is lower), at most 768 MiB.
     public var limit: Int
 
+    /// The maximum number of values. If nil, only their costs count. With 0, nothing is stored.
+    public var countLimit: Int?
+
     /// Whether the cache shrinks when memory is short: to half of its limit when some work has waited for memory for
     /// 0.2 s out of 2 s, to an eighth when all work has waited for 0.1 s.
     ///
@@ -112,9 +117,13 @@ public struct MemoryCacheConfiguration: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - limit: the maximum sum of the costs of all values, in bytes. With 0, nothing is stored.
+    ///   - countLimit: the maximum number of values; nil for no such limit.
     ///   - reactsToMemoryPressure: whether the cache shrinks when memory is short.
-    public init(limit: Int = MemoryCacheConfiguration.defaultLimit, reactsToMemoryPressure: Bool = true) {
+    public init(
+        limit: Int = MemoryCacheConfiguration.defaultLimit, countLimit: Int? = nil, reactsToMemoryPressure: Bool = true
+    ) {
         self.limit = limit
+        self.countLimit = countLimit
         self.reactsToMemoryPressure = reactsToMemoryPressure
     }
 
@@ -160,13 +169,15 @@ struct MemoryCacheContents<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     }
 
     private var policy: EvictionPolicy
+    private let countLimit: Int
     private var index: [Key: Slot] = [:]
     /// The entries, indexed by slot.
     private var entries: [Entry?] = []
     private var counts = MemoryCacheStatistics()
 
-    init(policy: EvictionPolicy) {
+    init(policy: EvictionPolicy, countLimit: Int = .max) {
         self.policy = policy
+        self.countLimit = max(0, countLimit)
     }
 
     var statistics: MemoryCacheStatistics {
@@ -209,6 +220,8 @@ struct MemoryCacheContents<Key: Hashable & Sendable, Value: Sendable>: Sendable 
             entries[Int(slot)] = Entry(key: key, value: value)
         }
         evict(downTo: policy.limit, into: &released)
+        // Every value has a cost, so that one less evicts one at least.
+        while policy.count > countLimit { evict(downTo: policy.cost - 1, into: &released) }
         return (true, released)
     }
 

@@ -22,8 +22,9 @@ final class Engine: @unchecked Sendable {
     /// The header fields that are sent by default.
     let defaultFields: HTTPFields
     let fieldsExcludedFromKey: Set<String>
-    /// If nil, no request is repeated.
-    let retries: RetryController?
+    let retries: RetryController
+    /// The policy of requests without their own. If nil, they are not repeated.
+    private let retryPolicy: RetryPolicy?
     let checker: FetchChecker
     /// The memory held by bodies in flight. Its lock is taken inside the locks of fetches, never the other way round.
     let bodies: Guarded<BodyBudget>
@@ -87,9 +88,8 @@ final class Engine: @unchecked Sendable {
         if let accepted = codings.accepted { defaultFields.append("Accept-Encoding", accepted) }
         self.defaultFields = defaultFields
         fieldsExcludedFromKey = images.fieldsExcludedFromKey
-        retries = configuration.retry.map {
-            RetryController($0, clock: configuration.clock, random: configuration.random)
-        }
+        retries = RetryController(clock: configuration.clock, random: configuration.random)
+        retryPolicy = configuration.retry
         checker = FetchChecker(clock: configuration.clock)
         deadlines = TaskDeadlines(clock: configuration.clock)
         bodyLimit = configuration.maximumBodyBytesInFlight
@@ -324,6 +324,16 @@ final class Engine: @unchecked Sendable {
             graph.forEachTask(of: job.id) { _, task in laxest = laxest?.together(with: task.limits) ?? task.limits }
             return laxest ?? job.plan.request.limits
         }
+    }
+
+    /// Returns the policy of a job's tasks with the most retries; nil without a policy.
+    func retryPolicy(of job: Job) -> RetryPolicy? {
+        var policy: RetryPolicy?
+        for own in tasks(of: job.id).compactMap({ $0.latestRequest.retry ?? retryPolicy })
+        where own.maximumRetries > policy?.maximumRetries ?? -1 {
+            policy = own
+        }
+        return policy
     }
 
     /// Returns the different limits of a job's tasks for decoding.

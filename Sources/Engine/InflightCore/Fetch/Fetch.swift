@@ -265,7 +265,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         var request = plan.outgoing(
             after: redirected, defaultFields: engine.defaultFields, limits: transportLimits, priority: priority)
         if attempts.failed == 0, sentExchanges == 0, request.url.origin != nil,
-            let error = engine.retries?.firstAttempt(at: request.url, policy: plan.request.cachePolicy)
+            let error = engine.retries.firstAttempt(at: request.url, policy: plan.request.cachePolicy)
         {
             return end(.failure(error))
         }
@@ -279,7 +279,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         _ request: TransportRequest, _ reason: ImagePipeline.OutgoingRequest.Reason,
         _ willSend: @escaping @Sendable (inout ImagePipeline.OutgoingRequest) async throws -> Void
     ) {
-        let outgoing = ImagePipeline.OutgoingRequest(request, reason: reason)
+        let outgoing = ImagePipeline.OutgoingRequest(request, reason: reason, userInfo: plan.request.userInfo)
         callHook {
             var changed = outgoing
             try await willSend(&changed)
@@ -474,7 +474,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         _ head: ResponseHead, _ expectedBytes: Int64?,
         _ didReceive: @escaping @Sendable (ImagePipeline.ReceivedHead) async throws -> ImagePipeline.HeadDecision
     ) {
-        let received = ImagePipeline.ReceivedHead(url: currentURL, head: head, expectedBytes: expectedBytes)
+        let received = ImagePipeline.ReceivedHead(
+            url: currentURL, head: head, expectedBytes: expectedBytes, userInfo: plan.request.userInfo)
         callHook {
             try await didReceive(received)
         } then: { [self] result in
@@ -732,7 +733,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     /// - Returns: the step of the job, which was reset; nil if the load fails.
     private func retry(after error: LoadError, _ head: ResponseHead?) -> JobStep? {
         let url = currentURL
-        guard let retries = engine.retries, url.origin != nil, error.code != .cancelled, !isOutOfTime
+        guard url.origin != nil, error.code != .cancelled, !isOutOfTime, let policy = engine.retryPolicy(of: job)
         else { return nil }
         let isCutOff = head == nil && exchange.verdict == nil
         let resumption = isCutOff ? receivedPart().flatMap { Resumption(of: $0) } : nil
@@ -741,8 +742,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         if !madeProgress { attempts.failed += 1 }
         attempts.isRepeatOfLoss = error.code == .connectionLost
         guard
-            let delay = retries.delay(
-                after: error, head, method: redirected?.method ?? plan.request.method, url: url,
+            let delay = engine.retries.delay(
+                by: policy, after: error, head, method: redirected?.method ?? plan.request.method, url: url,
                 failedAttempts: max(1, attempts.failed), madeProgress: madeProgress)
         else { return nil }
         emit(.retryScheduled(after: delay, why: head.map { "status \($0.status)" } ?? error.message))

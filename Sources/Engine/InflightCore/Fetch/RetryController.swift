@@ -1,6 +1,7 @@
 import InflightConcurrency
+internal import Synchronization
 
-/// Decides about the retries of all fetches: by the policy, by the budget of each origin, and by the pauses that
+/// Decides about the retries of all fetches: by their policies, by the budget of each origin, and by the pauses that
 /// servers asked for.
 // Unchecked: mutable properties are accessed only while `lock` is held.
 final class RetryController: @unchecked Sendable {
@@ -9,17 +10,17 @@ final class RetryController: @unchecked Sendable {
     private static let maximumOrigins = 1024
     private static let maximumPauses = 1024
 
-    private let policy: RetryPolicy
     private let clock: any EngineClock
     private let random: @Sendable () -> Double
     private let lock = Lock()
+    /// Whether an attempt has ever failed. Until then, nothing is recorded.
+    private let hasFailures = Atomic(false)
     /// The budgets that are not full.
     private var budgets: [OriginKey: RetryBudget] = [:]
     /// The URLs whose servers asked for a pause, at most ``maximumPauses``. Further ones are not recorded.
     private var pauses: [String: (end: MonotonicTime, error: LoadError)] = [:]
 
-    init(_ policy: RetryPolicy, clock: any EngineClock, random: @escaping @Sendable () -> Double) {
-        self.policy = policy
+    init(clock: any EngineClock, random: @escaping @Sendable () -> Double) {
         self.clock = clock
         self.random = random
     }
@@ -28,6 +29,7 @@ final class RetryController: @unchecked Sendable {
     ///
     /// - Returns: the error to fail with, if the server asked for a pause that has not ended.
     func firstAttempt(at url: ResourceURL, policy: ImageRequest.CachePolicy) -> LoadError? {
+        guard hasFailures.load(ordering: .relaxed) else { return nil }
         let origin = url.originKey
         // A request that bypasses the cache is sent anyway.
         let now = policy.needsNewResult ? nil : clock.now()
@@ -53,9 +55,10 @@ final class RetryController: @unchecked Sendable {
     ///   - madeProgress: whether this one made progress.
     /// - Returns: the delay before the next attempt, or nil if there is none.
     func delay(
-        after error: LoadError, _ head: ResponseHead?, method: String, url: ResourceURL, failedAttempts: Int,
+        by policy: RetryPolicy, after error: LoadError, _ head: ResponseHead?, method: String, url: ResourceURL, failedAttempts: Int,
         madeProgress: Bool
     ) -> Duration? {
+        hasFailures.store(true, ordering: .relaxed)
         let origin = url.originKey
         let (date, random) = (clock.wallTime, random())
         let failure = head.map(RetryPolicy.Failure.answer) ?? .error(error.code)

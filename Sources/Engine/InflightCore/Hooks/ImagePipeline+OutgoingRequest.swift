@@ -27,8 +27,11 @@ extension ImagePipeline {
         public var fields: HTTPFields
         /// The reason why the request is sent.
         public let reason: Reason
+        /// The ``ImageRequest/userInfo`` of the load that began the fetch.
+        public let userInfo: [String: String]
 
-        init(_ request: TransportRequest, reason: Reason) {
+        init(_ request: TransportRequest, reason: Reason, userInfo: [String: String]) {
+            self.userInfo = userInfo
             url = request.url
             method = request.method
             fields = request.fields

@@ -7,6 +7,8 @@ extension ImagePipeline {
         public let head: ResponseHead
         /// The length of the body on the wire in bytes; nil if the server did not announce it.
         public let expectedBytes: Int64?
+        /// The ``ImageRequest/userInfo`` of the load that began the fetch.
+        public let userInfo: [String: String]
     }
 
     /// A decision of ``ImagePipeline/Configuration/didReceive`` about a response.

@@ -64,7 +64,10 @@ extension ImageTask {
             case .refused(let error): return didEnd(JobResult(.failure(error)))
             case .added(let isShared, let progress):
                 if let progress { didProgress(progress) }
-                return engine.log(.trace, "task added") { [("url", plan.url.string), ("shared", "\(isShared)")] }
+                return engine.log(.trace, "task added") {
+                    [("url", plan.url.string), ("shared", "\(isShared)")]
+                        + plan.request.userInfo.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+                }
             }
         }
     }
