@@ -55,7 +55,8 @@ final class RetryController: @unchecked Sendable {
     ///   - madeProgress: whether this one made progress.
     /// - Returns: the delay before the next attempt, or nil if there is none.
     func delay(
-        by policy: RetryPolicy, after error: LoadError, _ head: ResponseHead?, method: String, url: ResourceURL, failedAttempts: Int,
+        by policy: RetryPolicy, after error: LoadError, _ head: ResponseHead?, method: String, url: ResourceURL,
+        failedAttempts: Int,
         madeProgress: Bool
     ) -> Duration? {
         hasFailures.store(true, ordering: .relaxed)

@@ -206,16 +206,16 @@ public struct ImageRequest: Sendable {
         set { changeRest { $0.deadline = newValue } }
     }
     /// The policy for retries after transient failures, by default nil for that of the pipeline. With
-    /// ``RetryPolicy/maximumRetries`` 0, none follows. Loads that share a fetch have the policy with the most retries of
-    /// theirs. Not part of the keys by which requests are coalesced.
+    /// ``RetryPolicy/maximumRetries`` 0, none follows. Loads that share a fetch have the policy with the most retries
+    /// of theirs. Not part of the keys by which requests are coalesced.
     public var retry: RetryPolicy? {
         get { options.value.retry }
         set { changeRest { $0.retry = newValue } }
     }
     /// Text of the program's own, by name: for hooks, as ``ImagePipeline/OutgoingRequest/userInfo`` and
-    /// ``ImagePipeline/ReceivedHead/userInfo``, the log, and callbacks, as the ``ImageTask/request`` of a task. Hooks of
-    /// a fetch that several loads share get that of the first. Not part of the keys by which requests are coalesced, so
-    /// it must not change the result.
+    /// ``ImagePipeline/ReceivedHead/userInfo``, the log, and callbacks, as the ``ImageTask/request`` of a task. Hooks
+    /// of a fetch that several loads share get that of the first. Not part of the keys by which requests are coalesced,
+    /// so it must not change the result.
     public var userInfo: [String: String] {
         get { options.value.userInfo }
         set { changeRest { $0.userInfo = newValue } }
