@@ -31,6 +31,7 @@ put man/man1/inflight.1 man
 sed -n 's/^\.It Xr inflight-\(.*\) 1$/\1/p' "$share/man/man1/inflight.1" | while read -r command; do
     put "man/man1/inflight-$command.1" man "$command"
 done
+put man/man5/inflight-batch.5 man batch.5
 put bash-completion/completions/inflight completions bash
 put zsh/site-functions/_inflight completions zsh
 put fish/vendor_completions.d/inflight.fish completions fish

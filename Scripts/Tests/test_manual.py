@@ -47,10 +47,12 @@ class Pages(Manual):
     def test_every_page_is_clean_mdoc_in_ascii(self):
         pages = {"inflight": inflight("man").stdout}
         pages |= {f"inflight-{command}": inflight("man", command).stdout for command in commands()}
+        files = {name: f"{name}.1" for name in pages} | {"inflight-batch.5": "inflight-batch.5"}
+        pages["inflight-batch.5"] = inflight("man", "batch.5").stdout
         self.assertIn("inflight-get", pages)
         for name, page in pages.items():
             self.assertTrue(page.isascii(), name)
-            file = self.folder / f"{name}.1"
+            file = self.folder / files[name]
             file.write_text(page, encoding="ascii")
             lint = subprocess.run(
                 ["mandoc", "-Tlint", "-Wstyle", file.name], cwd=self.folder, capture_output=True, text=True, timeout=60)
@@ -63,6 +65,16 @@ class Pages(Manual):
         first = inflight("man", "get").stdout
         self.assertRegex(first, r"\A\.Dd [A-Z][a-z]+ \d+, \d{4}\n\.Dt INFLIGHT-GET 1\n\.Os \"inflight \d")
         self.assertEqual(first, inflight("man", "get").stdout)
+
+    def test_the_page_of_the_output_has_every_file_and_column_of_the_article(self):
+        page = inflight("man", "batch.5").stdout
+        article = (ROOT / "Documentation" / "Batch.md").read_text(encoding="utf-8")
+        columns = article.partition("| column | value |")[2].partition("\n\n")[0]
+        names = [name for row in columns.splitlines()[2:-1] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+        self.assertEqual(re.findall(r"(?m)^\.It Va (\w+)$", page.partition(".Ss Statistics")[0]), names)
+        self.assertIn("error_class", names)
+        for name in {"00000.tar", *re.findall(r"`(00000[._]\S+)` \|", article), *re.findall(r"`DIR/([\w.]+)`", article)}:
+            self.assertRegex(page, rf"(?m)^\.It Pa {re.escape(name)}$")
 
     def test_a_rendered_page_has_every_option_with_its_text(self):
         for command in commands():
@@ -105,6 +117,7 @@ class Installation(Manual):
         installed = {str(path.relative_to(share)): path for path in share.rglob("*") if path.is_file()}
         pages = {"inflight": ["man"]} | {f"inflight-{command}": ["man", command] for command in commands()}
         expected = {f"man/man1/{name}.1": arguments for name, arguments in pages.items()} | {
+            "man/man5/inflight-batch.5": ["man", "batch.5"],
             "bash-completion/completions/inflight": ["completions", "bash"],
             "zsh/site-functions/_inflight": ["completions", "zsh"],
             "fish/vendor_completions.d/inflight.fish": ["completions", "fish"],
@@ -149,7 +162,7 @@ class Completions:
     def test_arguments_complete(self):
         self.assertEqual(self.complete("inflight cache "), ["clear", "list", "stat", "verify"])
         self.assertEqual(self.complete("inflight completions "), ["bash", "fish", "zsh"])
-        self.assertEqual(self.complete("inflight man "), sorted(commands()))
+        self.assertEqual(self.complete("inflight man "), sorted([*commands(), "batch.5"]))
         self.assertEqual(self.complete("inflight lab --json seri"), ["serial"])
 
     def test_actions_complete_as_the_first_argument_and_then_folders(self):

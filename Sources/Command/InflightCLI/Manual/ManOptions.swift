@@ -7,7 +7,7 @@ struct ManOptions: CommandOptions {
 
     mutating func take(argument: String) throws(UsageError) {
         if name != nil { throw UsageError("Unexpected argument \(argument.quoted). Specify one command.") }
-        guard Command.named(argument) != nil else {
+        guard Command.named(argument) != nil || argument == BatchOutputPage.name else {
             throw UsageError("Unknown command \(argument.quoted). Commands: \(Command.names.joined(last: " and ")).")
         }
         name = argument
@@ -16,14 +16,22 @@ struct ManOptions: CommandOptions {
     func validate(standardOutputIsTerminal: Bool) {}
 
     /// The source of the man page.
-    var page: String { name.flatMap(Command.named).map { ManPage.text(of: $0) } ?? ManPage.overview }
+    var page: String {
+        if name == BatchOutputPage.name { return BatchOutputPage.text }
+        return name.flatMap(Command.named).map { ManPage.text(of: $0) } ?? ManPage.overview
+    }
 
     static let name = "man"
 
     static var table: [OptionGroup<Self>] {
         [
             OptionGroup(
-                "Arguments", [.argument("COMMAND", "a command (default: print the page that lists the commands)")])
+                "Arguments",
+                [
+                    .argument(
+                        "COMMAND",
+                        "a command (default: print the page that lists the commands), or batch.5: the output of batch")
+                ])
         ]
     }
 
@@ -31,7 +39,7 @@ struct ManOptions: CommandOptions {
         CommandManual(
             summary: "print a man page",
             arguments: "[COMMAND]",
-            suggestion: .words(Command.names),
+            suggestion: .words(Command.names + [BatchOutputPage.name]),
             usage: ["[COMMAND] [options]"],
             introduction: "Prints a man page as mdoc source. To install all pages, use make install.",
             failure: "standard output cannot be written",

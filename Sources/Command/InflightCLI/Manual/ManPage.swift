@@ -35,12 +35,15 @@ enum ManPage {
         }
         lines += [".Sh EXIT STATUS"] + list(manual.statuses.map { (".It \($0.status)", $0.meaning) })
         lines += [".Sh EXAMPLES"] + literal(manual.examples)
-        let others = (["inflight"] + Command.all.map { self.title(of: $0) }).filter { $0 != title }.sorted()
-        lines += [".Sh SEE ALSO"] + others.dropLast().map { ".Xr \($0) 1 ," } + [".Xr \(others[others.count - 1]) 1"]
+        var others = (["inflight"] + Command.all.map { self.title(of: $0) }).filter { $0 != title }.sorted().map {
+            "\($0) 1"
+        }
+        if title == self.title(of: BatchOptions.self) { others.append("\(title) 5") }
+        lines += [".Sh SEE ALSO"] + others.dropLast().map { ".Xr \($0) ," } + [".Xr \(others[others.count - 1])"]
         return lines.joined(separator: "\n") + "\n"
     }
 
-    private static func list(_ rows: [(item: String, text: String)]) -> [String] {
+    static func list(_ rows: [(item: String, text: String)]) -> [String] {
         [".Bl -tag -width Ds"] + rows.flatMap { [$0.item] + filled($0.text) } + [".El"]
     }
 
@@ -77,7 +80,7 @@ enum ManPage {
     }
 
     /// Returns text whose paragraphs are separated by empty lines, and whose indented lines keep their breaks.
-    private static func paragraphs(_ text: String) -> [String] {
+    static func paragraphs(_ text: String) -> [String] {
         var lines: [String] = []
         for paragraph in text.split(separator: "\n\n") {
             if !lines.isEmpty { lines.append(".Pp") }
@@ -89,7 +92,7 @@ enum ManPage {
         return lines
     }
 
-    private static func literal(_ rows: [some StringProtocol]) -> [String] {
+    static func literal(_ rows: [some StringProtocol]) -> [String] {
         [".Bd -literal"] + rows.map { escaped($0) } + [".Ed"]
     }
 
@@ -105,7 +108,7 @@ enum ManPage {
     }
 
     /// Returns the text without characters that roff would interpret or replace by typographic ones.
-    private static func escaped(_ text: some StringProtocol) -> String {
+    static func escaped(_ text: some StringProtocol) -> String {
         var result = text.hasPrefix(".") ? #"\&"# : ""
         for scalar in text.unicodeScalars {
             switch scalar {
