@@ -103,6 +103,26 @@ struct ShowTests {
         #expect(all.contains("failed: http_404"))
     }
 
+    @Test("A slow URL has a progress line, which makes way for the image")
+    func progress() throws {
+        let server = try LoopbackServer()
+        server.serve("/slow.jpg", .ok(Bytes(jpeg)).held("slow", after: 100))
+        let terminal = TerminalSession()
+        let command = terminal.command([server.url("/slow.jpg")] + blocks, in: place)
+        let before = command.readTerminal(until: "0 of 1")
+        #expect(before.contains("0 of 1  100 B"), "\(before)")
+        server.release("slow")
+        let bytes = Array((before + command.readTerminal()).utf8)
+        #expect(command.wait().status == 0)
+        let screen = terminal.screen(bytes)
+        #expect(screen.unknown.isEmpty, "\(screen.unknown)")
+        #expect(screen.pixels(line: 0, width: 57, height: 38) == (try TerminalSession.decoded(jpeg, 57, 38).colors))
+        #expect(!screen.text(0).contains("of") && screen.line == 19 && screen.column == 0)
+        // Neither --quiet nor a fast image has one.
+        let quiet = terminal.run([server.url("/slow.jpg"), "--quiet"] + blocks, in: place)
+        #expect(!String(decoding: quiet.bytes, as: UTF8.self).contains("of 1"))
+    }
+
     @Test(
         "show works in a window of any size, including an unknown one",
         arguments: [(1, 1), (1, 24), (80, 1), (2, 2), (0, 0), (3, 1000)] as [(UInt16, UInt16)])

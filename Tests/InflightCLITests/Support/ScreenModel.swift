@@ -152,6 +152,7 @@ struct ScreenModel {
             line = 0
             pictures = []
         case ("", "H"): (line, column) = (0, 0)
+        case ("", "K"): lines[line].removeSubrange(min(column, lines[line].count)...)
         case ("", "c"), ("16", "t"): questions.append(parameters + String(final))
         default: unknown.append("CSI \(parameters)\(final)")
         }

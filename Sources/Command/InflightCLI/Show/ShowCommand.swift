@@ -36,6 +36,7 @@ struct ShowCommand: Sendable {
     /// The terminal's modes; `nil` if the terminal may not be queried.
     let terminal: TerminalModes?
     private let output = StandardStream.output
+    private let progress: ShowProgress
     /// The maximum number of images loaded ahead of the line that is drawn next.
     private static let loadsAhead = 8
 
@@ -43,6 +44,7 @@ struct ShowCommand: Sendable {
         self.options = options
         self.pipeline = pipeline
         self.terminal = terminal
+        progress = ShowProgress(options.network)
     }
 
     /// - Returns: The exit status.
@@ -147,8 +149,10 @@ struct ShowCommand: Sendable {
                 }
                 let text = GridText.band(
                     entries, layout: layout, drawing: drawing, style: style, hasSuccessor: number + 1 < bands.count)
+                await progress.pause()
                 do throws(StandardStream.WriteError) {
                     let line = try await screen.write(text)
+                    await progress.resume()
                     shown += added.map { one in
                         var one = one
                         one.line = line
@@ -166,6 +170,7 @@ struct ShowCommand: Sendable {
             }
             group.cancelAll()
         }
+        await progress.stop()
         notices.failures += heard.failures
         notices.stories += heard.stories
         if let loss { throw loss }
@@ -207,7 +212,7 @@ struct ShowCommand: Sendable {
     }
 
     private func prepare(_ item: Item, _ layout: GridLayout, _ drawing: Drawing) async -> Prepared {
-        let loader = TerminalImageLoader(options: options, pipeline: pipeline)
+        let loader = TerminalImageLoader(options: options, pipeline: pipeline, progress: progress)
         var name = ""
         do throws(LoadError) {
             let source: TerminalImageLoader.Source

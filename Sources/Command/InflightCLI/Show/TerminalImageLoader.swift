@@ -24,11 +24,13 @@ struct TerminalImageLoader: Sendable {
 
     let options: ShowOptions
     let pipeline: ImagePipeline
+    private let progress: ShowProgress
     private let queue = DispatchQueue(label: "inflight.show")
 
-    init(options: ShowOptions, pipeline: ImagePipeline) {
+    init(options: ShowOptions, pipeline: ImagePipeline, progress: ShowProgress) {
         self.options = options
         self.pipeline = pipeline
+        self.progress = progress
     }
 
     func source(_ place: String) async throws(LoadError) -> Source {
@@ -63,14 +65,21 @@ struct TerminalImageLoader: Sendable {
     private func fetched(_ place: String) async throws(LoadError) -> Bytes {
         let request = RequestFactory(options.network).request(place, try ResourceURL(place))
         let bridge = ValueBridge<Result<LoadedResponse, LoadError>>()
-        let task = pipeline.loadResponse(request, on: .queue(queue)) { _, result in bridge.open(with: result) }
-        return try await withTaskCancellationHandler {
+        let load = await progress.begin()
+        let task = pipeline.loadResponse(request, on: .queue(queue)) { [progress] _, received in
+            Task { await progress.didReceive(received.receivedBytes, load: load) }
+        } completion: { _, result in
+            bridge.open(with: result)
+        }
+        let result = await withTaskCancellationHandler {
             await bridge.value()
         } onCancel: {
             // A cancelled task delivers no result, so the bridge is opened here.
             task.cancel()
             bridge.open(with: .failure(Self.cancelled))
-        }.get().body
+        }
+        await progress.didEnd(isFailure: (try? result.get()) == nil)
+        return try result.get().body
     }
 
     /// Runs blocking or computing work on the worker threads of animations, not on Swift's thread pool.
