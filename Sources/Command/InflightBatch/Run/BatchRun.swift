@@ -92,8 +92,9 @@ package final class BatchRun: @unchecked Sendable {
             try OutputFolder.removeAny(folder + "/" + name)
         }
         absent = journal.handedOverShards.absent(names, layout)
+        let queue = self.queue
         handOver = try configuration.then.map { program throws(BatchFailure) in
-            try HandOver(program) { onEvent(.warning($0)) }
+            try HandOver(program) { text in queue.async { onEvent(.warning(text)) } }
         }
         // All inputs are read again, so all rejects are written again.
         try OutputFolder.remove(file: folder + "/rejects.jsonl")
