@@ -5,6 +5,7 @@
 
 - kills: 1,000 times kill -9, on average 500 rows apart, over runs of 20,000 rows, each resumed. The output must have
   the bytes of an uninterrupted run, and a kill may repeat only the requests in flight and one batch of the journal.
+  With `--then`, the store must have every file, and the folder of the run none.
 - memory: 10,000,000 rows through a pipe, below 300 MB and without growth.
 - slow: as many rows, half of them on one host that serves ten per second. Below 300 MB, and the other half may take
   twice as long as in a run without that host.
@@ -115,7 +116,12 @@ VARIANTS = {
     "files": ["--layout", "files", "--caption-column", "caption"],
     "hashed": ["--layout", "hashed"],
     "standard input": ["--layout", "webdataset", "--keys", "id", "--id-column", "id"],
+    "handed over": ["--layout", "webdataset", "--caption-column", "caption", "--then"],
 }
+# Of two calls for one file, the later one replaces it.
+THEN = """#!/bin/sh
+cp "$1" "$STORE/.$$" && mv "$STORE/.$$" "$STORE/${1##*/}"
+"""
 
 
 def rows_of_kills(count, server, random):
@@ -138,7 +144,7 @@ def contents(folder):
     found = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
-        if path.is_file() and not name.startswith(("journal.", "command.json")):
+        if path.is_file() and not name.startswith((".", "journal.", "command.json")):
             data = path.read_bytes()
             found[name] = re.sub(TIMES, b"", data) if name.endswith("_stats.json") else data
     return found
@@ -157,6 +163,15 @@ def check_archives(folder, rows):
         fail(f"{folder} has {len(found)} images of {len(expected)}, or in another order")
 
 
+def published(folder, store):
+    """The files of a run, which it has handed over and removed if there is a store."""
+    if store is None:
+        return contents(folder)
+    if left := sorted(path.name for path in folder.glob("0*")):
+        fail(f"{folder} has files that were handed over: {left}")
+    return contents(store)
+
+
 def kills(scale, random):
     wanted, count = max(1, round(1000 * scale)), max(2000, round(20_000 * min(1, scale)))
     done, runs, worst, log = 0, 0, 0, None
@@ -169,27 +184,41 @@ def kills(scale, random):
         listed.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         limits = ["--concurrency", CONCURRENCY, "--per-host", CONCURRENCY, "--shard-size", 500, *OPTIONS]
         references = {}
+        then = folder / "then.sh"
+        then.write_text(THEN)
+        then.chmod(0o755)
         while done < wanted:
             variant = list(VARIANTS)[runs % len(VARIANTS)]
+            hands_over = variant == "handed over"
             source = ["-", "--input-format", "jsonl"] if variant == "standard input" else [listed]
 
             def command(output):
-                return [*source, "-o", output, *VARIANTS[variant], *limits]
+                return [*source, "-o", output, *VARIANTS[variant], *([then] if hands_over else []), *limits]
+
+            def store(output):
+                if not hands_over:
+                    return None
+                place = output.with_name(f"{output.name}-store")
+                place.mkdir(exist_ok=True)
+                os.environ["STORE"] = str(place)
+                return place
 
             if variant not in references:
                 log = Log(random)
                 log.begin()
+                reference = store(folder / "reference")
                 with listed.open() as stdin:
                     status, _, errors = run(command(folder / "reference"), stdin=stdin)
                 if status != 0:
                     fail(f"the uninterrupted run ended with {status}: {errors}")
-                verify(folder / "reference", count)
+                verify(folder / "reference", None if hands_over else count)
                 if VARIANTS[variant][1] == "webdataset":
-                    check_archives(folder / "reference", rows)
-                references[variant] = contents(folder / "reference")
+                    check_archives(reference or folder / "reference", rows)
+                references[variant] = published(folder / "reference", reference)
                 shutil.rmtree(folder / "reference")
             log = Log(random)
             output = folder / f"run-{runs}"
+            taken = store(output)
             while True:
                 log.begin()
                 with listed.open() as stdin:
@@ -206,14 +235,16 @@ def kills(scale, random):
                     fail(f"a resumed run ended with {process.returncode}: {text}")
                 done += 1
             runs += 1
-            verify(output, count)
-            if contents(output) != references[variant]:
-                shutil.copytree(output, f"batch-stress-{variant}", dirs_exist_ok=True)
+            verify(output, None if hands_over else count)
+            if published(output, taken) != references[variant]:
+                shutil.copytree(taken or output, f"batch-stress-{variant}", dirs_exist_ok=True)
                 fail(f"the output of a killed run ({variant}) differs; see batch-stress-{variant}")
-            if log.repeated:
-                fail(f"{log.repeated} URLs were requested twice by one process ({variant})")
             shutil.rmtree(output)
-            worst = max(worst, *log.refetches.values(), 0)
+            # Shards that leave share no images, so that a URL is requested again for each of them.
+            if not hands_over:
+                if log.repeated:
+                    fail(f"{log.repeated} URLs were requested twice by one process ({variant})")
+                worst = max(worst, *log.refetches.values(), 0)
             report("kills", f"{done} of {wanted} kills, {runs} runs of {count} rows; most repeated requests: {worst}")
     if worst > CONCURRENCY + UNCOMMITTED:
         fail(f"a kill repeated {worst} requests, more than {CONCURRENCY} + {UNCOMMITTED}")
