@@ -143,6 +143,17 @@ test-ray: deps ## install the Python package with Ray, and test it on two nodes
 	@$(STEP) "Python package on Ray" $(PYTHON_TESTS) PYTHONPATH="$(CURDIR)/Python/Tests" \
 		$(SCRATCH)/venv/bin/python -m unittest discover -q -s Python/Tests/Ray
 
+RACES ?= 200
+test-object-stores: deps ## test datasets in radosgw, with races of two drivers: RACES=200
+	@Scripts/deps.sh nightly stores
+	@$(PLAN)
+	@$(STEP) "Building the command" $(SWIFT) build --product inflight $(TEST_FLAGS)
+	@$(STEP) "Installing the package and emulators of object stores" env VENV=venv-stores \
+		Scripts/python-env.sh parquet,s3fs,gcsfs $(STORE_PACKAGES)
+	@echo "==> radosgw, $(RACES) races"
+	@$(PYTHON_TESTS) RACES=$(RACES) PYTHONPATH="$(CURDIR)/Python/Tests" \
+		$(SCRATCH)/venv-stores/bin/python -m unittest discover -q -s Python/Tests/ObjectStores
+
 ROWS ?= 5000
 cluster-stress: deps ## write datasets while tasks, executors, nodes and commands are killed: ROWS=5000
 	@Scripts/deps.sh nightly spark
@@ -366,12 +377,12 @@ screenshots: deps build ## update .build/screenshots and Documentation's sheets
 	@Scripts/screenshots.py "$$($(RELEASE) --show-bin-path)" $(SCRATCH)/gtk/release/inflight-gallery $(SCRATCH)/screenshots
 
 # The simulator, kills, fuzzer, stress and mutants gate CI in a small form, as their faults are rare; lab-tsan and the
-# mutants build everything again; test-har, test-trace, test-dataset, test-img2dataset, test-parquet and the tests on
-# clusters download packages; a release is built three times; test-packages needs root; batch-stress, cluster-stress and
-# gallery-stress take minutes.
+# mutants build everything again; test-har, test-trace, test-dataset, test-img2dataset, test-parquet, test-object-stores
+# and the tests on clusters download packages; a release is built three times; test-packages needs root; batch-stress,
+# cluster-stress and gallery-stress take minutes.
 NIGHTLY = simulate crash batch-stress fuzz stress lab-tsan mutation-test simulator-coverage test-har test-trace \
-	test-dataset test-img2dataset test-parquet test-spark test-ray cluster-stress release-twice test-packages \
-	gallery-stress
+	test-dataset test-img2dataset test-parquet test-spark test-ray test-object-stores cluster-stress release-twice \
+	test-packages gallery-stress
 nightly: deps ## run what is too long for CI, and list what failed
 	@failed=; for target in $(NIGHTLY); do \
 		echo "=== make $$target"; $(MAKE) --no-print-directory $$target || failed="$$failed $$target"; \

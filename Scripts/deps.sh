@@ -1,8 +1,8 @@
 #!/bin/bash
 # Installs the system packages that are missing, and no others.
 #
-#     Scripts/deps.sh GROUP…        GROUP: build, vips, test, report, nightly, spark, gtk, screenshots, deb, packages,
-#                                   bench
+#     Scripts/deps.sh GROUP…        GROUP: build, vips, test, report, nightly, spark, stores, gtk, screenshots, deb,
+#                                   packages, bench
 #
 # The table is the only list of them. Columns: group; Debian package; probe for systems without dpkg (a C header, a
 # command, a file or a Python module); name on other systems; purpose.
@@ -45,6 +45,9 @@ report|nodejs|node|Node.js|runs the validator of archives of --har
 report|node-har-validator|/usr/share/nodejs/har-validator/package.json|har-validator in /usr/share/nodejs|tests of these archives
 nightly|python3-venv|ensurepip|Python's venv with pip|packages for tests in temporary folders
 spark|openjdk-17-jre-headless|java|a Java 17 runtime|Spark
+stores|radosgw|radosgw|Ceph's radosgw|an S3 store with real races
+stores|ceph-mon|ceph-mon|Ceph's monitor|radosgw
+stores|ceph-osd|ceph-osd|Ceph's OSD|radosgw
 screenshots|xdotool|xdotool|xdotool|keyboard input for screenshots
 screenshots|xterm|xterm|xterm|terminal window for screenshots
 deb|dpkg-dev|dpkg-buildpackage|dpkg-dev|Debian packages
@@ -83,7 +86,7 @@ is_found() {
     esac
 }
 
-[ $# -gt 0 ] || { say "no group given. Groups: build, vips, test, report, nightly, spark, gtk, screenshots, deb, packages, bench" >&2; exit 64; }
+[ $# -gt 0 ] || { say "no group given. Groups: build, vips, test, report, nightly, spark, stores, gtk, screenshots, deb, packages, bench" >&2; exit 64; }
 wanted=" $* "
 rows=()
 while IFS= read -r row; do

@@ -5,8 +5,13 @@ import http.client
 import http.server
 import logging
 import os
+import pathlib
+import socket
+import subprocess
+import tempfile
 import threading
 import urllib.parse
+import uuid
 
 from support import Server
 
@@ -191,3 +196,86 @@ class GCS(Store):
             if found[0] == 200:
                 return 412, {"Content-Type": "application/json"}, b'{"error": {"code": 412, "message": "exists"}}'
             return super().perform(method, path, headers, body)
+
+
+_CEPH = """
+[global]
+fsid = {fsid}
+mon host = v1:127.0.0.1:{mon}
+public addr = 127.0.0.1
+ms bind ipv6 = false
+auth cluster required = none
+auth service required = none
+auth client required = none
+admin socket =
+run dir = {folder}
+log file = {folder}/$name.log
+mon data = {folder}/mon
+mon data avail crit = 0
+mon data avail warn = 0
+mon allow pool size one = true
+osd data = {folder}/osd
+osd objectstore = memstore
+osd pool default size = 1
+osd pool default min size = 1
+osd pool default pg num = 1
+osd pool default pgp num = 1
+osd pool default pg autoscale mode = off
+osd crush chooseleaf type = 0
+[client.rgw]
+rgw frontends = beast endpoint=127.0.0.1:{rgw}
+"""
+
+
+class RadosGW(S3):
+    """Debian's radosgw over a monitor and one OSD in memory."""
+
+    def __enter__(self):
+        self.processes, self.scratch = [], tempfile.TemporaryDirectory()
+        folder = self.scratch.name
+        ports = [free_port() for _ in range(2)]
+        self.port, monitor = ports
+        fsid = str(uuid.uuid4())
+        pathlib.Path(f"{folder}/ceph.conf").write_text(
+            _CEPH.format(fsid=fsid, folder=folder, mon=monitor, rgw=self.port))
+        for name in ("mon", "osd"):
+            os.mkdir(f"{folder}/{name}")
+        self.run("monmaptool", "--create", "--fsid", fsid, "--addv", "a", f"[v1:127.0.0.1:{monitor}]",
+                 f"{folder}/monmap")
+        self.run("ceph-mon", "--mkfs", "-i", "a", "--monmap", f"{folder}/monmap")
+        self.daemon("ceph-mon", "-f", "-i", "a")
+        # These wait until the daemon before can serve them.
+        self.run("ceph", "osd", "create")
+        self.run("ceph-osd", "--mkfs", "-i", "0", "--osd-uuid", str(uuid.uuid4()))
+        self.daemon("ceph-osd", "-f", "-i", "0")
+        self.run("radosgw-admin", "user", "create", "--uid=test", "--display-name=test",
+                 f"--access-key={self.options['key']}", f"--secret-key={self.options['secret']}")
+        gateway = self.daemon("radosgw", "-d", "-n", "client.rgw", stderr=subprocess.PIPE)
+        # It registers at the manager when it serves.
+        for line in gateway.stderr:
+            if b"service_daemon_register" in line:
+                break
+        threading.Thread(target=gateway.stderr.read, daemon=True).start()
+        return Store.__enter__(self)
+
+    def __exit__(self, *_):
+        Store.__exit__(self)
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+        self.scratch.cleanup()
+
+    def run(self, *command):
+        subprocess.run([*command, "-c", f"{self.scratch.name}/ceph.conf"], check=True, capture_output=True, timeout=120)
+
+    def daemon(self, *command, stderr=subprocess.DEVNULL):
+        process = subprocess.Popen(
+            [*command, "-c", f"{self.scratch.name}/ceph.conf"], stdout=subprocess.DEVNULL, stderr=stderr)
+        self.processes.append(process)
+        return process
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
