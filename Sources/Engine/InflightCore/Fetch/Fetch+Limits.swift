@@ -136,7 +136,10 @@ extension Fetch {
 
     /// Has ``check(at:)`` called when the next total time ends.
     func checkTimeLater() {
-        if let time = nextEnd { engine.checker.add(self, checkAt: time) }
+        guard let time = nextEnd else { return }
+        engine.checker.add(self, checkAt: time)
+        // The fetch may have ended meanwhile, on another thread.
+        if stripe.lock.withLock({ hasEnded }) { engine.checker.remove(self) }
     }
 
     /// The time at which the next total time ends; nil without one, and while the fetch has no slot.
