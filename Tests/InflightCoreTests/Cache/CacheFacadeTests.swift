@@ -33,6 +33,21 @@ struct CacheFacadeTests {
         #expect(cache.statistics.count == 0)
     }
 
+    @Test("A request may leave memory out: its image is not kept, or one in memory is not its result")
+    func leftOut() async throws {
+        let stage = try StoreStage { $0.store = nil }
+        let fields = StoreStage.fields([("Cache-Control", "max-age=60")])
+        stage.serve(StoreStage.url, [.ok(FakeCodec.picture(width: 8, height: 8), fields: fields)])
+        #expect(try await stage.image { $0.writesMemory = false }.source == .network)
+        #expect(stage.pipeline.cache.statistics.count == 0)
+        #expect(try await stage.image().source == .network)
+        #expect(stage.pipeline.cache.statistics.count == 1)
+        #expect(try await stage.image { $0.writesMemory = false }.source == .memory)
+        #expect(try await stage.image { $0.readsMemory = false }.source == .network)
+        #expect(stage.pipeline.cache.statistics.count == 1 && stage.sent.count == 3)
+        await stage.end()
+    }
+
     @Test("An image whose response forbids caching, or whose request cannot be cached, is not stored")
     func refused() async throws {
         let (stage, image) = try await loaded(("Cache-Control", "no-store"))

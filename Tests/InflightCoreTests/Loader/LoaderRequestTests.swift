@@ -45,6 +45,8 @@ struct LoaderRequestTests {
         Change("limits.maximumPixels") { $0.limits.maximumPixels = 3000 },
         Change("limits.maximumDecodeBytes") { $0.limits.maximumDecodeBytes = 300_000 },
         Change("limits.maximumRedirects") { $0.limits.maximumRedirects = 3 },
+        Change("readsMemory", .sameLoad) { $0.readsMemory = false },
+        Change("writesMemory", .sameLoad) { $0.writesMemory = false },
         Change("retry", .sameLoad) { $0.retry = RetryPolicy() },
         Change("userInfo", .sameLoad) { $0.userInfo = ["list": "7"] },
         Change("deadline", .sameLoad) { $0.deadline = .seconds(3) },

@@ -25,7 +25,9 @@ final class CachedImages: Sendable {
     /// Returns the image that may serve a plan: the finished image, or else the longest finished prefix of its
     /// processors.
     func find(_ plan: RequestPlan) -> MemoryHit? {
-        guard plan.mayBeInMemory, let keys = plan.memoryPlan(fieldsExcludedFromKey) else { return nil }
+        guard plan.request.hasDefaults || plan.request.readsMemory, plan.mayBeInMemory,
+            let keys = plan.memoryPlan(fieldsExcludedFromKey)
+        else { return nil }
         var key = keys.finalKey
         for steps in (2...keys.stepCount).reversed() {
             if var image = cache.image(for: ImageCacheKey(key)), mayServe(&image, plan.request) {

@@ -147,7 +147,7 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
             store(image)
             // Processors may compute their identity here, so the key is made with no lock held.
             if let key = plan.memoryPlan(engine.fieldsExcludedFromKey)?.imageKey(appliedProcessors),
-                engine.images.mayStore(image), engine.read({ $0.hasTasks(id) })
+                engine.images.mayStore(image), engine.anyOwnTask(of: id, \.writesMemory)
             {
                 engine.images.store(image, for: key)
             }

@@ -412,6 +412,15 @@ final class Engine: @unchecked Sendable {
         read { graph in graph.hasTask(of: id) { _, task in condition(task) } }
     }
 
+    /// Returns whether `condition` holds for a task that subscribes to the job's own result.
+    func anyOwnTask(of id: JobGraph.JobID, _ condition: (ImageTask) -> Bool) -> Bool {
+        read { graph in
+            var holds = false
+            graph.forEachOwnTask(of: id) { task in holds = holds || condition(task) }
+            return holds
+        }
+    }
+
     /// Returns the tasks that depend on the job.
     func tasks(of id: JobGraph.JobID) -> [ImageTask] {
         read { graph in

@@ -301,11 +301,6 @@ struct JobGraph: ~Copyable {
         if isAlive(id), jobs[Int(id.index)].lane == .fetch { startedFetches -= 1 }
     }
 
-    /// Returns whether a task subscribes to this job's own result, not only to a later job's.
-    func hasTasks(_ id: JobID) -> Bool {
-        isAlive(id) && jobs[Int(id.index)].firstTask >= 0
-    }
-
     // MARK: Jobs
 
     /// The job's work has succeeded. Its result is set.

@@ -128,6 +128,18 @@ public struct ImageRequest: Sendable {
         get { options.value.allowsStaleFromMemory }
         set { changeRest { $0.allowsStaleFromMemory = newValue } }
     }
+    /// Whether an image in memory may be the result, `true` by default. If not, the image is fetched or read from the
+    /// store, and decoded. Not part of the keys by which requests are coalesced.
+    public var readsMemory: Bool {
+        get { options.value.readsMemory }
+        set { changeRest { $0.readsMemory = newValue } }
+    }
+    /// Whether the image is kept in memory, `true` by default. An image that several loads share is kept if one of them
+    /// wants it. Not part of the keys by which requests are coalesced. For the disk see ``cachePolicy``.
+    public var writesMemory: Bool {
+        get { options.value.writesMemory }
+        set { changeRest { $0.writesMemory = newValue } }
+    }
     /// Whether a load of bytes expects an image. A body that is not an image, such as a captive portal's page, is still
     /// delivered but not stored. A stored body is checked before it is served: if its structure is broken, its entry is
     /// removed and the body is fetched again, once.
@@ -344,6 +356,8 @@ extension ImageRequest {
         var limits = Limits()
         var deadline: Duration?
         var retry: RetryPolicy?
+        var readsMemory = true
+        var writesMemory = true
         var userInfo: [String: String] = [:]
         var identity: String?
         var cachePolicy = CachePolicy.obey

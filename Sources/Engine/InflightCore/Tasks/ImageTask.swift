@@ -208,6 +208,11 @@ public final class ImageTask: @unchecked Sendable {
         stripe.lock.withLock { (state.amended ?? subject).request.limits }
     }
 
+    /// Whether its image is kept in memory.
+    var writesMemory: Bool {
+        stripe.lock.withLock { (state.amended ?? subject).request.writesMemory }
+    }
+
     // MARK: Deadline
 
     /// The time from the call to the deadline of a request: its own, or the pipeline's. A revalidation for the store
