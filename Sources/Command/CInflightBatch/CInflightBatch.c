@@ -92,6 +92,8 @@ int inflight_wait(int process, int cancel, int64_t milliseconds) {
 }
 
 int inflight_run(const char *program, const char *argument, int cancel, int64_t milliseconds, int *status) {
+    // If a program ignores SIGCHLD, as it may have inherited, the kernel reaps its children, and their status is lost.
+    signal(SIGCHLD, SIG_DFL);
     pid_t process = 0;
     int error = start(program, argument, &process);
     if (error) return error;

@@ -70,6 +70,14 @@ final class BatchThenTests: EndToEndSuite {
         #expect(batch("status", "out").text.contains("3 handed over"))
     }
 
+    @Test("The status of a program is known if the command inherits that SIGCHLD is ignored")
+    func ignoredSignal() {
+        let result = place.run(
+            ["batch", "in.txt", "-o", "out", "--then", "./then.sh"] + Self.options,
+            prefix: "exec env --ignore-signal=CHLD \"$@\"")
+        #expect(result.status == 0 && names("out").isEmpty, "\(result.errors)")
+    }
+
     @Test("A program that cannot be run ends the command before the run begins")
     func missing() {
         for name in ["no-such-program", "./in.txt", place.path, "./then.sh --fast"] {
