@@ -93,6 +93,7 @@ def _read(target: Place, folder: str) -> tuple[int, Manifest]:
 
 def vacuum(
     folder: str | os.PathLike[str], *, older_than: timedelta, storage_options: StorageOptions | None = None,
+    unsafe_single_driver: bool = False,
 ) -> list[str]:
     """Removes files that a dataset does not need, and returns their paths below its folder.
 
@@ -100,7 +101,7 @@ def vacuum(
     manifest has omitted for so long. A run that is silent for longer while it publishes, and readers that use an
     older manifest for longer, lose files: choose days. Manifests stay. The time is that of the store.
     """
-    target = place(folder, storage_options)
+    target = place(folder, storage_options, unsafe_single_driver)
     number, newest = _read(target, str(folder))
     run = _run("vacuum")
     target.start(run)
