@@ -14,6 +14,7 @@ import ray
 from datasets import images, on_one_machine, rows, sidecars
 from inflight.ray import fetch, write_dataset
 from ray.cluster_utils import Cluster
+from stores import S3, error
 from support import COMMAND, LOCAL, ROOT, Site
 
 OPTIONS = LOCAL | {"size": "16x16", "format": "jpeg"}
@@ -77,6 +78,22 @@ class Ray(unittest.TestCase):
         manifest = write_dataset(self.dataset(self.site.rows(60)), self.folder / "out", layout="parquet", **OPTIONS)
         self.assertEqual(collections.Counter(pq.read_table(manifest.shards)["status"].to_pylist()),
                          {"success": 54, "failed_to_download": 6})
+
+    def test_a_dataset_in_an_object_store(self):
+        records = self.site.rows(60)
+        with S3() as store:
+            store.make_bucket()
+            credentials = {"storage_options": store.options}
+            manifest = write_dataset(self.dataset(records), "s3://bucket/ray", id="id", partitions=3, **credentials,
+                                     **OPTIONS)
+            manifest.verify(**credentials)
+            self.assertEqual(inflight.read_manifest("s3://bucket/ray", **credentials), manifest)
+            self.assertEqual((manifest.rows, manifest.successes), (60, 54))
+            store.fault = lambda request: error(403, "AccessDenied", "no writing") if ".tar" in request.key else None
+            with self.assertRaisesRegex(Exception, "no writing"):
+                write_dataset(self.dataset(records), "s3://bucket/more", **credentials, **OPTIONS)
+            store.fault = lambda _: None
+            self.assertEqual([request.operation for request in store.requests][-1], "DeleteObjects")
 
     def test_no_host_gets_more_requests_at_once_than_its_limit(self):
         hot = [{"id": f"hot-{n}", "url": f"{self.site.urls[0]}/image/{n}"} for n in range(60)]
