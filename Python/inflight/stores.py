@@ -341,6 +341,7 @@ class ObjectStore:
                 content: bytes = self._fs.cat_file(self._path(name))
                 return content
             except FileNotFoundError as error:
+                # A write that timed out may still take effect, so a run is not open any more when it publishes.
                 failure = failure or error
             except Exception as error:
                 raise DatasetError(
@@ -437,8 +438,8 @@ class ObjectStore:
 
     def _sweep(self, run: str, kept: set[str]) -> None:
         folder = f"shards-{run}"
-        self._abort_uploads(folder)
         self._remove([name for name in self._below(folder) if name not in kept])
+        self._abort_uploads(folder)
 
     def _abort_uploads(self, folder: str) -> None:
         """Aborts multipart uploads of attempts that were killed. Other stores than S3 forget them by themselves."""
