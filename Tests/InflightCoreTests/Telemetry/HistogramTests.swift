@@ -58,4 +58,42 @@ struct HistogramTests {
         #expect(ImagePipeline.Histogram().p99 == 0)
         #expect(both.percentile(0) == 0)
     }
+
+    @Test("Cumulative counts never put a value below a bound that it exceeds, and never decrease")
+    func cumulativeCounts() {
+        let bounds: [Int64] = [-1, 0, 31, 100, 1023, 1_000_000, 5_000_000, 250_000_000, 1 << 40, .max]
+        var histogram = ImagePipeline.Histogram()
+        var values: [Int64] = []
+        var before = histogram.cumulativeCounts(upTo: bounds)
+        #expect(before == bounds.map { _ in 0 })
+        var random = SeededGenerator(seed: 3)
+        for _ in 0..<2000 {
+            values.append(Int64.random(in: 0 ... .max, using: &random) >> Int64.random(in: 0..<62, using: &random))
+            histogram.record(values[values.count - 1])
+            let counts = histogram.cumulativeCounts(upTo: bounds)
+            #expect(zip(before, counts).allSatisfy { $0 <= $1 })
+            #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 <= $1 })
+            before = counts
+        }
+        for (bound, count) in zip(bounds, before) {
+            #expect(count <= values.count { $0 <= bound })
+            #expect(count >= values.count { $0 < bound - bound / 32 })
+            if [0, 31, 1023, .max].contains(bound) { #expect(count == values.count { $0 <= bound }, "\(bound)") }
+        }
+        #expect(histogram.cumulativeCounts(upTo: bounds.reversed()) == before.reversed())
+    }
+
+    @Test("The sum is exact, counts values below 0 as 0, and stays at the greatest integer")
+    func sum() {
+        var (histogram, other) = (ImagePipeline.Histogram(), ImagePipeline.Histogram())
+        for value in [1_000_001, -7, 33] as [Int64] { histogram.record(value) }
+        #expect(histogram.sum == 1_000_034)
+        other.record(.max - 1_000_035)
+        other.merge(histogram)
+        #expect(other.sum == .max - 1)
+        other.record(2)
+        #expect(other.sum == .max)
+        other.merge(histogram)
+        #expect(other.sum == .max)
+    }
 }

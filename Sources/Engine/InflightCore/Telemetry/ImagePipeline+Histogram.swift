@@ -12,6 +12,8 @@ extension ImagePipeline {
         private var counts: [UInt64] = []
         /// The number of recorded values.
         public private(set) var count = 0
+        /// The sum of the recorded values, exactly; the greatest `Int64` if it is larger.
+        public private(set) var sum: Int64 = 0
         /// The greatest recorded value, exactly; 0 if there are none.
         public private(set) var maximum: Int64 = 0
 
@@ -25,6 +27,7 @@ extension ImagePipeline {
             if index >= counts.count { counts += Array(repeating: 0, count: index + 1 - counts.count) }
             counts[index] += 1
             count += 1
+            sum = Self.sum(sum, value)
             maximum = max(maximum, value)
         }
 
@@ -35,6 +38,7 @@ extension ImagePipeline {
             }
             for (index, count) in other.counts.enumerated() { counts[index] += count }
             count += other.count
+            sum = Self.sum(sum, other.sum)
             maximum = max(maximum, other.maximum)
         }
 
@@ -69,6 +73,27 @@ extension ImagePipeline {
             counts.enumerated().compactMap { index, count in
                 count > 0 ? (upper: Self.upper(of: index), count: Int(count)) : nil
             }
+        }
+
+        /// Returns the number of values up to each bound, for histograms of fixed buckets such as those of Prometheus.
+        ///
+        /// A value counts as at most a bound if the greatest value of its own bucket is. So it may count as above a
+        /// bound that it is below by less than 3.2 %. A count never decreases when values are recorded. A bound that is
+        /// the ``buckets``' own counts exactly: those below 64, and those one below a power of two.
+        ///
+        /// - Parameter bounds: the bounds, inclusive, in any order.
+        public func cumulativeCounts(upTo bounds: [Int64]) -> [Int] {
+            bounds.map { bound in
+                guard bound >= 0 else { return 0 }
+                let index = Self.index(of: bound)
+                let end = Self.upper(of: index) == bound ? index + 1 : index
+                return counts.prefix(end).reduce(0) { $0 + Int($1) }
+            }
+        }
+
+        private static func sum(_ left: Int64, _ right: Int64) -> Int64 {
+            let (sum, overflow) = left.addingReportingOverflow(right)
+            return overflow ? .max : sum
         }
 
         private static func index(of value: Int64) -> Int {
