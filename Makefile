@@ -119,6 +119,8 @@ test-python: deps ## test the Python package with Python's standard library, and
 	@$(STEP) "Installing the package and emulators of object stores" $(STORE_ENV)
 	@$(STEP) "Python package on object stores" $(PYTHON_TESTS) PYTHONPATH="$(CURDIR)/Python/Tests" \
 		$(SCRATCH)/venv-stores/bin/python -m unittest discover -q -s Python/Tests/Stores
+	@$(STEP) "OpenMetrics text, read by prometheus_client" $(PYTHON_TESTS) \
+		$(SCRATCH)/venv-stores/bin/python -m unittest discover -q -s Scripts/Tests -p test_openmetrics.py
 
 test-parquet: deps ## install pyarrow and tfrecord, and test the Python package with Parquet and TFRecord
 	@Scripts/deps.sh nightly
