@@ -1,8 +1,10 @@
 import Dispatch
 import Glibc
 import Inflight
+import Synchronization
 
-/// A server for `GET /WIDTH/URL` over HTTP. It responds with the image of that URL, as WebP of that width.
+/// A server for `GET /WIDTH/URL` over HTTP. It responds with the image of that URL, as WebP of that width. Prometheus
+/// reads its metrics from `/metrics`.
 ///
 /// Each request has a deadline, which includes its reading, its retries, its decoding, and its place in a queue. The
 /// service sheds load. At its limit of requests it responds with 503 and `Retry-After` at once, instead of queueing work
@@ -11,6 +13,7 @@ final class ThumbnailService: Sendable {
     let port: UInt16
     private let listener: Int32
     private let pipeline: ImagePipeline
+    private let meter = Meter()
     private let secondsPerRequest: Double
     private let queue = DispatchQueue(label: "thumbnails", attributes: .concurrent)
     private let requests = DispatchGroup()
@@ -24,6 +27,7 @@ final class ThumbnailService: Sendable {
         transport.addressPolicy = addresses
         var configuration = ImagePipeline.Configuration(curl: transport)
         configuration.maximumQueuedTasks = maximumRequests
+        configuration.observer = .init(meter, on: .queue(DispatchQueue(label: "metrics")))
         pipeline = try ImagePipeline(configuration: configuration)
         self.secondsPerRequest = secondsPerRequest
         (listener, self.port) = try Sockets.listen(port)
@@ -48,7 +52,9 @@ final class ThumbnailService: Sendable {
 
     private func serve(_ connection: Int32) {
         let deadline = DispatchTime.now() + secondsPerRequest
-        guard let target = Sockets.readTarget(connection, until: deadline), var request = request(target) else {
+        let target = Sockets.readTarget(connection, until: deadline)
+        if target == "/metrics" { return respond(connection, metrics, until: deadline) }
+        guard let target, var request = request(target) else {
             return respond(connection, Response("400 Bad Request"), until: deadline)
         }
         let left = Int64(deadline.uptimeNanoseconds) - Int64(DispatchTime.now().uptimeNanoseconds)
@@ -67,6 +73,12 @@ final class ThumbnailService: Sendable {
         } catch {
             return Self.response(to: error)
         }
+    }
+
+    private var metrics: Response {
+        let text = pipeline.statistics.openMetrics(with: meter.metrics)
+        let type = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        return Response("200 OK", ["Content-Type: \(type)"], Array(text.utf8))
     }
 
     private func request(_ target: String) -> ImageRequest? {
@@ -107,5 +119,16 @@ final class ThumbnailService: Sendable {
         Sockets.send(connection, bytes, until: deadline + 1)
         close(connection)
         requests.leave()
+    }
+}
+
+/// Counts a pipeline's events.
+private final class Meter: ImagePipeline.Observer {
+    private let counted = Mutex(ImagePipeline.Metrics())
+
+    var metrics: ImagePipeline.Metrics { counted.withLock { $0 } }
+
+    func didObserve(_ events: [ImagePipeline.Event], dropped: Int) {
+        counted.withLock { for event in events { $0.record(event) } }
     }
 }

@@ -39,6 +39,7 @@ func playClients(of service: UInt16) throws {
     print("an image:", try answer(Sockets.get(service, "/2/\(url)")))
     print("no image:", try answer(Sockets.get(service, "/2/data:,text")))
     print("a file:", try answer(Sockets.get(service, "/2/file:///etc/hostname")))
+    print("metrics:", try metric("successes_total{source=\"data\"}", of: service))
 
     // Two requests whose origin has not responded yet bring the service to its limit.
     let origin = try Sockets.listen(0)
@@ -64,6 +65,14 @@ func playClients(of service: UInt16) throws {
     print("silent:", answer(silent))
 }
 
+/// Returns the line with this metric.
+func metric(_ name: String, of service: UInt16) throws -> Substring {
+    let connection = try Sockets.get(service, "/metrics")
+    defer { close(connection) }
+    let lines = String(decoding: Sockets.read(connection), as: UTF8.self).split(separator: "\n")
+    return lines.first { $0.hasPrefix("inflight_\(name)") } ?? "none"
+}
+
 /// Returns the status of a response, and its `Retry-After` field if it has one.
 func answer(_ connection: Int32) -> String {
     let head = String(decoding: Sockets.read(connection), as: UTF8.self).split(separator: "\r\n")
@@ -78,6 +87,7 @@ try await serve(port: CommandLine.arguments.dropFirst().first.flatMap { UInt16($
 // an image: 200 OK
 // no image: 502 Bad Gateway
 // a file: 400 Bad Request
+// metrics: inflight_successes_total{source="data"} 1
 // one too many: 503 Service Unavailable, Retry-After: 1
 // in time: 200 OK
 // too late: 504 Gateway Timeout
