@@ -2,8 +2,9 @@
 """Builds the documentation site: Scripts/docs.py OUTPUT-FOLDER FLAGS-OF-SWIFT-BUILD…
 
 For each module, the symbol graph of its public declarations and a catalog become an archive of `docc`. The archives
-become one site of static files. A catalog is the module's page in `Documentation/Site`. The catalog of `Inflight` also
-has the articles of `Documentation`, with their links rewritten. A warning of `docc` or a dead link fails the build.
+become one site of static files. A catalog is the module's page in `Documentation/Site`, and the pages in the folder of
+its name, which group the members of large types by task. The catalog of `Inflight` also has the articles of
+`Documentation`, with their links rewritten. A warning of `docc` or a dead link fails the build.
 
 Comments and pages link a type of any module by its name, as in ``LoadError``: this script adds the module to the link.
 `BASE` is the path of the site on its server, as in `BASE=/inflight`. If unset, the site is at the root.
@@ -158,8 +159,9 @@ def complete_links(module, graphs, modules):
 
 def assemble(module, catalog, modules):
     catalog.mkdir()
-    page = (PAGES / f"{module}.md").read_text(encoding="utf-8")
-    (catalog / f"{module}.md").write_text(with_modules(page, module, modules), encoding="utf-8")
+    for page in [PAGES / f"{module}.md", *(PAGES / module).glob("*.md")]:
+        text = with_modules(page.read_text(encoding="utf-8"), module, modules)
+        (catalog / page.name).write_text(text, encoding="utf-8")
     if module == "Inflight":
         paths = [path for folder in ARTICLES for path in folder.glob("*.md") if path.name != "README.md"]
         articles = {path: path.read_text(encoding="utf-8") for path in paths}
@@ -174,7 +176,8 @@ def complaints(diagnostics):
     for found in json.loads(diagnostics)["diagnostics"]:
         if found["severity"] in {"error", "warning"}:
             place = pathlib.Path(found.get("source", "").removeprefix("file://"))
-            sources = [folder / place.name for folder in (PAGES, *ARTICLES) if (folder / place.name).exists()]
+            folders = (PAGES, *PAGES.glob("*/"), *ARTICLES)
+            sources = [folder / place.name for folder in folders if (folder / place.name).exists()]
             place = os.path.relpath(sources[0] if sources and place.suffix == ".md" else place, ROOT)
             line = found.get("range", {}).get("start", {}).get("line", 0)
             hints = [f" ({each['summary']})" for each in found.get("solutions", [])]

@@ -172,6 +172,20 @@ class Pages(unittest.TestCase):
                 if path.name != "README.md":
                     self.assertIn(f"- <doc:{path.stem}>\n", text)
 
+    def test_pages_of_types_are_in_the_catalog_of_their_module_and_list_each_member_once(self):
+        self.assertLessEqual({path.name for path in docs.PAGES.glob("*") if path.is_dir()}, set(docs.MODULES))
+        with tempfile.TemporaryDirectory() as name:
+            catalog = pathlib.Path(name) / "InflightCore.docc"
+            own = {("ImagePipeline",), ("ImageRequest",), ("ImageRequest", "Limits")}
+            docs.assemble("InflightCore", catalog, {"InflightCore": docs.Names(own, own, {})})
+            texts = {path.stem: path.read_text(encoding="utf-8") for path in catalog.iterdir()}
+        self.assertLessEqual({"InflightCore", "ImagePipeline", "ImageRequest"}, set(texts))
+        self.assertIn("- ``Limits-swift.struct``\n", texts["ImageRequest"])
+        for page, text in texts.items():
+            self.assertRegex(text, f"^# ``/?{page.replace('.', '/')}``\n")
+            listed = re.findall("^- (.+)$", text, re.MULTILINE)
+            self.assertEqual(len(listed), len(set(listed)), page)
+
 
 if __name__ == "__main__":
     unittest.main()
