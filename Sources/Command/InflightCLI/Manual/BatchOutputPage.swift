@@ -46,7 +46,6 @@ enum BatchOutputPage {
         ("command.json", "the arguments of the run, for inflight batch retry"),
         ("input.zst", "the rows of standard input, once their end was read"),
         ("staging", "the images of shards that are not complete, and other files of a run that has not ended"),
-        ("run", "the run of a dataset in Parquet or TFRecord, which the Python package writes"),
     ]
     private static let statistics: [(String, String)] = [
         ("count, successes", "the number of rows, and of those with an image"),
