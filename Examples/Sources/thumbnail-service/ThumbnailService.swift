@@ -67,9 +67,11 @@ final class ThumbnailService: Sendable {
 
     private func response(to request: ImageRequest) async -> Response {
         do throws(LoadError) {
-            let image = try await pipeline.image(for: request)
-            let bytes = try pipeline.codecs.encode(image.pixels, options: EncodeOptions(format: .webp))
-            return Response("200 OK", ["Content-Type: image/webp"], bytes.withUnsafeBytes { Array($0) })
+            let file = try await pipeline.encoded(for: request, as: EncodeOptions(format: .webp))
+            var fields = ["Content-Type: image/\(file.format)"]
+            if let time = file.freshness { fields.append("Cache-Control: max-age=\(time.components.seconds)") }
+            if let tag = file.entityTag { fields.append("ETag: \(tag)") }
+            return Response("200 OK", fields, file.bytes.withUnsafeBytes { Array($0) })
         } catch {
             return Self.response(to: error)
         }

@@ -11,6 +11,7 @@ final class FakeCodec: ImageCodec {
     }
 
     let decodes = Counter()
+    let encodes = Counter()
     private let parts: Parts
     private let isDamaged: Bool
     /// Called during every decode, on its thread.
@@ -72,7 +73,8 @@ final class FakeCodec: ImageCodec {
     }
 
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {
-        Self.picture(width: UInt8(pixels.width), height: UInt8(pixels.height))
+        encodes.add()
+        return Self.picture(width: UInt8(pixels.width), height: UInt8(pixels.height))
     }
 
     static func pixels(width: Int, height: Int) -> PixelBuffer {

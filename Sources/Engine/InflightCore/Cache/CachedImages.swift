@@ -4,6 +4,8 @@ internal import Synchronization
 /// The decoded images in memory, with the lifetimes of the responses that they were made from.
 final class CachedImages: Sendable {
     let cache: any ImageCaching
+    /// Files of images, encoded for `pipeline.encoded(for:as:)`.
+    let files: MemoryCache<ImageCacheKey, LoadedResponse>
     let lifetimes = Guarded(LifetimeTable())
     let fieldsExcludedFromKey: Set<String>
     private let clock: any EngineClock
@@ -15,6 +17,9 @@ final class CachedImages: Sendable {
         cache =
             configuration.imageCache
             ?? MemoryCache<ImageCacheKey, LoadedImage>(configuration: configuration.memoryCache)
+        var ofFiles = configuration.memoryCache
+        ofFiles.limit = ofFiles.limit / 8
+        files = MemoryCache(configuration: ofFiles)
         allowsStale = configuration.allowsStaleFromMemory
         fieldsExcludedFromKey = Set(configuration.fieldsExcludedFromKey.map { $0.lowercased() })
     }
@@ -37,6 +42,33 @@ final class CachedImages: Sendable {
             key = key.before ?? key
         }
         return nil
+    }
+
+    /// Returns the encoded image that may serve a plan.
+    func findEncoded(_ plan: RequestPlan) -> LoadedResponse? {
+        guard plan.goal == .encoded, plan.request.readsMemory, plan.mayBeInMemory,
+            let keys = plan.memoryPlan(fieldsExcludedFromKey, for: .encoded),
+            var file = files.value(for: ImageCacheKey(keys.finalKey)),
+            mayServe(&file.isStale, until: file.lifetime, plan.request)
+        else { return nil }
+        file.source = .memory
+        return file
+    }
+
+    /// Whether the result of a load is in memory, or an image from which it is made.
+    func hasResult(of plan: RequestPlan) -> Bool {
+        // A stored file needs no encoding.
+        plan.goal == .encoded ? findEncoded(plan) != nil : find(plan) != nil
+    }
+
+    /// Keeps an encoded image, if that is allowed.
+    func keep(_ file: LoadedResponse, for plan: RequestPlan) {
+        guard !file.isStale, file.lifetime?.mayBeKept ?? true, !(file.lifetime?.isSuperseded ?? false),
+            !file.head.varies(byAnyOf: fieldsExcludedFromKey),
+            let keys = plan.memoryPlan(fieldsExcludedFromKey, for: .encoded)
+        else { return }
+        files.insert(file, for: ImageCacheKey(keys.finalKey), cost: file.body.count + 1024)
+        storedImages.add(1, ordering: .relaxed)
     }
 
     /// Returns the finished image, fresh or stale and marked so.
@@ -79,9 +111,13 @@ final class CachedImages: Sendable {
         if !request.hasDefaults, (try? image.info.checkPixels(maximum: request.limits.maximumPixels)) == nil {
             return false
         }
-        guard let lifetime = image.lifetime else { return true }
-        image.isStale = !lifetime.isFresh(at: clock.wallTime)
-        if !image.isStale { return true }
+        return mayServe(&image.isStale, until: image.lifetime, request)
+    }
+
+    private func mayServe(_ isStale: inout Bool, until lifetime: ImageLifetime?, _ request: ImageRequest) -> Bool {
+        guard let lifetime else { return true }
+        isStale = !lifetime.isFresh(at: clock.wallTime)
+        if !isStale { return true }
         if allowsStale || !request.hasDefaults && request.allowsStaleFromMemory { return !lifetime.isSuperseded }
         return !request.hasDefaults && request.cachePolicy == .preferCached && lifetime.allowsStale
     }

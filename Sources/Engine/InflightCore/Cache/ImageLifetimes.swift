@@ -155,6 +155,13 @@ final class ImageLifetime: Sendable {
             && target?.isFresh(at: now) ?? true
     }
 
+    /// Returns the time until it is stale; zero if it is.
+    func remaining(at now: WallTime) -> Duration {
+        guard isFresh(at: now) else { return .zero }
+        let own = Duration.milliseconds(expiry.load(ordering: .relaxed) - now.milliseconds)
+        return min(own, target?.remaining(at: now) ?? own)
+    }
+
     /// Whether a newer response of the resource is known.
     var isSuperseded: Bool {
         expiry.load(ordering: .relaxed) == Self.superseded || target?.isSuperseded ?? false

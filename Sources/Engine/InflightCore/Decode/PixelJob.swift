@@ -30,8 +30,13 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
 
     private var isDecode: Bool { processor < 0 }
 
+    /// Whether it encodes the image of the last processor.
+    private var isEncode: Bool {
+        plan.goal == .encoded && plan.firstProcessor + Int(processor) == plan.request.processors.count
+    }
+
     override var logFields: [(name: String, value: String)] {
-        [("job", isDecode ? "decode" : "process"), ("url", plan.url.string)]
+        [("job", isDecode ? "decode" : isEncode ? "encode" : "process"), ("url", plan.url.string)]
     }
 
     // MARK: Calls from the engine
@@ -141,6 +146,11 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
         do throws(LoadError) {
             let cancellation = cancellation
             if cancellation.isCancelled { throw .cancelled(url: plan.url.string, stage: .decode) }
+            if isEncode, case .image(let image) = input.value {
+                let file = try encoded(image)
+                return engine.jobEnded(
+                    self, with: JobResult(.response(file), isBeingRevalidated: input.isBeingRevalidated))
+            }
             let image = try work(on: input.value, cancellation: cancellation)
             let (width, height) = (image.pixels.width, image.pixels.height)
             emit(isDecode ? .decoded(width: width, height: height) : .processed(width: width, height: height))
@@ -199,7 +209,7 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
             if !response.isDelimited { try engine.codecs.checkEndMarker(of: response.body) }
             let (pixels, info) = try engine.codecs.decode(response.body, options: options, cancellation: cancellation)
             return image(pixels, info, response)
-        } catch  where error.isOfLimits && refuseTasks(response.body).allowsMore(than: options) {
+        } catch let error where error.isOfLimits && refuseTasks(response.body).allowsMore(than: options) {
             return try decode(response, cancellation)
         } catch {
             // Damage in a stored body may come from the store or from an older fetch, so it is fetched again.
@@ -249,28 +259,63 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
 
     /// Encodes the image on a decoding thread, and stores it. Returns at once.
     private func encode(_ image: LoadedImage, for original: StorableResponse, _ options: EncodeOptions) {
+        let (pixels, metadata) = (image.pixels, image.metadata)
+        let options = options.suiting(pixels)
+        let identity = plan.request.imageIdentity(appliedProcessors, options)
+        keep(for: original, identity: identity, bytes: pixels.byteCount) { [engine] use in
+            engine.workers.run {
+                do throws(LoadError) {
+                    use(try engine.codecs.encode(pixels, options: options.with(metadata)), options.format)
+                } catch {
+                    engine.log(.error, "cannot store a processed image") { [("error", error.description)] }
+                    use(nil, options.format)
+                }
+            }
+        }
+    }
+
+    /// Returns the file of an image, and keeps it in memory and in the store.
+    private func encoded(_ image: LoadedImage) throws(LoadError) -> LoadedResponse {
+        guard let wanted = plan.request.storedRepresentation.processedOptions else {
+            preconditionFailure("an image is encoded without options")
+        }
+        let options = wanted.suiting(image.pixels)
+        let body = try engine.codecs.encode(image.pixels, options: options.with(image.metadata))
+        var file = LoadedResponse(
+            head: image.head, body: body, url: image.url, wireBytes: image.wireBytes, source: image.source)
+        file.head.fields.remove("content-encoding")
+        file.head.fields.set("Content-Type", "image/\(options.format)")
+        file.head.fields.set("Content-Length", "\(body.count)")
+        file.isStale = image.isStale
+        if let lifetime = image.lifetime { file.lifetime = lifetime }
+        guard !image.isStale, !image.isIncomplete else { return file }
+        if engine.anyOwnTask(of: id, \.writesMemory) { engine.images.keep(file, for: plan) }
+        if let original = image.storable {
+            let identity = plan.request.imageIdentity(plan.request.processors.count, options)
+            keep(for: original, identity: identity, bytes: body.count) { $0(body, options.format) }
+        }
+        return file
+    }
+
+    /// Stores the file of an image. Returns at once.
+    ///
+    /// - Parameters:
+    ///   - bytes: the number of bytes that wait for the store.
+    ///   - make: passes the file on, or nil if there is none.
+    private func keep(
+        for original: StorableResponse, identity: String, bytes: Int,
+        _ make: @escaping @Sendable (_ use: @escaping @Sendable (Bytes?, ImageFormat) -> Void) -> Void
+    ) {
         guard let store = engine.storage.store else { return }
-        let pixels = image.pixels
-        var options = options
-        if pixels.format.alpha != .opaque, options.format == .jpeg { options = options.keepingAlpha }
-        let request = ProcessedImages.request(
-            original.request, identity: plan.request.imageIdentity(appliedProcessors, options))
-        if let metadata = image.metadata { options.metadata = metadata }
+        let request = ProcessedImages.request(original.request, identity: identity)
         let key = ProcessedImages.key(original.key)
         let group = StoreGroup(engine.storage, changing: [key], nil)
         defer { group.seal() }
-        group(bytes: pixels.byteCount) { [engine, options] done in
-            engine.workers.run {
-                let body: Bytes
-                do throws(LoadError) {
-                    body = try engine.codecs.encode(pixels, options: options)
-                } catch {
-                    engine.log(.error, "cannot store a processed image") { [("error", error.description)] }
-                    return done()
-                }
-                guard
+        group(bytes: bytes) { done in
+            make { body, format in
+                guard let body,
                     let stored = ProcessedImages.stored(
-                        madeOf: original.response, for: request, type: options.format, byteCount: body.count)
+                        madeOf: original.response, for: request, type: format, byteCount: body.count)
                 else { return done() }
                 let replaced = Guarded([StoredEntry.ID]())
                 store.find(key) { found in
@@ -287,6 +332,19 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
                 }
             }
         }
+    }
+}
+
+extension EncodeOptions {
+    /// Returns these options, or others that keep the transparency of the pixels.
+    fileprivate func suiting(_ pixels: PixelBuffer) -> EncodeOptions {
+        pixels.format.alpha != .opaque && format == .jpeg ? keepingAlpha : self
+    }
+
+    fileprivate func with(_ metadata: ImageMetadata?) -> EncodeOptions {
+        var options = self
+        if let metadata { options.metadata = metadata }
+        return options
     }
 }
 

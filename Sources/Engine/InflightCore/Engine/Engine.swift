@@ -153,7 +153,7 @@ final class Engine: @unchecked Sendable {
     /// memory cache.
     private func unsupported(_ plan: RequestPlan) -> LoadError? {
         guard plan.request.source == nil, transports[plan.url.scheme] == nil,
-            plan.goal != .image || images.find(plan) == nil
+            !plan.goal.makesImage || images.find(plan) == nil
         else { return nil }
         return transports.unsupported(plan.url)
     }

@@ -121,7 +121,7 @@ extension Fetch {
 
     /// Whether a 304 could make the processed images of all subscribers usable again, without the bytes being stored.
     private func mayConfirmImages(_ cache: CacheTransaction) -> Bool {
-        plan.goal == .image && plan.purpose == .usual && redirected == nil && !cache.request.isConditional
+        plan.goal.makesImage && plan.purpose == .usual && redirected == nil && !cache.request.isConditional
             && plan.request.method == "GET" && !plan.request.cachePolicy.needsNewResult
             && !engine.anyTask(of: id) { !$0.storesProcessedImages }
     }
@@ -592,7 +592,7 @@ extension Fetch {
     private func checkingStructure(
         of body: Bytes, _ response: StoredResponse, then store: @escaping @Sendable (_ isImage: Bool) -> Void
     ) {
-        guard plan.goal != .image, expectsImage, response.isComplete, response.head.status == 200,
+        guard !plan.goal.makesImage, expectsImage, response.isComplete, response.head.status == 200,
             !engine.codings.isCoded(response.head.fields)
         else { return store(true) }
         engine.workers.run { [self] in store((try? engine.codecs.validate(body)) != nil) }
@@ -631,8 +631,8 @@ extension Fetch {
         of response: @autoclosure () -> StoredResponse?, from source: LifetimeTable.Source
     ) -> ImageLifetime? {
         let makesImage =
-            plan.goal == .image || plan.purpose == .revalidation(ofImage: true)
-            || engine.anyTask(of: id) { $0.goal == .image }
+            plan.goal.makesImage || plan.purpose == .revalidation(ofImage: true)
+            || engine.anyTask(of: id) { $0.goal.makesImage }
         guard makesImage || engine.images.lifetimes.withLock({ $0.count > 0 }) else { return nil }
         let response = response()
         // A custom scheme may respond as HTTP does. A file does not.

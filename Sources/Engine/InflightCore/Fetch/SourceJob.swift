@@ -51,7 +51,8 @@ final class SourceJob: Job, @unchecked Sendable {
                 LoadedResponse(
                     head: Self.head, body: bytes, url: plan.url.string, wireBytes: Int64(bytes.count), source: .source))
         // Tasks that request data share this call with tasks that request the image, and fail because there is no data.
-        case (.image(let pixels), .image), (.image(let pixels), .data), (.image(let pixels), .response):
+        case (.image(let pixels), .image), (.image(let pixels), .encoded), (.image(let pixels), .data),
+            (.image(let pixels), .response):
             return .image(
                 LoadedImage(
                     pixels: pixels, info: Self.info(pixels), head: Self.head, url: plan.url.string, bodyBytes: 0,

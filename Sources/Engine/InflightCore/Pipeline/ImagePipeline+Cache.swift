@@ -46,10 +46,16 @@ extension ImagePipeline {
         public var statistics: MemoryCacheStatistics { images.cache.statistics }
 
         /// Evicts the least valuable images until the rest cost at most `cost` bytes. 0 evicts all.
-        public func trim(to cost: Int) { images.cache.trim(to: cost) }
+        public func trim(to cost: Int) {
+            images.cache.trim(to: cost)
+            images.files.trim(to: cost)
+        }
 
         /// Removes every image.
-        public func removeAll() { images.cache.removeAll() }
+        public func removeAll() {
+            images.cache.removeAll()
+            images.files.removeAll()
+        }
 
         private func plan(_ request: ImageRequest) -> RequestPlan? {
             try? RequestPlan(request, goal: .image, fieldsExcludedFromKey: images.fieldsExcludedFromKey)

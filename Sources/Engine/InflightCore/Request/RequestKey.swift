@@ -75,6 +75,8 @@ final class DecodeKey: RequestKey, @unchecked Sendable {
 
         static let keepsMetadata = Flags(rawValue: 1)
         static let allowsPartialImage = Flags(rawValue: 2)
+        /// The key is that of an encoded image.
+        static let encodes = Flags(rawValue: 4)
     }
 
     init(after fetch: FetchKey, options: DecodeOptions, flags: Flags = []) {
@@ -92,22 +94,29 @@ final class DecodeKey: RequestKey, @unchecked Sendable {
     }
 }
 
-/// The identity of the processor that is applied to the image of a decode or of another processor.
+/// The identity of the processor that is applied to the image of a decode or of another processor, or of the file that
+/// the image is encoded as.
 final class ProcessKey: RequestKey, @unchecked Sendable {
     // Unchecked: immutable.
     private let identity: String
 
-    init(after before: RequestKey, identity: String) {
+    init(after before: RequestKey, identity: String, flags: DecodeKey.Flags = []) {
         self.identity = identity
         var hasher = Hasher()
         before.hash(into: &hasher)
         hasher.combine(identity)
-        super.init(hash: hasher, after: before)
+        super.init(hash: hasher, flags: flags, after: before)
+    }
+
+    /// The key of the file as which a request's image is encoded.
+    convenience init(after before: RequestKey, encoding request: ImageRequest) {
+        let identity = request.imageIdentity(request.processors.count, request.storedRepresentation.processedOptions)
+        self.init(after: before, identity: identity, flags: .encodes)
     }
 
     override fileprivate func isSame(as other: RequestKey) -> Bool {
         guard let other = other as? ProcessKey else { return false }
-        return identity == other.identity
+        return identity == other.identity && flags == other.flags
     }
 }
 
@@ -150,7 +159,7 @@ extension FetchKey {
             bytes.append(0)
         }
         switch goal {
-        case .image, .data: break
+        case .image, .encoded, .data: break
         case .response where !request.hasDefaults && !Invalidation.isSafe(request.method):
             // Every request with an unsafe method is sent (RFC 9111 section 4).
             bytes.append(14)
@@ -185,7 +194,7 @@ extension FetchKey {
         if !request.followsRedirects { bytes.append(11) }
         if request.servesStaleOnDisconnect { bytes.append(15) }
         if request.verifiesStoredImage { bytes.append(16) }
-        if request.expectsImage, goal != .image { bytes.append(12) }
+        if request.expectsImage, !goal.makesImage { bytes.append(12) }
         if let checksum = request.checksum {
             bytes.append(13)
             bytes.append(contentsOf: checksum.bytes)

@@ -4,12 +4,17 @@ import InflightConcurrency
 final class RequestPlan: Sendable {
     enum Goal: Sendable {
         case image
+        /// A file of the image, encoded with the options of the request's stored representation.
+        case encoded
         /// The bytes, only if the status says that they are the requested resource.
         case data
         /// The response, whatever its status.
         case response
         /// The information in the image's header, reading no more bytes than that needs.
         case info
+
+        /// Whether the bytes are decoded.
+        var makesImage: Bool { self == .image || self == .encoded }
     }
 
     /// The reason for the request.
@@ -26,6 +31,11 @@ final class RequestPlan: Sendable {
 
         /// The time of the confirmation of a processed image, if it is looked up after one.
         var confirmedAt: WallTime? { if case .processed(_, let time) = self { time } else { nil } }
+
+        /// Whether the image after this number of processors is looked up in the store.
+        func isLookUp(ofImageAfter count: Int) -> Bool {
+            if case .processed(count, _) = self { true } else { false }
+        }
 
         /// The number of processors that made the image that is looked up in the store.
         var storedProcessors: Int { if case .processed(let prefix, _) = self { prefix } else { 0 } }
@@ -69,7 +79,9 @@ final class RequestPlan: Sendable {
         let fetchKey = FetchKey(
             request, url: url, goal: goal, purpose: purpose, ignored: fieldsExcludedFromKey.subtracting(varying),
             varying: varying)
-        guard goal == .image else {
+        // A stored file of the wanted image is the result.
+        let isLookUpOfFile = goal == .encoded && purpose.isLookUp(ofImageAfter: request.processors.count)
+        guard goal.makesImage, !isLookUpOfFile else {
             finalKey = fetchKey
             steps = 1
             return
@@ -77,20 +89,23 @@ final class RequestPlan: Sendable {
         let processors = request.processors[purpose.storedProcessors...]
         let decodeKey: RequestKey = DecodeKey(
             after: fetchKey, options: Self.decodeOptions(request, purpose), flags: DecodeKey.Flags(request))
-        finalKey = processors.reduce(decodeKey) { ProcessKey(after: $0, identity: $1.identity) }
-        steps = Int32(2 + processors.count)
+        let imageKey = processors.reduce(decodeKey) { ProcessKey(after: $0, identity: $1.identity) }
+        steps = Int32(2 + processors.count + (goal == .encoded ? 1 : 0))
+        finalKey = goal == .encoded ? ProcessKey(after: imageKey, encoding: request) : imageKey
     }
 
     /// Returns the plan whose keys identify images in memory, the same for every purpose and policy, or nil if none are
     /// stored. May call processors for their identity, so it must not be called under a lock.
-    func memoryPlan(_ fieldsExcludedFromKey: Set<String>) -> RequestPlan? {
-        guard goal == .image else { return nil }
+    ///
+    /// - Parameter kept: `.image` for decoded images, `.encoded` for files of them.
+    func memoryPlan(_ fieldsExcludedFromKey: Set<String>, for kept: Goal = .image) -> RequestPlan? {
+        guard goal == kept || goal == .encoded else { return nil }
         if request.hasDefaults, purpose == .usual { return self }
         guard request.cachePolicy != .noStore, !requestControl.noStore else { return nil }
-        if purpose == .usual, request.cachePolicy == .obey { return self }
+        if purpose == .usual, request.cachePolicy == .obey, goal == kept { return self }
         var usual = request
         usual.cachePolicy = .obey
-        return try? RequestPlan(usual, goal: .image, fieldsExcludedFromKey: fieldsExcludedFromKey, varying: varying)
+        return try? RequestPlan(usual, goal: kept, fieldsExcludedFromKey: fieldsExcludedFromKey, varying: varying)
     }
 
     /// Returns the key of the result of the step at a position.
@@ -133,7 +148,7 @@ final class RequestPlan: Sendable {
 
     /// Whether the bytes have to be an image.
     var requiresImage: Bool {
-        goal == .image || purpose == .revalidation(ofImage: true) || (!request.hasDefaults && request.expectsImage)
+        goal.makesImage || purpose == .revalidation(ofImage: true) || (!request.hasDefaults && request.expectsImage)
     }
 
     /// Whether this plan only looks for a stored processed image.
@@ -156,7 +171,7 @@ final class RequestPlan: Sendable {
 
     /// Whether to look in the store for the processed image.
     var looksForProcessed: Bool {
-        goal == .image && purpose == .usual && !request.hasDefaults
+        goal.makesImage && purpose == .usual && !request.hasDefaults
             && request.storedRepresentation.processedOptions != nil
             && mayBeStored && !request.cachePolicy.needsNewResult && request.method == "GET" && request.checksum == nil
     }

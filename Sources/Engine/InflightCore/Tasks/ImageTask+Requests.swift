@@ -20,7 +20,7 @@ extension ImageTask {
     ///
     /// - Parameter wasAdmitted: whether the task was admitted before. A graceful shutdown finishes such tasks.
     private func start(_ plan: RequestPlan, wasAdmitted: Bool = false) {
-        if engine.storage.store != nil, plan.looksForProcessed, engine.images.find(plan) == nil {
+        if engine.storage.store != nil, plan.looksForProcessed, !engine.images.hasResult(of: plan) {
             let count = plan.request.processors.count
             looksForProcessed(prefix: count)
             if lookUp(count, of: plan.request, wasAdmitted: wasAdmitted) { return }
@@ -32,7 +32,7 @@ extension ImageTask {
     private func lookUp(_ count: Int, of request: ImageRequest, wasAdmitted: Bool) -> Bool {
         guard
             let lookUp = try? engine.plan(
-                request, goal: .image, purpose: .processed(prefix: count, confirmedAt: confirmedAt))
+                request, goal: goal, purpose: .processed(prefix: count, confirmedAt: confirmedAt))
         else { return false }
         submit(lookUp, wasAdmitted: wasAdmitted)
         return true
@@ -46,6 +46,10 @@ extension ImageTask {
             // Read the count before the lookup. The lookup runs without a lock, because the cache may be the caller's
             // code.
             let count = engine.images.count
+            if let file = engine.images.findEncoded(plan) {
+                engine.telemetry?.emit(.foundInMemory, task: number)
+                return didEnd(JobResult(.response(file)))
+            }
             let hit = engine.images.find(plan)
             if let hit, hit.steps == plan.stepCount {
                 engine.telemetry?.emit(.foundInMemory, task: number)
@@ -88,7 +92,7 @@ extension ImageTask {
         }
         if failure.isFromStore, let request = takeConfirmation() {
             report("The server has confirmed the processed image.")
-            if goal == .image, storesProcessedImages {
+            if goal.makesImage, storesProcessedImages {
                 let count = request.processors.count
                 looksForProcessed(prefix: count)
                 if lookUp(count, of: request, wasAdmitted: true) { return }
@@ -127,7 +131,7 @@ extension ImageTask {
         report("The cached image is stale and was delivered. It is being revalidated.")
         do throws(LoadError) {
             let plan = try engine.plan(
-                currentRequest, goal: goal, purpose: .revalidation(ofImage: goal == .image))
+                currentRequest, goal: goal, purpose: .revalidation(ofImage: goal.makesImage))
             submit(plan, wasAdmitted: true)
         } catch {
             didEnd(JobResult(.failure(error)))
