@@ -27,9 +27,9 @@ ENDINGS = {0, FAILURE, DATA_ERROR, TRANSIENT}
 """The exit statuses of the command after which its shards are those of all rows."""
 ACTIONS = {"status", "retry", "verify"}
 FLAGS = {
-    "--allow-private", "--enlarge", "--ignore-robots", "--json", "--keep-metadata", "--keep-smaller", "--linear",
-    "--lossless", "--progressive", "--quiet", "--raw", "--raw-if-unchanged", "--stream", "--strict", "--svg", "--help",
-    "-h", "--version",
+    "--allow-private", "--enlarge", "--ignore-robots", "--json", "--keep-local", "--keep-metadata",
+    "--keep-smaller", "--linear", "--lossless", "--progressive", "--quiet", "--raw", "--raw-if-unchanged",
+    "--stream", "--strict", "--svg", "--help", "-h", "--version",
 }
 """The options of `inflight batch` without a value. All others have one."""
 

@@ -114,10 +114,10 @@ extension ContractModel {
         report(7, "didReceive was cancelled although exchange \(serial) has subscribers")
     }
 
-    /// Returns whether an exchange was cancelled because the total time of all tasks was over.
+    /// Returns whether the total time of all tasks was over, so that an exchange is cancelled.
     public func isOutOfTime(exchange serial: Int) -> Bool {
         guard let record = exchanges.first(where: { $0.serial == serial }), record.job >= 0 else { return false }
-        return record.isOutOfTime && isLive(record.job)
+        return isLive(record.job) && (record.isOutOfTime || isLate(record.job))
     }
 
     /// Returns whether a 401 calls `willSend` again, which happens once for each URL of a load.

@@ -245,7 +245,7 @@ extension ContractModel {
         checkOrigin(origin, of: job, serial)
         checkCredentials(hasCredentials, of: job)
         if bounds.isOrderKnown, again == nil { checkTurn(of: job) }
-        checkCircuit(job)
+        if again == nil { checkCircuit(job) }
         if bounds.isPriorityKnown { check(priority, of: job) }
         begin(job, at: now)
         jobs[job].exchange = serial
@@ -456,7 +456,12 @@ extension ContractModel {
                 return failed(job, .badRedirect)
             }
             succeeded(job, exchange: serial)
-        case .failure(let code): failed(job, code)
+        case .failure(let code):
+            // The fetch may have begun to stop the exchange.
+            if !bounds.isFlat, isLate(job) {
+                for task in waiters(of: job) { tasks[task].mayHaveTimedOut = true }
+            }
+            failed(job, code)
         case .stopped:
             if !record.isOutOfTime { report(7, "exchange \(serial) was stopped although its job has subscribers") }
             failLateTasks(of: job)
@@ -468,7 +473,6 @@ extension ContractModel {
             exchanges.append(record)
         case .redirect(let origin):
             guard follows(job) else { return failed(job, .badRedirect) }
-            failLateTasks(of: job)
             if isLate(job) { return failed(job, .timedOut) }
             if origin != jobs[job].origin { jobs[job].hasCredentials = false }
             jobs[job].origin = origin

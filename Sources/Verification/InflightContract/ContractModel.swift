@@ -63,6 +63,8 @@ public final class ContractModel {
         var deadline = Int64.max
         /// Whether the deadline passed while another thread was about to end the task.
         var mayHaveExpired = false
+        /// Whether the total time was over when the fetch failed for another reason.
+        var mayHaveTimedOut = false
         /// The delivery of the stale content that the task has not received yet.
         var stale = -1
         var hasRefetched = false
@@ -508,6 +510,7 @@ public final class ContractModel {
         let record = tasks[task]
         if record.stale >= 0 { report(5, "task \(task) ended without its stale image") }
         if record.mayHaveExpired, case .failure(.deadlineExceeded) = ending { return }
+        if record.mayHaveTimedOut, case .failure(.timedOut) = ending { return }
         switch (record.outcome, ending) {
         case (.failure(let expected), .failure(let code)):
             if code != expected { report(3, "task \(task) failed with \(code), expected \(expected)") }

@@ -371,6 +371,26 @@ final class Engine: @unchecked Sendable {
     /// Returns the active time of a fetch at which the next total time of a task ends.
     func nextEnd(of job: FetchJob) -> Duration? { lock.withLock { job.totalTimes?.next } }
 
+    /// Returns whether the total time is over for all tasks of a fetch, after that active time.
+    func isOver(forTasksOf job: FetchJob, after time: Duration) -> Bool {
+        lock.withLock {
+            let (late, areAll) = Self.takeLateTasks(of: job, after: time, in: graph)
+            for id in late { job.totalTimes?.add(id, endingAt: time) { _ in false } }
+            return areAll
+        }
+    }
+
+    /// Takes the tasks of a fetch whose total time is over after that active time. Called with the lock held.
+    private static func takeLateTasks(
+        of job: FetchJob, after time: Duration, in graph: borrowing JobGraph
+    ) -> (late: [JobGraph.TaskID], areAll: Bool) {
+        var late: [JobGraph.TaskID] = []
+        while let id = job.totalTimes?.takeDue(at: time) { if graph.isAlive(id) { late.append(id) } }
+        if late.isEmpty { return ([], false) }
+        let all = Set(late)
+        return (late, !graph.hasTask(of: job.id, where: { id, _ in !all.contains(id) }))
+    }
+
     /// Ends the tasks whose total time is over after an active time of their fetch, unless it is for all of them.
     ///
     /// - Returns: whether it is.
@@ -378,11 +398,8 @@ final class Engine: @unchecked Sendable {
         let now = clock.now()
         var isOverForAll = false
         changeEnding { graph, actions in
-            var late: [JobGraph.TaskID] = []
-            while let id = job.totalTimes?.takeDue(at: time) { if graph.isAlive(id) { late.append(id) } }
-            if late.isEmpty { return [] }
-            let all = Set(late)
-            guard graph.hasTask(of: job.id, where: { id, _ in !all.contains(id) }) else {
+            let (late, areAll) = Self.takeLateTasks(of: job, after: time, in: graph)
+            if areAll {
                 isOverForAll = true
                 for id in late { job.totalTimes?.add(id, endingAt: time) { _ in false } }
                 return []

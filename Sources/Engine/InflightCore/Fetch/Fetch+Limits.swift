@@ -126,12 +126,18 @@ extension Fetch {
 
     // MARK: Time
 
-    /// Returns whether the total time is over for all tasks. If it is for some of them only, they fail.
-    var isOutOfTime: Bool { isOutOfTime(at: clock.now()) }
-
-    private func isOutOfTime(at now: MonotonicTime) -> Bool {
+    /// Whether the total time is over for all tasks.
+    var isOutOfTime: Bool {
         guard job.isTimed else { return false }
-        return engine.endLateTasks(of: job, after: stripe.lock.withLock { active.passed(at: now) })
+        let now = clock.now()
+        return engine.isOver(forTasksOf: job, after: stripe.lock.withLock { active.passed(at: now) })
+    }
+
+    /// Ends the tasks whose total time is over, unless it is for all of them.
+    ///
+    /// - Returns: whether it is.
+    private func endLateTasks(at now: MonotonicTime) -> Bool {
+        engine.endLateTasks(of: job, after: stripe.lock.withLock { active.passed(at: now) })
     }
 
     /// Has ``check(at:)`` called when the next total time ends.
@@ -154,10 +160,10 @@ extension Fetch {
     func checkTime(at now: MonotonicTime) -> MonotonicTime? {
         guard job.isTimed, let next = nextEnd else { return nil }
         guard next <= now else { return next }
-        guard isOutOfTime(at: now) else { return nextEnd }
+        guard endLateTasks(at: now) else { return nextEnd }
         let (transfer, call) = stripe.lock.withLock { state.timeIsOver() }
-        call?.cancel()
         transfer?.cancel()
+        call?.cancel()
         return nil
     }
 
@@ -181,7 +187,7 @@ extension Fetch {
 
     /// Returns whether the exchange was stopped by the limits of all tasks, but a task that allows more has joined.
     func suitsNewcomer(_ stop: FetchState.Stop?) -> Bool {
-        if stop == .outOfTime, exchange.verdict == nil { return !isOutOfTime }
+        if stop == .outOfTime, exchange.verdict == nil { return !endLateTasks(at: clock.now()) }
         guard let bytes = exchange.exceedingBytes, job.hasMixedLimits.load(ordering: .relaxed) else { return false }
         return excess(bytes) { Self.tooLong("The body", $0) } == nil
     }
