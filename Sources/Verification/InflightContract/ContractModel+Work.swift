@@ -372,8 +372,10 @@ extension ContractModel {
         exchanges[index].isCancelled = true
         let job = exchanges[index].job
         guard job >= 0, isLive(job) else { return }
-        if !isLate(job) { report(7, "exchange \(serial) was cancelled although its job has subscribers") }
-        exchanges[index].isOutOfTime = true
+        if isLate(job) { exchanges[index].isOutOfTime = true }
+        if !exchanges[index].isOutOfTime {
+            report(7, "exchange \(serial) was cancelled although its job has subscribers")
+        }
     }
 
     /// The head of a response is about to be delivered. Its connection is multiplexed.
@@ -434,7 +436,8 @@ extension ContractModel {
         var record = exchanges.remove(at: index)
         let job = record.job
         if case .failure(.cannotConnect) = end { connectionFails(record) }
-        releaseProbe(job)
+        // A probe that is sent again for a task that has joined remains the probe.
+        if case .stopped = end, job >= 0, isLive(job), !isLate(job) {} else { releaseProbe(job) }
         guard job >= 0, isLive(job) else {
             // The 401 was delivered before the job was cancelled. The hook may then still be called.
             if case .again = end, !bounds.isFlat { lateQuestions += 1 }
@@ -526,7 +529,12 @@ extension ContractModel {
 
     /// The clock has advanced. Tasks whose total time is over fail, if others go on.
     public func totalTimesPass() {
-        for job in live where jobs[job].stage == 0 && jobs[job].state == .running { failLateTasks(of: job) }
+        for job in live where jobs[job].stage == 0 && jobs[job].state == .running {
+            failLateTasks(of: job)
+            // It is stopped, also if a task joins before that.
+            guard isLate(job) else { continue }
+            for index in exchanges.indices where exchanges[index].job == job { exchanges[index].isOutOfTime = true }
+        }
     }
 
     private func failLateTasks(of job: Int) {
