@@ -169,6 +169,26 @@ struct EncodedTests {
         await stage.end()
     }
 
+    @Test("A load that passes its deadline fails with that, also if a stale image is in memory")
+    func late() async throws {
+        let stage = try stage(picture(Self.fresh), picture(Self.fresh).stalled("body"))
+        var request = ImageRequest(StoreStage.url, resize: Resize(width: 2, height: 2))
+        request.servesStaleOnDisconnect = true
+        _ = try await stage.pipeline.image(for: request)
+        await stage.settled()
+        stage.clock.advance(by: .seconds(61))
+        request.deadline = .seconds(1)
+        let load = Task { [request] in
+            try await stage.pipeline.encoded(for: request, as: EncodeOptions(format: .png))
+        }
+        try await stage.transport.waitForStarts(2)
+        stage.clock.advance(by: .seconds(1))
+        let error = await #expect(throws: LoadError.self) { try await load.value }
+        #expect(error?.code == .deadlineExceeded)
+        stage.transport.release("body")
+        await stage.end()
+    }
+
     @Test("A cancelled load throws, and the work ends with the last of them")
     func cancelled() async throws {
         let stage = try stage(picture(Self.fresh).stalled("body"))

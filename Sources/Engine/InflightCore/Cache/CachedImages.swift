@@ -81,9 +81,9 @@ final class CachedImages: Sendable {
 
     /// Returns the finished image, if it may be served although the origin has not been heard in time.
     func standIn(_ plan: RequestPlan) -> LoadedImage? {
-        guard !plan.request.hasDefaults, plan.request.servesStaleOnDisconnect, let image = finished(plan) else {
-            return nil
-        }
+        guard plan.goal == .image, !plan.request.hasDefaults, plan.request.servesStaleOnDisconnect,
+            let image = finished(plan)
+        else { return nil }
         return !image.isStale || image.lifetime?.allowsStale ?? true ? image : nil
     }
 
