@@ -63,8 +63,9 @@ extension ContractModel {
         case .idle: begin(number)
         case .loading(let task):
             prioritizes(task, to: priority)
-            // A request with the same identity may have another URL, which is fetched if the task leaves its job.
-            tasks[task].spec.origin = altered.origin
+            // A request with the same identity may have another URL, which is fetched if the task leaves its job. A
+            // fallback has its own.
+            if tasks[task].spec.resource == altered.resource { tasks[task].spec.origin = altered.origin }
         case .loaded, .failed: break
         }
     }
