@@ -386,7 +386,8 @@ final class Engine: @unchecked Sendable {
     ) -> (late: [JobGraph.TaskID], areAll: Bool) {
         var late: [JobGraph.TaskID] = []
         while let id = job.totalTimes?.takeDue(at: time) { if graph.isAlive(id) { late.append(id) } }
-        if late.isEmpty { return ([], false) }
+        // None is late, or the last one has just left, and the job is about to be cancelled.
+        if late.isEmpty { return ([], !graph.hasTask(of: job.id) { _, _ in true }) }
         let all = Set(late)
         return (late, !graph.hasTask(of: job.id, where: { id, _ in !all.contains(id) }))
     }
