@@ -527,7 +527,7 @@ extension ContractModel {
     /// Returns whether the total time is over for all tasks that wait for a fetch.
     func isLate(_ job: Int) -> Bool { waiters(of: job).allSatisfy { isLate($0, for: job) } }
 
-    /// The clock has advanced. Tasks whose total time is over fail, if others go on.
+    /// The clock has advanced. Tasks whose total time is over fail, if others continue.
     public func totalTimesPass() {
         for job in live where jobs[job].stage == 0 && jobs[job].state == .running {
             failLateTasks(of: job)

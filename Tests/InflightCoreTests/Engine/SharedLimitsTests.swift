@@ -3,7 +3,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-/// Limits of requests that share a fetch: each task is refused what exceeds its own, and the fetch goes on as long as
+/// Limits of requests that share a fetch: each task is refused what exceeds its own, and the fetch continues as long as
 /// the laxest allows.
 @Suite("Limits of shared fetches", .timeLimit(.minutes(10)))
 struct SharedLimitsTests {
@@ -75,7 +75,7 @@ struct SharedLimitsTests {
         #expect(stage.clock.timerCount == 0)
     }
 
-    @Test("A task without a total time goes on when the others have timed out")
+    @Test("A task without a total time continues when the others have timed out")
     func endless() throws {
         let stage = try Stage()
         stage.transport.serve(Stage.url, .ok(Bytes("x")))
@@ -175,7 +175,7 @@ struct SharedLimitsTests {
         #expect(lines(stage).last == "patient: x")
     }
 
-    @Test("While a hook runs, a task ends when its time is over, and the hook goes on for the others")
+    @Test("While a hook runs, a task ends when its time is over, and the hook continues for the others")
     func hook() async throws {
         let (entered, mayReturn) = (Bridge(), Bridge())
         let stage = try Stage(.automatic) {

@@ -283,9 +283,7 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
         let body = try engine.codecs.encode(image.pixels, options: options.with(image.metadata))
         var file = LoadedResponse(
             head: image.head, body: body, url: image.url, wireBytes: image.wireBytes, source: image.source)
-        file.head.fields.remove("content-encoding")
-        file.head.fields.set("Content-Type", "image/\(options.format)")
-        file.head.fields.set("Content-Length", "\(body.count)")
+        file.head.describe(options.format, byteCount: body.count)
         file.isStale = image.isStale
         if let lifetime = image.lifetime { file.lifetime = lifetime }
         guard !image.isStale, !image.isIncomplete else { return file }

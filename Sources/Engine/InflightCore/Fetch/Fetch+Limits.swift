@@ -1,7 +1,7 @@
 import InflightConcurrency
 internal import Synchronization
 
-// The limits of the tasks that share a fetch. They are in no key: a fetch goes on as long as the laxest of them allows.
+// The limits of the tasks that share a fetch. They are in no key: a fetch continues as long as the laxest allows.
 // A task whose own limit is exceeded fails alone. If it is exceeded for all of them, the fetch fails, as it does for
 // one task.
 
@@ -171,7 +171,7 @@ extension Fetch {
 
     // MARK: Bytes and redirects
 
-    /// Returns an error if the body has more bytes than any task allows. Tasks that allow fewer, while others go on,
+    /// Returns an error if the body has more bytes than any task allows. Tasks that allow fewer, while others continue,
     /// fail with it alone.
     ///
     /// - Parameter message: the error's message for a limit.
@@ -192,7 +192,7 @@ extension Fetch {
         return excess(bytes) { Self.tooLong("The body", $0) } == nil
     }
 
-    /// Returns an error if no task allows so many redirects. Tasks that allow fewer, while others go on, fail alone.
+    /// Returns an error if no task allows so many redirects. Tasks that allow fewer, while others continue, fail alone.
     func excess(redirects: Int) -> LoadError? {
         refusal { limits in
             guard redirects > limits.maximumRedirects else { return nil }

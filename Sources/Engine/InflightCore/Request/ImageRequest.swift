@@ -7,7 +7,7 @@ public struct ImageRequest: Sendable {
     /// The limits of one load. A negative limit or timeout fails the load with ``LoadError/Code/invalidRequest``.
     ///
     /// None is part of the keys by which requests are coalesced. Loads with different limits share a fetch and a
-    /// decode, which go on as long as the laxest allows. A load whose own limit is exceeded before fails alone.
+    /// decode, which continue as long as the laxest allows. A load whose own limit is exceeded before fails alone.
     public struct Limits: Sendable, Hashable {
         /// The maximum time for name resolution, connection and TLS together. If nil, there is no limit. Loads that
         /// share a fetch have the longest of theirs.

@@ -25,9 +25,7 @@ package enum ProcessedImages {
         guard let selecting = VaryFields.of(request.fields, for: original.head) else { return nil }
         var stored = original
         stored.varyFields = selecting
-        stored.head.fields.remove("content-encoding")
-        stored.head.fields.set("Content-Type", "image/\(type)")
-        stored.head.fields.set("Content-Length", "\(byteCount)")
+        stored.head.describe(type, byteCount: byteCount)
         stored.bodyRange = 0..<Int64(byteCount)
         stored.totalLength = Int64(byteCount)
         return stored
@@ -126,5 +124,14 @@ package enum ProcessedImages {
     private static func isSame(_ one: StoredResponse, _ other: StoredResponse) -> Bool {
         if let tag = one.entityTag, let otherTag = other.entityTag { return tag.stronglyEquals(otherTag) }
         return one.hasStrongLastModified && one.lastModified == other.lastModified
+    }
+}
+
+extension ResponseHead {
+    /// Changes the header fields to those of a file that was made from the body.
+    mutating func describe(_ format: ImageFormat, byteCount: Int) {
+        fields.remove("content-encoding")
+        fields.set("Content-Type", "image/\(format)")
+        fields.set("Content-Length", "\(byteCount)")
     }
 }
