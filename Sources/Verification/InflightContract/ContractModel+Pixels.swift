@@ -4,13 +4,17 @@ public import InflightCore
 
 extension ContractModel {
     /// The decode executor receives work.
-    public func workIsDispatched() {
+    ///
+    /// - Returns: the job that it is for if it is work on pixels; -1 if there is none.
+    public func workIsDispatched() -> Int {
         dispatched += 1
         // Bodies that spill to files use the executor too, one at a time.
         let most = bounds.decodes + (bounds.bodyBytes == nil ? 0 : 1)
         if dispatched > most { report(11, "\(dispatched) decodes were dispatched at once") }
         let next = live.filter { jobs[$0].stage > 0 && jobs[$0].state == .queued && !jobs[$0].isDispatched }
-        if let job = next.max(by: { level(of: $0) < level(of: $1) }) { jobs[job].isDispatched = true }
+        guard let job = next.max(by: { level(of: $0) < level(of: $1) }) else { return -1 }
+        jobs[job].isDispatched = true
+        return job
     }
 
     /// The decode executor is about to run its work.
@@ -43,11 +47,12 @@ extension ContractModel {
     ///
     /// - Parameters:
     ///   - policy: the cache policy of the job's request, by which jobs on one image differ; nil if it is unknown.
+    ///   - expected: what ``workIsDispatched()`` returned for this work.
     ///   - isOutermost: whether nothing else is running. Then every job without subscribers has been cancelled.
     /// - Returns: the job, or -1 if there is none.
-    public func pixelsBegin(_ content: Content, policy: ImageRequest.CachePolicy?, pixels: Int, isOutermost: Bool)
-        -> Int
-    {
+    public func pixelsBegin(
+        _ content: Content, policy: ImageRequest.CachePolicy?, expected: Int, pixels: Int, isOutermost: Bool
+    ) -> Int {
         dispatched += 1
         let alike = live.filter {
             let spec = jobs[$0].spec
@@ -59,7 +64,9 @@ extension ContractModel {
         // Images in memory are processed per cache policy. Dispatched work begins first, by priority.
         let ready = alike.filter { jobs[$0].state == .queued }
         let handedOver = ready.filter { jobs[$0].isDispatched }
-        let job = (handedOver.isEmpty ? ready : handedOver).max { level(of: $0) < level(of: $1) } ?? alike.first
+        let job =
+            handedOver.first { $0 == expected }
+            ?? (handedOver.isEmpty ? ready : handedOver).max { level(of: $0) < level(of: $1) } ?? alike.first
         if pixels > bounds.maximumPixels { report(11, "an image of \(pixels) pixels was decoded") }
         guard let job else {
             if isOutermost {

@@ -223,6 +223,8 @@ public struct CallContext: Sendable {
     public var isInTurn = false
     /// Whether work on pixels is further up this thread.
     public var isWorking = false
+    /// The job for which the decode executor received that work, or -1.
+    public var job = -1
     /// Whether that work makes a preview.
     public var isPreviewing = false
     /// Whether no other thread may run in between.

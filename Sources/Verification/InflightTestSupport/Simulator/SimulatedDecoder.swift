@@ -172,7 +172,7 @@ struct SimulatedProcessor: ImageProcessing {
 // Unchecked: everything in a simulation happens on one thread.
 final class SimulatedWorkExecutor: WorkExecutor, @unchecked Sendable {
     private unowned let world: World
-    private var work: [@Sendable () -> Void] = []
+    private var work: [(job: Int, body: @Sendable () -> Void)] = []
 
     init(_ world: World) {
         self.world = world
@@ -181,17 +181,20 @@ final class SimulatedWorkExecutor: WorkExecutor, @unchecked Sendable {
     var isReady: Bool { !work.isEmpty }
 
     func run(_ work: @escaping @Sendable () -> Void) {
-        world.model.workIsDispatched()
+        let job = world.model.workIsDispatched()
         world.poke()
-        self.work.append(work)
+        self.work.append((job, work))
         world.interleave(in: 6)
     }
 
     func runOne() {
-        var body: (@Sendable () -> Void)? = work.remove(at: world.draws.below(work.count))
+        let index = world.draws.below(work.count)
+        let job = work[index].job
+        var body: (@Sendable () -> Void)? = work.remove(at: index).body
         let before = world.context
         world.context = .init()
         world.context.isWorking = true
+        world.context.job = job
         world.model.workBegins()
         body?()
         body = nil
@@ -208,7 +211,8 @@ extension World {
         note(5, UInt64(content.exchange), "the pixel job of exchange \(content.exchange) begins")
         // Only this function knows whether anything else is running.
         let isOutermost = depth == 0
-        let job = model.pixelsBegin(content, policy: policy, pixels: 2, isOutermost: isOutermost)
+        let job = model.pixelsBegin(
+            content, policy: policy, expected: context.job, pixels: 2, isOutermost: isOutermost)
         poke()
         interleave(in: 2)
         if isOutermost { model.saw(isCancelled: cancellation.isCancelled, inJob: job) }
