@@ -348,24 +348,32 @@ final class Engine: @unchecked Sendable {
     /// Returns an error if `error` returns one for each of a job's tasks. If it does only for some, these fail alone.
     func refuse(tasksOf job: Job, _ error: (ImageRequest.Limits) -> LoadError?) -> LoadError? {
         let now = clock.now()
-        var last: LoadError?
+        var errorForAll: LoadError?
         changeEnding { graph, actions in
-            var refused: [(id: JobGraph.TaskID, error: LoadError)] = []
-            var isRefusedForAll = true
-            graph.forEachTask(of: job.id) { id, task in
-                if let error = error(task.limits) { refused.append((id, error)) } else { isRefusedForAll = false }
-            }
-            if isRefusedForAll {
-                last = refused.last?.error
-                return []
-            }
-            return refused.compactMap { id, error in
-                leave(id, &graph, now: now, actions: &actions).map {
-                    Leaving($0, JobResult(.failure(error.about(url: job.plan.url.string))), mayContinue: true)
-                }
-            }
+            var ended: [Leaving] = []
+            errorForAll = refuse(tasksOf: job, error, &graph, now: now, ended: &ended, actions: &actions)
+            return ended
         }
-        return last
+        return errorForAll
+    }
+
+    /// Does the same. Called with the lock held.
+    private func refuse(
+        tasksOf job: Job, _ error: (ImageRequest.Limits) -> LoadError?, _ graph: inout JobGraph, now: MonotonicTime,
+        ended: inout [Leaving], actions: inout JobGraph.Actions
+    ) -> LoadError? {
+        var refused: [(id: JobGraph.TaskID, error: LoadError)] = []
+        var isRefusedForAll = true
+        graph.forEachTask(of: job.id) { id, task in
+            if let error = error(task.limits) { refused.append((id, error)) } else { isRefusedForAll = false }
+        }
+        if isRefusedForAll { return refused.last?.error }
+        for (id, error) in refused {
+            guard let task = leave(id, &graph, now: now, actions: &actions) else { continue }
+            let result = JobResult(.failure(error.about(url: job.plan.url.string)))
+            ended.append(Leaving(task, result, mayContinue: true))
+        }
+        return nil
     }
 
     /// Returns the active time of a fetch at which the next total time of a task ends.
@@ -486,6 +494,7 @@ final class Engine: @unchecked Sendable {
         let next = changeAndPerform { graph, actions in
             // Most steps end a job, whose result is delivered and whose slot starts another.
             actions.reserveCapacity(2 * steps.count)
+            var ended: [Leaving] = []
             for step in steps {
                 // Reported before the ending that it precedes, and as atomically: callbacks of one may start loads.
                 if let progress = step.lastProgress, graph.isObserved(step.job.id) {
@@ -494,6 +503,9 @@ final class Engine: @unchecked Sendable {
                     }
                 }
                 switch step.event {
+                // As atomically, so that no task can join between the check of limits and the end.
+                case .succeeded where refusesResult(of: step, &graph, now: now, ended: &ended, actions: &actions):
+                    graph.jobFailed(step.job.id, now: now, actions: &actions)
                 case .succeeded: graph.jobSucceeded(step.job.id, now: now, actions: &actions)
                 case .failed: graph.jobFailed(step.job.id, now: now, actions: &actions)
                 case .moved(let lane, let group, let ahead, let hasStaleResponse):
@@ -504,13 +516,30 @@ final class Engine: @unchecked Sendable {
                 case .woke: graph.jobWoke(step.job.id, now: now, actions: &actions)
                 }
             }
-            return []
+            return ended
         }
         for step in steps {
             BodyBudget.resume(step.grants)
             if case .slept = step.event { step.job.didSuspend() }
         }
         return next
+    }
+
+    /// Ends the tasks whose limits the result of a fetch exceeds: those that joined late.
+    ///
+    /// - Returns: whether it is for all of them. Then the error is the fetch's result.
+    private func refusesResult(
+        of step: JobStep, _ graph: inout JobGraph, now: MonotonicTime, ended: inout [Leaving],
+        actions: inout JobGraph.Actions
+    ) -> Bool {
+        guard let fetch = step.fetch, fetch.job.hasMixedLimits.load(ordering: .relaxed),
+            let value = step.job.result?.value,
+            let error = refuse(
+                tasksOf: step.job, { fetch.excess(in: value, of: $0) }, &graph, now: now, ended: &ended,
+                actions: &actions)
+        else { return false }
+        step.job.result = JobResult(.failure(error.about(url: step.job.plan.url.string)))
+        return true
     }
 
     private func logStep(_ step: JobStep) {

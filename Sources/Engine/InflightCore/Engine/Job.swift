@@ -93,16 +93,17 @@ struct JobStep {
     var grants: [BodyBudget.Grant] = []
     /// The last progress of the job's body, if it has not been reported yet.
     var lastProgress: ImageTask.Progress?
+    /// The fetch that has ended.
+    var fetch: Fetch?
 }
 
 extension JobStep {
     /// The job has ended, successfully or not according to its result.
     init(
-        ended job: Job, grants: [BodyBudget.Grant] = [],
-        lastProgress: ImageTask.Progress? = nil
+        ended job: Job, grants: [BodyBudget.Grant] = [], lastProgress: ImageTask.Progress? = nil, fetch: Fetch? = nil
     ) {
         let event = job.result?.error == nil ? Event.succeeded : .failed
-        self.init(job: job, event: event, grants: grants, lastProgress: lastProgress)
+        self.init(job: job, event: event, grants: grants, lastProgress: lastProgress, fetch: fetch)
     }
 }
 

@@ -34,7 +34,7 @@ extension Fetch {
             return unsafe decode(bytes, by: coded, spills: spills)
         }
         let count = Int64(response.body.count + bytes.count)
-        if let error = excess(count, { Self.tooLong("The body", $0) }) { return .failure(error) }
+        if let error = excess(count) { return .failure(error) }
         unsafe response.body.append(bytes)
         return nil
     }
@@ -52,7 +52,7 @@ extension Fetch {
         var verdict: Verdict?
         let body: (UnsafeRawBufferPointer) -> Bool = { [self] part in
             let count = Int64(response.body.count + part.count)
-            if let error = excess(count, { Self.tooLong("After content decoding, the body", $0) }) {
+            if let error = excess(count, of: "After content decoding, the body") {
                 verdict = .failure(error)
                 return false
             }

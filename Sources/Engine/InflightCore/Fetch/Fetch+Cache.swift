@@ -304,10 +304,7 @@ extension Fetch {
                 }
             }
         }
-        let excess = excess(Int64(body.count)) {
-            "The cached body has \(body.count) bytes; the limit is \($0). Raise maximumBodyBytes."
-        }
-        if let excess { return finish(.failure(excess)) }
+        if let excess = excess(Int64(body.count), of: "The cached body") { return finish(.failure(excess)) }
         var response = LoadedResponse(
             head: head, body: body, url: currentURL.string, wireBytes: 0, source: source,
             redirectCount: redirected?.redirectCount ?? 0)

@@ -174,44 +174,46 @@ extension Fetch {
     /// Returns an error if the body has more bytes than any task allows. Tasks that allow fewer, while others continue,
     /// fail with it alone.
     ///
-    /// - Parameter message: the error's message for a limit.
-    func excess(_ bytes: Int64, _ message: (_ limit: Int64) -> String) -> LoadError? {
-        func excess(_ limits: ImageRequest.Limits) -> LoadError? {
-            let limit = min(limits.maximumBodyBytes, engine.maximumBodyBytes)
-            return bytes > limit ? LoadError(.tooLarge, stage: .fetch, message: message(limit)) : nil
-        }
-        let error = refusal(excess)
+    /// - Parameter what: what is too long, as the error's message begins.
+    func excess(_ bytes: Int64, of what: String = "The body") -> LoadError? {
+        let error = refusal { excess(bytes, of: what, limits: $0) }
         if error != nil { exchange.exceedingBytes = bytes }
         return error
+    }
+
+    private func excess(_ bytes: Int64, of what: String, limits: ImageRequest.Limits) -> LoadError? {
+        let limit = min(limits.maximumBodyBytes, engine.maximumBodyBytes)
+        return bytes > limit ? LoadError(.tooLarge, stage: .fetch, message: Self.tooLong(what, limit)) : nil
     }
 
     /// Returns whether the exchange was stopped by the limits of all tasks, but a task that allows more has joined.
     func suitsNewcomer(_ stop: FetchState.Stop?) -> Bool {
         if stop == .outOfTime, exchange.verdict == nil { return !endLateTasks(at: clock.now()) }
         guard let bytes = exchange.exceedingBytes, job.hasMixedLimits.load(ordering: .relaxed) else { return false }
-        return excess(bytes) { Self.tooLong("The body", $0) } == nil
+        return excess(bytes) == nil
     }
 
     /// Returns an error if no task allows so many redirects. Tasks that allow fewer, while others continue, fail alone.
     func excess(redirects: Int) -> LoadError? {
-        refusal { limits in
-            guard redirects > limits.maximumRedirects else { return nil }
-            return LoadError(
-                .badRedirect, stage: .fetch, url: currentURL.string,
-                message: "More than \(limits.maximumRedirects) redirects. Raise maximumRedirects.",
-                status: exchange.head?.status)
-        }
+        let status = exchange.head?.status
+        return refusal { excess(redirects: redirects, limits: $0, status: status) }
     }
 
-    /// Returns an error if the result exceeds the limits of all tasks. It may exceed those of tasks that joined late.
-    func excess(in value: JobResult.Value) -> LoadError? {
-        guard job.hasMixedLimits.load(ordering: .relaxed) else { return nil }
+    private func excess(redirects: Int, limits: ImageRequest.Limits, status: Int?) -> LoadError? {
+        guard redirects > limits.maximumRedirects else { return nil }
+        return LoadError(
+            .badRedirect, stage: .fetch, url: currentURL.string,
+            message: "More than \(limits.maximumRedirects) redirects. Raise maximumRedirects.", status: status)
+    }
+
+    /// Returns an error if the fetch's result exceeds these limits. Called with the engine's lock held.
+    func excess(in value: JobResult.Value, of limits: ImageRequest.Limits) -> LoadError? {
         switch value {
         case .failure, .image: return nil
-        case .info: return excess(redirects: redirected?.redirectCount ?? 0)
+        case .info: return excess(redirects: redirected?.redirectCount ?? 0, limits: limits, status: nil)
         case .response(let response):
-            return excess(redirects: response.redirectCount)
-                ?? excess(Int64(response.body.count)) { Self.tooLong("The body", $0) }
+            return excess(redirects: response.redirectCount, limits: limits, status: response.head.status)
+                ?? excess(Int64(response.body.count), of: "The body", limits: limits)
         }
     }
 

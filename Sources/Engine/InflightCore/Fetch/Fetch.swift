@@ -515,7 +515,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         response.head = head
         response.expectedBytes = expectedBytes
         exchange.verdict =
-            expectedBytes.flatMap { excess($0) { Self.tooLong("The body", $0) } }.map { .failure($0) }
+            expectedBytes.flatMap { excess($0) }.map { .failure($0) }
             ?? undoCoding(of: head)
         if let expectedBytes, response.coded == nil { response.body.expect(expectedBytes) }
     }
@@ -950,14 +950,13 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     /// Ends the fetch with a result, and releases what it holds: nothing may use `response` or `cache` after this.
     func end(_ value: JobResult.Value, fromStore: Bool = false) -> JobStep {
-        let value = excess(in: value).map { .failure($0) } ?? value
         let grants = release()
         if case .failure(let error) = value {
             job.result = JobResult(.failure(error.about(url: plan.url.string)), isFromStore: fromStore)
         } else {
             job.result = JobResult(value, isBeingRevalidated: isBeingRevalidated)
         }
-        return JobStep(ended: job, grants: grants, lastProgress: unreported)
+        return JobStep(ended: job, grants: grants, lastProgress: unreported, fetch: self)
     }
 
     /// Releases everything that the ended fetch holds.
