@@ -35,6 +35,7 @@ let package = Package(
         .target(name: "CAllocated"),
         // Simulates scrolling, and measures how long visible cells wait.
         .target(name: "ScrollTrials", dependencies: ["InflightGTK", core, concurrency, testSupport]),
+        .executableTarget(name: "ScrollOrders", dependencies: ["ScrollTrials", "InflightGTK"]),
         // Checks that need a display and a main thread that GTK owns. `make test-gtk` runs them under Xvfb.
         .executableTarget(
             name: "GTKChecks",

@@ -7,13 +7,33 @@ import Testing
 struct VisibilityTests {
     @Test("Visible cells get their images sooner than with equal priorities", arguments: 1...3 as ClosedRange<UInt64>)
     func sooner(seed: UInt64) throws {
-        let first = ScrollSimulation(seed: seed, priorities: CellMachine.Priorities())
-        let all = ScrollSimulation(
-            seed: seed, priorities: CellMachine.Priorities(visible: .normal, near: .normal, away: .normal))
+        let first = ScrollSimulation(seed: seed)
+        var alike = ScrollSimulation.Settings()
+        alike.priorities = CellMachine.Priorities(visible: .normal, near: .normal, away: .normal)
+        let all = ScrollSimulation(seed: seed, alike)
         for each in [first, all] { each.run(frames: 1500) }
         #expect(first.waits.had + first.waits.got > all.waits.had + all.waits.got)
         #expect(try #require(first.waits.percentile(0.5)) < all.waits.percentile(0.5) ?? .max)
         #expect(try #require(first.waits.percentile(0.95)) < all.waits.percentile(0.95) ?? .max)
+    }
+
+    @Test(
+        "Newest first leaves fewer cells blank than oldest first, with fewer requests, and no visible cell waits 20 s",
+        arguments: 1...3 as ClosedRange<UInt64>)
+    func order(seed: UInt64) {
+        var settings = ScrollSimulation.Settings()
+        settings.slots = 6
+        settings.motion = .steady(cellsPerSecond: 46)
+        let newest = ScrollSimulation(seed: seed, settings)
+        settings.isNewestFirst = false
+        let oldest = ScrollSimulation(seed: seed, settings)
+        for each in [newest, oldest] { each.run(frames: 1000) }
+        #expect(newest.waits.left < oldest.waits.left && newest.begun < oldest.begun)
+        settings = ScrollSimulation.Settings()
+        (settings.slots, settings.prefetchedPages) = (6, 2)
+        let flings = ScrollSimulation(seed: seed, settings)
+        flings.run(frames: 1500)
+        #expect(flings.longestQueued < 20_000)
     }
 
     @Test("Percentiles of waits include cells that left before their images arrived")

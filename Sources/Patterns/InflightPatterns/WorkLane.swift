@@ -11,8 +11,8 @@
 ///
 /// - Thread: any thread may add. Work is called on a thread that adds or moves an entry or releases a slot, with no
 ///   lock held. It should continue elsewhere, because the next entry waits until it returns.
-/// - Order: by level, the highest first; within a level by ``Lane/Configuration/order``. An entry is called once, or
-///   never after its cancel.
+/// - Order: by level, the highest first; within a level those that were added ahead, the newest first, then the others,
+///   the oldest first. An entry is called once, or never after its cancel.
 /// - Cancellation: ``Entry/cancel()`` removes a waiting entry from the lane and releases its closure inside the call.
 ///   An entry that has begun keeps its slot until its work releases it.
 /// - Locks: a group's `==` and `hash` run with the lane's lock held, so use a simple type such as a string.
@@ -41,7 +41,7 @@ public final class WorkLane<Group: Hashable & Sendable>: Sendable {
     /// Creates an empty lane.
     ///
     /// - Parameters:
-    ///   - configuration: The limits and the order of the lane.
+    ///   - configuration: The limits of the lane.
     ///   - clock: The clock that measures how long entries wait.
     @inlinable
     public init(_ configuration: Lane<Entry, Group>.Configuration, clock: any EngineClock = SystemClock()) {
@@ -60,11 +60,13 @@ public final class WorkLane<Group: Hashable & Sendable>: Sendable {
         @usableFromInline let group: Group
         @usableFromInline var work: Work?
         @usableFromInline var ticket: Lane<Entry, Group>.Ticket?
+        @usableFromInline let ahead: Bool
         @usableFromInline let lane: WorkLane
 
-        @inlinable init(_ work: @escaping Work, group: Group, lane: WorkLane) {
+        @inlinable init(_ work: @escaping Work, group: Group, ahead: Bool, lane: WorkLane) {
             self.work = work
             self.group = group
+            self.ahead = ahead
             self.lane = lane
         }
 
@@ -108,14 +110,15 @@ public final class WorkLane<Group: Hashable & Sendable>: Sendable {
     /// - Parameters:
     ///   - level: The level, 0 to 4. A higher level goes first.
     ///   - group: The group whose limit applies to the entry.
+    ///   - ahead: Whether it goes before the others of its level, now and after ``Entry/move(toLevel:)``.
     ///   - work: Called with the entry's slot, which the lane takes back at the latest when it is deallocated.
     /// - Returns: The entry, to move or cancel it. It may be discarded.
     @discardableResult
     @inlinable
-    public func add(level: Int, group: Group, _ work: @escaping Work) -> Entry {
-        let entry = Entry(work, group: group, lane: self)
+    public func add(level: Int, group: Group, ahead: Bool = false, _ work: @escaping Work) -> Entry {
+        let entry = Entry(work, group: group, ahead: ahead, lane: self)
         let now = clock.now()
-        state.withLock { entry.ticket = $0.lane.enqueue(entry, level: level, group: group, now: now) }
+        state.withLock { entry.ticket = $0.lane.enqueue(entry, level: level, group: group, now: now, ahead: ahead) }
         callNext()
         return entry
     }
@@ -131,7 +134,7 @@ public final class WorkLane<Group: Hashable & Sendable>: Sendable {
     @inlinable func move(_ entry: Entry, toLevel level: Int) {
         let now = clock.now()
         state.withLock { state in
-            if let ticket = entry.ticket { state.lane.move(ticket, toLevel: level, now: now) }
+            if let ticket = entry.ticket { state.lane.move(ticket, toLevel: level, ahead: entry.ahead, now: now) }
         }
         callNext()
     }

@@ -117,7 +117,8 @@ extension ContractModel {
             let exchange = found.kept.exchange
             loaders[number].state = .loaded(exchange)
         } else {
-            let task = requested(spec, priority: loaders[number].priority, queue: loaders[number].queue)
+            let task = requested(
+                spec, priority: loaders[number].priority, queue: loaders[number].queue, order: .lastInFirstOut)
             tasks[task].hasClosures = false
             loaders[number].state = .loading(task)
             if case .loading(let old) = before { tasks[task].replaces = old }

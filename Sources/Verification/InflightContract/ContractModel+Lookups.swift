@@ -213,7 +213,7 @@ extension ContractModel {
         jobs[job].state = .queued
         jobs[job].level = level(of: job)
         lastSequence += 1
-        jobs[job].sequence = ahead ? -lastSequence : lastSequence
+        jobs[job].sequence = ahead || jobs[job].isNewestFirst ? -lastSequence : lastSequence
     }
 
     /// Requests the background revalidation of a stale response, for the store.

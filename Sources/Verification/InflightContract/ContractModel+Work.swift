@@ -52,6 +52,7 @@ extension ContractModel {
         tasks[task].job = found
         // The subscriber may receive the progress of the fetch at once.
         while found >= 0 {
+            if tasks[task].isNewestFirst { jobs[found].isNewestFirst = true }
             tasks[task].joinedAfter = activeTime(of: found)
             tasks[task].sent = max(tasks[task].sent, jobs[found].received)
             found = jobs[found].upstream
@@ -87,14 +88,14 @@ extension ContractModel {
         return level
     }
 
-    /// Records the levels. A queued job that reaches a level is placed after the others of that level.
+    /// Records the levels. A queued job that reaches a level is placed after the others of that level, or before them.
     func noteLevels() {
         for job in live where jobs[job].stage == 0 && jobs[job].state == .queued {
             let level = level(of: job)
             if level != jobs[job].level {
                 jobs[job].level = level
                 lastSequence += 1
-                jobs[job].sequence = lastSequence
+                jobs[job].sequence = jobs[job].isNewestFirst ? -lastSequence : lastSequence
             }
         }
     }
@@ -351,7 +352,7 @@ extension ContractModel {
         {
             if jobs[other].level > level {
                 report(7, "a fetch of level \(level) was started before one of level \(jobs[other].level)")
-            } else if jobs[other].level == level, goesBefore(jobs[other].sequence, jobs[job].sequence) {
+            } else if jobs[other].level == level, jobs[other].sequence < jobs[job].sequence {
                 report(7, "a fetch was started out of order within its level")
             }
         }
@@ -359,11 +360,7 @@ extension ContractModel {
 
     func isBefore(_ left: Int, _ right: Int) -> Bool {
         jobs[left].level == jobs[right].level
-            ? goesBefore(jobs[left].sequence, jobs[right].sequence) : jobs[left].level > jobs[right].level
-    }
-
-    private func goesBefore(_ left: Int, _ right: Int) -> Bool {
-        bounds.isLastInFirstOut ? left > right : left < right
+            ? jobs[left].sequence < jobs[right].sequence : jobs[left].level > jobs[right].level
     }
 
     /// The engine calls `cancel()` of an exchange.
@@ -484,7 +481,7 @@ extension ContractModel {
             jobs[job].level = level(of: job)
             // The job had a slot and gave it back, so it precedes all others of its level.
             lastSequence += 1
-            jobs[job].sequence = bounds.isLastInFirstOut ? lastSequence : -lastSequence
+            jobs[job].sequence = -lastSequence
             reachedQueue(job)
         }
     }

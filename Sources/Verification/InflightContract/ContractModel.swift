@@ -40,6 +40,8 @@ public final class ContractModel {
         /// Whether the task has ever subscribed to a job.
         var wasTaken = false
         var priority: ImageRequest.Priority
+        /// Whether its jobs precede the others of their level while they are queued.
+        let isNewestFirst: Bool
         var queue: Int
         var phase = Phase.preparing
         var job = -1
@@ -118,6 +120,8 @@ public final class ContractModel {
         var received: Int64 = 0
         var level = -1
         var sequence = 0
+        /// Whether a task has subscribed that wants it to precede the others of its level.
+        var isNewestFirst = false
         var redirects = 0
         var startedAt: Int64 = -1
         /// The time at which it gave its slot back, to wait for another; -1 if it does not wait.
@@ -295,14 +299,15 @@ public final class ContractModel {
     /// - Returns: the number of the task.
     public func requested(
         _ spec: RequestSpec, priority: ImageRequest.Priority, queue: Int, isCancelled: Bool = false,
-        receivesStale: Bool = false, timeLimit: Int64 = 0
+        receivesStale: Bool = false, timeLimit: Int64 = 0, order: ImagePipeline.LoadOrder? = nil
     ) -> Int {
         let task = tasks.count
         tasks.append(
             TaskRecord(
                 spec: spec, first: spec.resource,
                 limitedOrigin: spec.kind == .refused || spec.source != .none ? nil : spec.origin, priority: priority,
-                queue: queue, hasClosures: queue >= 0))
+                isNewestFirst: (spec.order ?? order ?? bounds.order) == .lastInFirstOut, queue: queue,
+                hasClosures: queue >= 0))
         tasks[task].receivesStale = receivesStale
         tasks[task].timeLimit = timeLimit
         if isCancelled { tasks[task].phase = .cancelled }

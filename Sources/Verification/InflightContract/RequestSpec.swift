@@ -38,6 +38,8 @@ public struct RequestSpec: Sendable, Hashable {
     public var isUnsafe = false
     /// Whether it has the field in which callers differ.
     public var isOfCaller = false
+    /// The order among queued loads; nil for that of its caller. Not part of the keys.
+    public var order: ImagePipeline.LoadOrder?
 
     /// The reason for a request.
     public enum Purpose: UInt8, Sendable {
@@ -167,7 +169,8 @@ public struct Bounds: Sendable {
     public var maximumPixels = 100_000_000
     /// The maximum bytes of all bodies in flight; nil if the limit is never reached.
     public var bodyBytes: Int64?
-    public var isLastInFirstOut = false
+    /// The order of loads that name none.
+    public var order = ImagePipeline.LoadOrder.firstInFirstOut
     /// Whether all requested images are stored in memory; otherwise none is.
     public var storesImages = true
     /// Whether no job waits long enough to be raised and nothing is nested, so that the order is predictable.

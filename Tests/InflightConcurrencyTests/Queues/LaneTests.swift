@@ -35,28 +35,43 @@ struct LaneTests {
         #expect(drain(&lane) == ["b", "e", "a", "c", "d"])
     }
 
-    @Test("A last-in-first-out lane dequeues the newest element first")
-    func lastInFirstOut() {
-        var lane = lane(limit: 1) { $0.order = .lastInFirstOut }
-        for name in ["a", "b", "c"] { _ = lane.enqueue(name, level: 2, group: "g", now: .zero) }
-        #expect(drain(&lane) == ["c", "b", "a"])
+    @Test("In each level, the newest of those added ahead goes first, then the oldest of the others")
+    func mixedOrder() {
+        var lane = lane(limit: 1)
+        for name in ["old", "Old", "new", "New"] {
+            let ahead = name.first!.isUppercase
+            _ = lane.enqueue(name, level: 2, group: "g", now: .zero, ahead: ahead)
+            _ = lane.enqueue(name + "er", level: 3, group: "g", now: .zero, ahead: ahead)
+        }
+        #expect(drain(&lane) == ["Newer", "Older", "older", "newer", "New", "Old", "old", "new"])
     }
 
     @Test("Elements parked for a full group keep their order, whenever they were examined", arguments: [false, true])
-    func parkedOrder(isLastFirst: Bool) {
-        var lane = lane(limit: 9) {
-            $0.groupLimit = 1
-            $0.order = isLastFirst ? .lastInFirstOut : .firstInFirstOut
-        }
+    func parkedOrder(isFirstAhead: Bool) {
+        var lane = lane(limit: 9) { $0.groupLimit = 1 }
         _ = lane.enqueue("runs", level: 2, group: "g", now: .zero)
         #expect(lane.next(now: .zero) == "runs")
-        _ = lane.enqueue("a", level: 2, group: "g", now: .zero)
+        _ = lane.enqueue("a", level: 2, group: "g", now: .zero, ahead: isFirstAhead)
         // Examined and parked, because the group is full.
         #expect(lane.next(now: .zero) == nil)
-        for name in ["b", "c"] { _ = lane.enqueue(name, level: 2, group: "g", now: .zero, ahead: !isLastFirst) }
+        for name in ["b", "c"] { _ = lane.enqueue(name, level: 2, group: "g", now: .zero, ahead: true) }
         #expect(lane.next(now: .zero) == nil)
         lane.release(group: "g", now: .zero)
         #expect(drain(&lane) == ["c", "b", "a"])
+    }
+
+    @Test("Newer elements that go ahead cannot starve older ones: raised ones go in order of arrival")
+    func raisedInOrderOfArrival() {
+        var lane = lane(limit: 1) { $0.raiseAfter = .seconds(10) }
+        _ = lane.enqueue("runs", level: 3, group: "g", now: .zero)
+        #expect(lane.next(now: .zero) == "runs")
+        for (second, name) in ["first", "second", "third"].enumerated() {
+            _ = lane.enqueue(name, level: 3, group: "g", now: Self.seconds(Int64(second)), ahead: true)
+        }
+        // Two have waited for ten seconds.
+        _ = lane.enqueue("newest", level: 3, group: "g", now: Self.seconds(11), ahead: true)
+        lane.release(group: "g", now: Self.seconds(11))
+        #expect(drain(&lane, now: Self.seconds(11)) == ["first", "second", "newest", "third"])
     }
 
     @Test("A lane never exceeds its limit")
@@ -233,8 +248,9 @@ struct LaneTests {
         #expect(lane.next(now: Self.seconds(10)) == "old")
     }
 
-    @Test("A lane agrees with a simple model over many random operations", arguments: [false, true])
-    func model(reserves: Bool) {
+    @Test(
+        "A lane agrees with a simple model over many random operations", arguments: [false, true], [false, true])
+    func model(reserves: Bool, mixesOrders: Bool) {
         var random = SeededGenerator(seed: 7)
         for _ in 0..<200 {
             var lane = Lane<Int, Int>(
@@ -245,15 +261,17 @@ struct LaneTests {
                     return configuration
                 }())
             // The model: queued elements in order, with level and group, and the groups of the running ones.
-            var waiting: [(id: Int, level: Int, group: Int, ticket: Lane<Int, Int>.Ticket)] = []
+            // An element that was added ahead has a negative number in the order of its level.
+            var waiting: [(id: Int, level: Int, order: Int, group: Int, ticket: Lane<Int, Int>.Ticket)] = []
             var running: [Int] = []
             for step in 0..<300 {
                 switch Int.random(in: 0..<10, using: &random) {
                 case 0..<4:
                     let level = Int.random(in: 0..<5, using: &random)
                     let group = Int.random(in: 0..<3, using: &random)
-                    let ticket = lane.enqueue(step, level: level, group: group, now: .zero)
-                    waiting.append((step, level, group, ticket))
+                    let ahead = mixesOrders && Bool.random(using: &random)
+                    let ticket = lane.enqueue(step, level: level, group: group, now: .zero, ahead: ahead)
+                    waiting.append((step, level, ahead ? -step : step, group, ticket))
                 case 4 where !waiting.isEmpty:
                     let index = Int.random(in: 0..<waiting.count, using: &random)
                     #expect(lane.remove(waiting[index].ticket) == waiting[index].id)
@@ -261,11 +279,10 @@ struct LaneTests {
                 case 5 where !waiting.isEmpty:
                     let index = Int.random(in: 0..<waiting.count, using: &random)
                     let level = Int.random(in: 0..<5, using: &random)
-                    lane.move(waiting[index].ticket, toLevel: level, now: .zero)
+                    let ahead = mixesOrders && Bool.random(using: &random)
+                    lane.move(waiting[index].ticket, toLevel: level, ahead: ahead, now: .zero)
                     guard waiting[index].level != level else { continue }
-                    var moved = waiting.remove(at: index)
-                    moved.level = level
-                    waiting.append(moved)
+                    (waiting[index].level, waiting[index].order) = (level, ahead ? -step : step)
                 case 6..<8 where !running.isEmpty:
                     let index = Int.random(in: 0..<running.count, using: &random)
                     lane.release(group: running.remove(at: index), now: .zero)
@@ -274,8 +291,9 @@ struct LaneTests {
                         let limit = reserves && waiting[index].level < 2 ? 1 : 2
                         return running.filter { $0 == waiting[index].group }.count < limit
                     }
-                    let best = running.count < 3 ? free.max { waiting[$0].level < waiting[$1].level } : nil
-                    let expected = best.flatMap { best in free.first { waiting[$0].level == waiting[best].level } }
+                    let expected = free.min {
+                        (-waiting[$0].level, waiting[$0].order) < (-waiting[$1].level, waiting[$1].order)
+                    }.flatMap { running.count < 3 ? $0 : nil }
                     let next = lane.next(now: .zero)
                     #expect(next == expected.map { waiting[$0].id })
                     if let expected { running.append(waiting.remove(at: expected).group) }

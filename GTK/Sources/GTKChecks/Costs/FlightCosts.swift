@@ -49,7 +49,9 @@ func flightCosts(_ harness: Harness) {
         let names = [true: "what is seen first", false: "all that is bound "]
         for (seed, isFirst) in [(1, true), (1, false), (2, true), (2, false), (3, true), (3, false)] as [(UInt64, Bool)]
         {
-            let simulation = ScrollSimulation(seed: seed, priorities: isFirst ? .init() : .alike)
+            var settings = ScrollSimulation.Settings()
+            if !isFirst { settings.priorities = .alike }
+            let simulation = ScrollSimulation(seed: seed, settings)
             simulation.run(frames: 6000)
             harness.note("simulated, \(names[isFirst]!)  \(simulation.waits.told); \(simulation.begun) loads")
             harness.note("real,      \(names[isFirst]!)  \(try await waiting(seenFirst: isFirst, seed: seed))")

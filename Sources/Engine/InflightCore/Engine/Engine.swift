@@ -32,6 +32,8 @@ final class Engine: @unchecked Sendable {
     /// The maximum number of bytes of one body, and the latest deadline, whatever a request says.
     let maximumBodyBytes: Int64
     let maximumDeadline: Duration?
+    /// The order of loads whose requests name none.
+    private let order: ImagePipeline.LoadOrder
     let turns: BodyProcessingQueue
     let temporaryFolder: String?
     let endings = EndingCounters()
@@ -95,6 +97,7 @@ final class Engine: @unchecked Sendable {
         bodyLimit = configuration.maximumBodyBytesInFlight
         maximumBodyBytes = configuration.maximumBodyBytes
         maximumDeadline = configuration.maximumDeadline
+        order = configuration.order
         bodies = Guarded(BodyBudget(limit: bodyLimit, transfers: configuration.maximumConcurrentFetches))
         turns = BodyProcessingQueue(executor: workers)
         temporaryFolder = configuration.temporaryFolder
@@ -103,20 +106,16 @@ final class Engine: @unchecked Sendable {
         random = configuration.random
         multiplexedLimit = configuration.maximumStreamsPerOrigin
 
-        func lane(limit: Int) -> Lane<JobGraph.JobID, OriginKey>.Configuration {
-            var lane = Lane<JobGraph.JobID, OriginKey>.Configuration(limit: limit)
-            lane.order = configuration.order == .lastInFirstOut ? .lastInFirstOut : .firstInFirstOut
-            return lane
-        }
+        typealias LaneConfiguration = Lane<JobGraph.JobID, OriginKey>.Configuration
         // High enough to keep the store busy. The store limits itself by its few threads.
-        var storeLane = lane(limit: 32)
-        var fetchLane = lane(limit: max(1, configuration.maximumConcurrentFetches))
+        var storeLane = LaneConfiguration(limit: 32)
+        var fetchLane = LaneConfiguration(limit: max(1, configuration.maximumConcurrentFetches))
         fetchLane.groupLimit = max(1, configuration.maximumConcurrentFetchesPerOrigin)
         // Slots are reserved, so that a visible image never waits for whole downloads of prefetching.
-        storeLane.reserve = Lane<JobGraph.JobID, OriginKey>.Configuration.reserve(of: storeLane.limit)
-        fetchLane.reserve = Lane<JobGraph.JobID, OriginKey>.Configuration.reserve(of: fetchLane.limit)
+        storeLane.reserve = LaneConfiguration.reserve(of: storeLane.limit)
+        fetchLane.reserve = LaneConfiguration.reserve(of: fetchLane.limit)
         fetchLane.reservesInGroups = true
-        let decodeLane = lane(limit: threads)
+        let decodeLane = LaneConfiguration(limit: threads)
         graph = JobGraph(storeLane: storeLane, fetchLane: fetchLane, decodeLane: decodeLane)
         if telemetry != nil { graph.journal = [] }
         graph.circuits = configuration.circuitBreaker.map { OriginCircuits($0) }
@@ -227,7 +226,8 @@ final class Engine: @unchecked Sendable {
     ) -> (isShared: Bool, progress: ImageTask.Progress?) {
         let (id, joined) = graph.taskAdded(
             task, steps: plan.stepCount, done: prefix?.steps ?? 0, step: { step($0, of: plan) },
-            priority: task.priority, observes: task.observesFetch, now: now, actions: &actions
+            priority: task.priority, isNewestFirst: (task.order ?? order) == .lastInFirstOut,
+            observes: task.observesFetch, now: now, actions: &actions
         ) { position, id in
             let job = makeJob(position, id: id, plan: plan)
             if let prefix, position == prefix.steps { job.feed(JobResult(.image(prefix.image))) }

@@ -148,13 +148,14 @@ struct JobGraph: ~Copyable {
     ///
     /// - Parameter done: the number of steps that need no job, because their result is in memory.
     /// - Parameter step: returns the step at a position.
+    /// - Parameter isNewestFirst: whether its jobs precede the others of their level while they are queued.
     /// - Parameter observes: whether the task observes how its first job progresses.
     /// - Parameter makeJob: creates the job of a step that has no live job, from the step's position and the job's
     ///   identity.
     /// - Returns: the task's identity, and the number of its steps that were in progress already.
     mutating func taskAdded(
         _ task: ImageTask, steps count: Int, done: Int = 0, step: (Int) -> Step, priority: ImageRequest.Priority,
-        observes: Bool = false, now: MonotonicTime,
+        isNewestFirst: Bool = false, observes: Bool = false, now: MonotonicTime,
         actions: inout Actions, makeJob: (Int, JobID) -> Job
     ) -> (task: TaskID, joined: Int) {
         var joined = count
@@ -176,6 +177,7 @@ struct JobGraph: ~Copyable {
         let id = makeTaskSlot(task, job: previous, priority: priority)
         tasks[Int(id.index)].observes = observes
         if observes { countObserver(of: previous, by: 1) }
+        if isNewestFirst { setNewestFirst(previous) }
         if joined == done { joined = 0 }
         noteAdded(task, job: previous, steps: count, joined: joined)
         changeCount(of: previous, from: -1, to: Int8(priority.rawValue), now: now, actions: &actions)
@@ -228,6 +230,15 @@ struct JobGraph: ~Copyable {
         var index = first
         while index >= 0 {
             jobs[Int(index)].observers += difference
+            index = jobs[Int(index)].upstream
+        }
+    }
+
+    /// The job and those upstream go before the others of a level that they reach. A queued one keeps its place.
+    private mutating func setNewestFirst(_ last: Int32) {
+        var index = last
+        while index >= 0, !jobs[Int(index)].isNewestFirst {
+            jobs[Int(index)].isNewestFirst = true
             index = jobs[Int(index)].upstream
         }
     }
@@ -474,7 +485,8 @@ extension JobGraph {
     ) {
         switch jobs[Int(index)].state {
         case .queued(let ticket):
-            self[jobs[Int(index)].lane].move(ticket, toLevel: Int(level), now: now)
+            self[jobs[Int(index)].lane].move(
+                ticket, toLevel: Int(level), ahead: jobs[Int(index)].isNewestFirst, now: now)
         case .running:
             if let job = jobs[Int(index)].job, let priority = ImageRequest.Priority(rawValue: UInt8(level)) {
                 actions.append(.reprioritize(job, priority))
@@ -515,6 +527,7 @@ extension JobGraph {
         guard let group = jobs[Int(index)].group else { preconditionFailure("a job without a group was enqueued") }
         let (id, lane) = (jobID(index), jobs[Int(index)].lane)
         let level = max(0, Int(jobs[Int(index)].level))
+        let ahead = ahead || jobs[Int(index)].isNewestFirst
         jobs[Int(index)].state = .queued(
             self[lane].enqueue(id, level: level, group: group, now: now, ahead: ahead))
         note(.queued(id, lane))
@@ -839,6 +852,8 @@ extension JobGraph {
         var circuitRole = CircuitRole.ordinary
         /// Whether a stored response may be served if the origin cannot be reached.
         var hasStaleResponse = false
+        /// Whether a subscriber wants it to go before the others of its level.
+        var isNewestFirst = false
         /// The highest priority of the subscribers, or -1 if there are none.
         var level: Int8 = -1
         /// The number of subscribers at each priority. Each job that works on the result counts as one.

@@ -23,6 +23,8 @@ public import InflightConcurrency
 ///   cannot check that a queue is serial. The class is not `Sendable`: hold it from elsewhere by a `ConfinedReference`.
 /// - Order: ``onChange`` is called on the callback queue, never inside a call of yours: read the changes that your own
 ///   call made after it. Progress comes before the ending.
+/// - Priority: among queued loads of one priority, those of loaders go first, the newest before the others, because the
+///   newest place on the screen is the one in view (``ImageRequest/order``).
 /// - Late results: once ``request`` was set to another one, no result of the old one is shown or delivered any more, in
 ///   whatever order results arrive.
 /// - Cancellation: by ``cancel()``, ``reset()``, another request, and by releasing the loader, on any thread. Jobs with
@@ -356,7 +358,7 @@ public final class ImageLoader: Confined {
         let ended = callback { (loader, result: Result<LoadedImage, LoadError>) in
             loader.didEnd(number, with: result)
         }
-        let task = pipeline.load(subject, on: confinement) { _, progress in
+        let task = pipeline.load(subject, on: confinement, order: .lastInFirstOut) { _, progress in
             progressed(progress)
         } preview: { _, preview in
             previewed(preview)

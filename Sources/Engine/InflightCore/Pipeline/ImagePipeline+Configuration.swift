@@ -72,7 +72,7 @@ extension ImagePipeline {
         /// for such work, or a test that steps it. It never gets more than ``decodeConcurrency`` work items at once,
         /// plus one at a time that decodes or spills a body outside the transport's thread.
         public var decodeExecutor: (any WorkExecutor)?
-        /// The order of queued loads with the same priority.
+        /// The order of queued loads with the same priority whose ``ImageRequest/order`` is nil.
         public var order = LoadOrder.firstInFirstOut
         /// The names of header fields that cannot change a response's content. Requests that differ only in these are
         /// coalesced, unless the response's `Vary` names one of them.
@@ -138,11 +138,15 @@ extension ImagePipeline {
         }
     }
 
-    /// The order of queued loads with the same priority.
+    /// The place of a queued load among those of the same priority.
+    ///
+    /// Loads of both orders may be mixed: those with ``lastInFirstOut`` go first, the newest before the others; then
+    /// those with ``firstInFirstOut``, the oldest first. A load that has waited for ten seconds is raised to the next
+    /// priority, where it has the second order: so the newest loads of a list cannot hold up its oldest for ever.
     public enum LoadOrder: Sendable {
-        /// The earliest request first.
+        /// Behind the loads that are queued.
         case firstInFirstOut
-        /// The latest request first: for lists that scroll, where it is the one on screen.
+        /// Before the loads that are queued: for lists that scroll, where the newest request is the one in view.
         case lastInFirstOut
     }
 }

@@ -212,8 +212,9 @@ public final class ImagePipeline: Sendable {
     }
 
     /// Creates a task and starts it. Never calls back inside this call.
-    private func start(_ subject: ImageTask.Subject, sink: CallbackSink) -> ImageTask {
-        let task = ImageTask(subject, engine: engine, sink: sink, observesProgress: sink.progress != nil)
+    private func start(_ subject: ImageTask.Subject, sink: CallbackSink, order: LoadOrder? = nil) -> ImageTask {
+        let task = ImageTask(
+            subject, engine: engine, sink: sink, observesProgress: sink.progress != nil, order: order)
         task.start()
         return task
     }
@@ -226,16 +227,18 @@ public final class ImagePipeline: Sendable {
         return hit.image
     }
 
-    /// Loads the image of a request that was planned before, with its callbacks on `queue`.
+    /// Loads the image of a request that was planned before, with its callbacks on `queue`, and in `order` if the
+    /// request names none.
     func load(
-        _ subject: ImageTask.Subject, on queue: CallbackQueue,
+        _ subject: ImageTask.Subject, on queue: CallbackQueue, order: LoadOrder? = nil,
         progress: (@Sendable (ImageTask, ImageTask.Progress) -> Void)?,
         preview: (@Sendable (ImageTask, ImagePreview) -> Void)?,
         completion: @escaping @Sendable (ImageTask, Result<LoadedImage, LoadError>) -> Void
     ) -> ImageTask {
         start(
             subject,
-            sink: CallbackSink(queue: queue, progress: progress, preview: preview, completion: .image(completion)))
+            sink: CallbackSink(queue: queue, progress: progress, preview: preview, completion: .image(completion)),
+            order: order)
     }
 
     func outcome(

@@ -217,6 +217,13 @@ public struct ImageRequest: Sendable {
         get { options.value.deadline }
         set { changeRest { $0.deadline = newValue } }
     }
+    /// The order of the load among queued loads of its priority, by default nil for that of the pipeline, and in an
+    /// ``ImageLoader`` for ``ImagePipeline/LoadOrder/lastInFirstOut``. A load that joins one in progress leaves it in
+    /// its place, unless it raises its priority. Not part of the keys by which requests are coalesced.
+    public var order: ImagePipeline.LoadOrder? {
+        get { options.value.order }
+        set { changeRest { $0.order = newValue } }
+    }
     /// The policy for retries after transient failures, by default nil for that of the pipeline. With
     /// ``RetryPolicy/maximumRetries`` 0, none follows. Loads that share a fetch have the policy with the most retries
     /// of theirs. Not part of the keys by which requests are coalesced.
@@ -356,6 +363,7 @@ extension ImageRequest {
         var limits = Limits()
         var deadline: Duration?
         var retry: RetryPolicy?
+        var order: ImagePipeline.LoadOrder?
         var readsMemory = true
         var writesMemory = true
         var userInfo: [String: String] = [:]

@@ -17,6 +17,8 @@ public final class ImageTask: @unchecked Sendable {
     let observesProgress: Bool
     /// Whether previews are observed, if the request wants them.
     private let observesPreviews: Bool
+    /// The order among queued loads of its priority; nil for that of the pipeline.
+    let order: ImagePipeline.LoadOrder?
 
     typealias Machine = GateMachine<TaskEventBacklog, JobResult>
 
@@ -103,8 +105,13 @@ public final class ImageTask: @unchecked Sendable {
         }
     }
 
-    init(_ subject: Subject, engine: Engine, sink: CallbackSink?, observesProgress: Bool) {
+    /// - Parameter order: the order if the request names none.
+    init(
+        _ subject: Subject, engine: Engine, sink: CallbackSink?, observesProgress: Bool,
+        order: ImagePipeline.LoadOrder? = nil
+    ) {
         self.subject = subject
+        self.order = subject.request.order ?? order
         self.engine = engine
         self.observesProgress = observesProgress
         observesPreviews = sink.map { $0.preview != nil } ?? observesProgress

@@ -4,31 +4,36 @@ extension Lane {
     // MARK: Lists
 
     @inlinable
-    mutating func insertFresh(_ index: Int32, level: Int, atFront: Bool) {
-        nodes[Int(index)].level = UInt8(level)
+    mutating func insertFresh(_ index: Int32, level: Int, ahead: Bool, now: MonotonicTime) {
+        precondition(0..<Self.levelCount ~= level, "there is no level \(level)")
+        let rank = Self.rank(level, ahead: ahead)
+        lastSequence += 1
+        nodes[Int(index)].sequence = ahead ? -lastSequence : lastSequence
+        nodes[Int(index)].since = now
+        nodes[Int(index)].rank = UInt8(rank)
         nodes[Int(index)].isParked = false
-        Self.insert(index, into: &fresh[level], nodes: &nodes, atFront: atFront)
+        Self.insert(index, into: &fresh[rank], nodes: &nodes, atFront: ahead)
     }
 
     @inlinable
     mutating func park(_ index: Int32) {
         let group = Int(nodes[Int(index)].group)
-        let level = Int(nodes[Int(index)].level)
+        let rank = Int(nodes[Int(index)].rank)
         if groups[group].parked.isEmpty {
-            groups[group].parked = [List](repeating: List(), count: Self.levelCount)
+            groups[group].parked = [List](repeating: List(), count: Self.rankCount)
         }
-        // Keep the sequence order: an entry parked earlier may have been enqueued later, or ahead after a redirect.
-        var following = groups[group].parked[level].head
+        // Keep the sequence order: an entry parked earlier may have been enqueued later.
+        var following = groups[group].parked[rank].head
         let latest = groups[group].latestParked
-        if latest >= 0, Int(nodes[Int(latest)].level) == level,
-            isBefore(nodes[Int(latest)].sequence, nodes[Int(index)].sequence)
+        if latest >= 0, Int(nodes[Int(latest)].rank) == rank,
+            nodes[Int(latest)].sequence < nodes[Int(index)].sequence
         {
             following = nodes[Int(latest)].next
         }
-        while following >= 0, isBefore(nodes[Int(following)].sequence, nodes[Int(index)].sequence) {
+        while following >= 0, nodes[Int(following)].sequence < nodes[Int(index)].sequence {
             following = nodes[Int(following)].next
         }
-        Self.insert(index, into: &groups[group].parked[level], nodes: &nodes, before: following)
+        Self.insert(index, into: &groups[group].parked[rank], nodes: &nodes, before: following)
         nodes[Int(index)].isParked = true
         groups[group].latestParked = index
     }
@@ -36,12 +41,12 @@ extension Lane {
     @inlinable
     mutating func unlink(_ index: Int32) {
         let node = nodes[Int(index)]
-        let level = Int(node.level)
+        let rank = Int(node.rank)
         if node.isParked {
             if groups[Int(node.group)].latestParked == index { groups[Int(node.group)].latestParked = -1 }
-            Self.remove(index, from: &groups[Int(node.group)].parked[level], nodes: &nodes)
+            Self.remove(index, from: &groups[Int(node.group)].parked[rank], nodes: &nodes)
         } else {
-            Self.remove(index, from: &fresh[level], nodes: &nodes)
+            Self.remove(index, from: &fresh[rank], nodes: &nodes)
         }
     }
 
@@ -141,7 +146,7 @@ extension Lane {
 
     @inlinable
     mutating func freeIfUnused(_ index: Int32) {
-        guard groups[Int(index)].running == 0, groups[Int(index)].waiting == 0, groups[Int(index)].readyLevels == 0,
+        guard groups[Int(index)].running == 0, groups[Int(index)].waiting == 0, groups[Int(index)].readyRanks == 0,
             let name = groups[Int(index)].name
         else { return }
         groupIndices[name] = nil
@@ -152,30 +157,30 @@ extension Lane {
     // MARK: Binary heap of the ready groups, best first
 
     @inlinable
-    mutating func pushReady(_ item: Ready, level: Int) {
-        ready[level].append(item)
-        var child = ready[level].count - 1
+    mutating func pushReady(_ item: Ready, rank: Int) {
+        ready[rank].append(item)
+        var child = ready[rank].count - 1
         while child > 0 {
             let parent = (child - 1) / 2
-            guard isBefore(ready[level][child].sequence, ready[level][parent].sequence) else { break }
-            ready[level].swapAt(child, parent)
+            guard ready[rank][child].sequence < ready[rank][parent].sequence else { break }
+            ready[rank].swapAt(child, parent)
             child = parent
         }
     }
 
     @inlinable
-    mutating func popReady(level: Int) {
-        let last = ready[level].removeLast()
-        guard !ready[level].isEmpty else { return }
-        ready[level][0] = last
+    mutating func popReady(rank: Int) {
+        let last = ready[rank].removeLast()
+        guard !ready[rank].isEmpty else { return }
+        ready[rank][0] = last
         var parent = 0
         while true {
             var best = parent
-            for child in [2 * parent + 1, 2 * parent + 2] where child < ready[level].count {
-                if isBefore(ready[level][child].sequence, ready[level][best].sequence) { best = child }
+            for child in [2 * parent + 1, 2 * parent + 2] where child < ready[rank].count {
+                if ready[rank][child].sequence < ready[rank][best].sequence { best = child }
             }
             if best == parent { return }
-            ready[level].swapAt(parent, best)
+            ready[rank].swapAt(parent, best)
             parent = best
         }
     }

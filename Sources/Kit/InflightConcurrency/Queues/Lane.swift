@@ -11,13 +11,14 @@
 /// lane.release(group: "example.org", now: now)            // releases it
 /// ```
 ///
-/// - Elements wait in ``levelCount`` levels. A higher level goes first. Within a level the order is first in, first out
-///   (or last in, first out, see ``Configuration/order``).
+/// - Elements wait in ``levelCount`` levels. A higher level goes first. Within a level, elements that were added ahead
+///   go first, the newest of them before the others; then the rest, the oldest first.
 /// - At most ``Configuration/limit`` elements hold a slot at once, and at most its own limit for each group (an
 ///   origin, for example). A full group does not delay other groups.
 /// - Levels below ``Configuration/reservedFromLevel`` may not take the last ``Configuration/reserve`` slots. With
 ///   ``Configuration/reservesInGroups``, they also leave free a quarter of each group's slots.
-/// - An element that has waited for ``Configuration/raiseAfter`` is raised by one level, to prevent starvation.
+/// - An element that has waited for ``Configuration/raiseAfter`` is raised by one level, behind those that wait there
+///   in order of arrival, to prevent starvation.
 ///
 /// Inserting, removing and moving take constant time. Finding the next element takes constant time for each element
 /// that leaves, and logarithmic time in the number of groups that have just got a slot again.
@@ -25,23 +26,13 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     /// The number of levels. They are numbered from 0, which is the least urgent.
     @inlinable public static var levelCount: Int { 5 }
 
-    /// The limits and the order of a lane.
+    /// The limits of a lane.
     public struct Configuration: Sendable {
-        /// The order of the elements within a level.
-        public enum Order: Sendable {
-            /// The element that has waited longest goes first.
-            case firstInFirstOut
-            /// The newest element goes first. For scrolling lists, where the latest requests are for the visible rows.
-            case lastInFirstOut
-        }
-
         /// The number of slots, at least 1.
         public var limit: Int
         /// The maximum number of slots for one group, unless ``Lane/setLimit(_:of:now:)`` sets another. By default
         /// unlimited.
         public var groupLimit: Int = .max
-        /// The order within a level.
-        public var order: Order = .firstInFirstOut
         /// The number of slots that the levels below ``reservedFromLevel`` leave free. If it is not less than
         /// ``limit``, it is ignored.
         public var reserve = 0
@@ -88,7 +79,8 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     struct Node {
         // In this order, a small element leaves no gap.
         @usableFromInline var element: Element?
-        @usableFromInline var level: UInt8 = 0
+        /// The list of the element's level that it waits in; see ``Lane/rank(_:ahead:)``.
+        @usableFromInline var rank: UInt8 = 0
         @usableFromInline var isParked = false
         @usableFromInline var group: Int32
         @usableFromInline var previous: Int32 = -1
@@ -123,12 +115,12 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         /// The number of slots that the levels below the reserved ones may take.
         @usableFromInline var unreserved: Int
         @usableFromInline var waiting = 0
-        /// The entries that reached the front while the group had no slot for them, by level.
+        /// The entries that reached the front while the group had no slot for them, by rank.
         @usableFromInline var parked: [List] = []
         /// The entry that was parked last, or -1. The next entry to be parked mostly belongs right behind it.
         @usableFromInline var latestParked: Int32 = -1
-        /// The levels in which this group is in `ready`, one bit each.
-        @usableFromInline var readyLevels: UInt8 = 0
+        /// The ranks in which this group is in `ready`, one bit each.
+        @usableFromInline var readyRanks: UInt16 = 0
 
         @inlinable
         init(name: Group, limit: Int, unreserved: Int) {
@@ -162,13 +154,13 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     @usableFromInline var waitingCount = 0
     @usableFromInline var nodes: [Node] = []
     @usableFromInline var freeNode: Int32 = -1
-    @usableFromInline var fresh = [List](repeating: List(), count: Self.levelCount)
+    @usableFromInline var fresh = [List](repeating: List(), count: Self.rankCount)
     @usableFromInline var groups: [GroupState] = []
     @usableFromInline var freeGroups: [Int32] = []
     @usableFromInline var groupIndices: [Group: Int32] = [:]
     /// The group that was looked up last, or -1. The next lookup is mostly for the same group.
     @usableFromInline var latestGroup: Int32 = -1
-    @usableFromInline var ready = [[Ready]](repeating: [], count: Self.levelCount)
+    @usableFromInline var ready = [[Ready]](repeating: [], count: Self.rankCount)
     @usableFromInline var lastSequence: Int64 = 0
 
     /// In nanoseconds, because comparing durations costs more than everything else that is done for an element.
@@ -185,14 +177,15 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     // MARK: Entering and leaving
 
-    /// Adds `element` to its level, behind the others or, for ``Configuration/Order/lastInFirstOut``, before them.
+    /// Adds `element` to its level, behind the others or before them.
     ///
     /// - Parameters:
     ///   - element: The element, returned when its turn comes.
     ///   - level: The level, from 0 to ``levelCount`` − 1. Any other traps.
     ///   - name: The group whose limit applies to the element.
     ///   - now: The current time, from which the element's wait is measured.
-    ///   - ahead: Whether it goes before all others of its level, because it had a slot and released it.
+    ///   - ahead: Whether it goes before all others of its level: because it had a slot and released it, or because the
+    ///     newest is the most urgent, as for scrolling lists.
     /// - Returns: The ticket by which the element can be moved or removed while it waits.
     @inlinable
     public mutating func enqueue(
@@ -202,11 +195,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         let index = makeNode(Node(element: element, group: group))
         groups[Int(group)].waiting += 1
         waitingCount += 1
-        lastSequence += 1
-        let precedes = ahead && configuration.order == .firstInFirstOut
-        nodes[Int(index)].sequence = precedes ? -lastSequence : lastSequence
-        nodes[Int(index)].since = now
-        insertFresh(index, level: level, atFront: ahead || configuration.order == .lastInFirstOut)
+        insertFresh(index, level: level, ahead: ahead, now: now)
         return Ticket(index: index)
     }
 
@@ -220,15 +209,17 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     /// Moves a waiting element to another level, as if it had just been added there. No effect if it is in that level.
     /// The ticket must be valid.
+    ///
+    /// - Parameters:
+    ///   - ticket: The element's ticket.
+    ///   - level: The level, from 0 to ``levelCount`` − 1. Any other traps.
+    ///   - ahead: Whether it goes before all others of the level.
+    ///   - now: The current time, from which the element's wait is measured again.
     @inlinable
-    public mutating func move(_ ticket: Ticket, toLevel level: Int, now: MonotonicTime) {
-        let index = ticket.index
-        guard Int(nodes[Int(index)].level) != level else { return }
-        unlink(index)
-        lastSequence += 1
-        nodes[Int(index)].sequence = lastSequence
-        nodes[Int(index)].since = now
-        insertFresh(index, level: level, atFront: configuration.order == .lastInFirstOut)
+    public mutating func move(_ ticket: Ticket, toLevel level: Int, ahead: Bool = false, now: MonotonicTime) {
+        guard self.level(of: ticket) != level else { return }
+        unlink(ticket.index)
+        insertFresh(ticket.index, level: level, ahead: ahead, now: now)
     }
 
     /// Returns the next element to run, or nil if no waiting element may run now. The element holds a slot until
@@ -236,15 +227,15 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     @inlinable
     public mutating func next(now: MonotonicTime) -> Element? {
         guard waiting > 0, running < configuration.limit else { return nil }
-        var level = Self.levelCount
-        while level > 0 {
-            level -= 1
-            if fresh[level].head < 0, ready[level].isEmpty { continue }
-            if level < configuration.reservedFromLevel, running >= configuration.limit - configuration.reserve {
+        var rank = Self.rankCount
+        while rank > 0 {
+            rank -= 1
+            if fresh[rank].head < 0, ready[rank].isEmpty { continue }
+            if isLow(rank), running >= configuration.limit - configuration.reserve {
                 // A reserve of all slots is ignored. Otherwise these levels would never run.
                 if configuration.limit > configuration.reserve { return nil }
             }
-            guard let index = best(level: level) else { continue }
+            guard let index = best(rank: rank) else { continue }
             let group = Int(nodes[Int(index)].group)
             unlink(index)
             takenPlaces += 1
@@ -309,26 +300,43 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     /// Returns the level in which an element waits now.
     @inlinable
     public func level(of ticket: Ticket) -> Int {
-        Int(nodes[Int(ticket.index)].level)
+        Int(nodes[Int(ticket.index)].rank) / 2
     }
+
+    // MARK: Ranks
+
+    /// Each level has two lists: the elements that were added ahead, which go first, and the others.
+    @inlinable static var rankCount: Int { 2 * levelCount }
+
+    @inlinable
+    static func rank(_ level: Int, ahead: Bool) -> Int { 2 * level + (ahead ? 1 : 0) }
+
+    @inlinable
+    static func isAhead(_ rank: Int) -> Bool { rank & 1 == 1 }
+
+    @inlinable
+    func isLow(_ rank: Int) -> Bool { rank / 2 < configuration.reservedFromLevel }
+
+    /// Returns the element of a list that has waited longest, or -1. The newest of those added ahead is the first.
+    @inlinable
+    static func oldest(_ list: List, rank: Int) -> Int32 { isAhead(rank) ? list.tail : list.head }
 
     // MARK: Choosing
 
-    /// Returns whether the group has a slot for an element of the level.
+    /// Returns whether the group has a slot for an element of the rank.
     @inlinable
-    func hasSlot(_ group: Int, level: Int) -> Bool {
-        let isLow = level < configuration.reservedFromLevel
-        return groups[group].running < (isLow ? groups[group].unreserved : groups[group].limit)
+    func hasSlot(_ group: Int, rank: Int) -> Bool {
+        groups[group].running < (isLow(rank) ? groups[group].unreserved : groups[group].limit)
     }
 
     @inlinable
-    mutating func best(level: Int) -> Int32? {
-        let parked = bestParked(level: level)
+    mutating func best(rank: Int) -> Int32? {
+        let parked = bestParked(rank: rank)
         var candidate: Int32?
-        while fresh[level].head >= 0 {
-            let index = fresh[level].head
+        while fresh[rank].head >= 0 {
+            let index = fresh[rank].head
             let group = Int(nodes[Int(index)].group)
-            if hasSlot(group, level: level) {
+            if hasSlot(group, rank: rank) {
                 candidate = index
                 break
             }
@@ -337,23 +345,23 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         }
         guard let parked else { return candidate }
         guard let candidate else { return parked }
-        return isBefore(nodes[Int(candidate)].sequence, nodes[Int(parked)].sequence) ? candidate : parked
+        return nodes[Int(candidate)].sequence < nodes[Int(parked)].sequence ? candidate : parked
     }
 
     /// Returns the first parked entry among the groups that have a free slot.
     @inlinable
-    mutating func bestParked(level: Int) -> Int32? {
-        while let top = ready[level].first {
+    mutating func bestParked(rank: Int) -> Int32? {
+        while let top = ready[rank].first {
             let group = Int(top.group)
-            let head = groups[group].parked.isEmpty ? -1 : groups[group].parked[level].head
-            if head < 0 || !hasSlot(group, level: level) {
-                popReady(level: level)
-                groups[group].readyLevels &= ~(1 << UInt8(level))
+            let head = groups[group].parked.isEmpty ? -1 : groups[group].parked[rank].head
+            if head < 0 || !hasSlot(group, rank: rank) {
+                popReady(rank: rank)
+                groups[group].readyRanks &= ~(1 << UInt16(rank))
                 freeIfUnused(top.group)
             } else if nodes[Int(head)].sequence != top.sequence {
                 // The group's first entry has changed since the push. Push the group again with the current sequence.
-                popReady(level: level)
-                pushReady(Ready(sequence: nodes[Int(head)].sequence, group: top.group), level: level)
+                popReady(rank: rank)
+                pushReady(Ready(sequence: nodes[Int(head)].sequence, group: top.group), rank: rank)
             } else {
                 return head
             }
@@ -362,19 +370,14 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     }
 
     @inlinable
-    func isBefore(_ left: Int64, _ right: Int64) -> Bool {
-        configuration.order == .firstInFirstOut ? left < right : left > right
-    }
-
-    @inlinable
     mutating func markReady(_ group: Int32) {
         guard !groups[Int(group)].parked.isEmpty else { return }
-        for level in 0..<Self.levelCount where hasSlot(Int(group), level: level) {
-            let head = groups[Int(group)].parked[level].head
-            guard head >= 0, groups[Int(group)].readyLevels & (1 << UInt8(level)) == 0 else { continue }
-            groups[Int(group)].readyLevels |= 1 << UInt8(level)
+        for rank in 0..<Self.rankCount where hasSlot(Int(group), rank: rank) {
+            let head = groups[Int(group)].parked[rank].head
+            guard head >= 0, groups[Int(group)].readyRanks & (1 << UInt16(rank)) == 0 else { continue }
+            groups[Int(group)].readyRanks |= 1 << UInt16(rank)
             let sequence = nodes[Int(head)].sequence
-            pushReady(Ready(sequence: sequence, group: group), level: level)
+            pushReady(Ready(sequence: sequence, group: group), rank: rank)
         }
     }
 
@@ -388,12 +391,12 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     @inlinable
     mutating func raiseFresh(now: MonotonicTime) {
-        var level = Self.levelCount - 1
-        while level > 0 {
-            level -= 1
-            while fresh[level].head >= 0 {
-                let oldest =
-                    configuration.order == .firstInFirstOut ? fresh[level].head : fresh[level].tail
+        // Not those of the highest level.
+        var rank = Self.rankCount - 2
+        while rank > 0 {
+            rank -= 1
+            while fresh[rank].head >= 0 {
+                let oldest = Self.oldest(fresh[rank], rank: rank)
                 guard hasWaitedLong(oldest, now: now) else { break }
                 // Entries of the group that were parked have waited longer, and must not be overtaken.
                 raiseParked(nodes[Int(oldest)].group, now: now)
@@ -416,18 +419,19 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     @inlinable
     mutating func raiseParked(_ group: Int32, now: MonotonicTime) {
         guard !groups[Int(group)].parked.isEmpty else { return }
-        for level in stride(from: Self.levelCount - 2, through: 0, by: -1) {
+        for rank in stride(from: Self.rankCount - 3, through: 0, by: -1) {
             while true {
-                let list = groups[Int(group)].parked[level]
-                let oldest = configuration.order == .firstInFirstOut ? list.head : list.tail
+                let oldest = Self.oldest(groups[Int(group)].parked[rank], rank: rank)
                 guard oldest >= 0, hasWaitedLong(oldest, now: now) else { break }
                 raise(oldest, now: now)
             }
         }
     }
 
+    /// Raises an element by a level. It does not go ahead there, or the last one that is raised would go first.
     @inlinable
     mutating func raise(_ index: Int32, now: MonotonicTime) {
-        move(Ticket(index: index), toLevel: Int(nodes[Int(index)].level) + 1, now: now)
+        let ticket = Ticket(index: index)
+        move(ticket, toLevel: level(of: ticket) + 1, now: now)
     }
 }

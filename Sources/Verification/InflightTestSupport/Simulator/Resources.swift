@@ -116,6 +116,7 @@ enum Resources {
         case .none: request = ImageRequest(spec.resource == identified && spec.origin == 1 ? otherURL : url(spec))
         case .bytes, .image: request = ImageRequest(source: world.source(spec.resource))
         }
+        if let order = spec.order { request.order = order }
         if spec.size > 0 { request.resize = Resize(width: Int(spec.size)) }
         // Seconds may pass between two bytes.
         if setup.isSlow || setup.hasStore { request.limits.minimumBytesPerSecond = 0 }

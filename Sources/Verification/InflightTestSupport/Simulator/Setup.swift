@@ -28,6 +28,8 @@ struct Setup {
     var hasObserver = false
     /// Whether some callers request previews.
     var hasPreviews = false
+    /// Whether some requests name their order.
+    var mixesOrders = false
     /// Whether some requests have a deadline.
     var hasDeadlines = false
 
@@ -55,7 +57,7 @@ struct Setup {
         bounds.fetchesPerOrigin = 1 + draws.below(3)
         bounds.streamsPerOrigin = bounds.fetchesPerOrigin + draws.below(3)
         bounds.decodes = 1 + draws.below(2)
-        bounds.isLastInFirstOut = draws.once(in: 4)
+        if draws.once(in: 4) { bounds.order = .lastInFirstOut }
         bounds.storesImages = !draws.once(in: 3)
         nests = draws.once(in: 2)
         hasExcludedFields = draws.once(in: 4)
@@ -87,6 +89,7 @@ struct Setup {
         if seed % 8 == 7 { bounds.maximumTasks = 2 + Int(seed / 8 % 8) }
         if seed % 16 == 15 { bounds.maximumTasksPerOrigin = 1 + Int(seed / 16 % 4) }
         hasPreviews = seed % 8 == 5
+        mixesOrders = seed % 3 == 1
         // Tasks that leave a varying response join another job one after the other.
         hasDeadlines = seed % 8 == 1 && !hasExcludedFields
         // Before `willSend` is called, nothing shows whether a fetch has its slot, and so its time passes. Deadlines
@@ -102,7 +105,7 @@ struct Setup {
         bounds.isLogged = hasLog
         bounds.isOrderKnown = !nests && !isSlow && !hasExcludedFields && !isMultiplexed && !bounds.startsAreHidden
         // Loads that start at the end of a turn are all reported at once.
-        if prefetch != nil, bounds.isLastInFirstOut { bounds.isOrderKnown = false }
+        if prefetch != nil, bounds.order == .lastInFirstOut { bounds.isOrderKnown = false }
         // Lookups take any time, and time passes in seconds, so the order is unpredictable.
         if hasStore { bounds.isOrderKnown = false }
     }
@@ -114,7 +117,7 @@ struct Setup {
         bounds.hasStore = true
         bounds.retries = hasRetries ? 2 : 0
         (nests, hasExcludedFields, hasWillSend, hasDidReceive, isSlow) = (false, false, false, false, false)
-        bounds.isLastInFirstOut = false
+        bounds.order = .firstInFirstOut
         totalTime = 0
         prefetch = nil
         // Fewer resources, so that stored ones are requested again.
@@ -141,6 +144,12 @@ struct Setup {
         guard hasDeadlines, number % 3 != 0 else { return 0 }
         let unit: Int64 = hasStore ? 500_000_000 : isSlow ? 1_000_000_000 : 1_000_000
         return Int64(number * 7 % 13 + 1) * unit + Int64(number)
+    }
+
+    /// Returns the order that a caller's request names, if any.
+    func order(ofCaller number: Int) -> ImagePipeline.LoadOrder? {
+        guard mixesOrders else { return nil }
+        return [.lastInFirstOut, nil, .firstInFirstOut, .lastInFirstOut, nil][number % 5]
     }
 
     /// Returns the total time of a caller in nanoseconds; 0 for none.
@@ -192,7 +201,7 @@ struct Setup {
         if bounds.decodesInMemory == 1 { configuration.maximumDecodeMemory = 100_000 }
         configuration.decodeExecutor = world.threads
         if let limit = bounds.bodyBytes { configuration.maximumBodyBytesInFlight = limit }
-        configuration.order = bounds.isLastInFirstOut ? .lastInFirstOut : .firstInFirstOut
+        configuration.order = bounds.order
         if hasExcludedFields { configuration.fieldsExcludedFromKey = ["Accept-Language"] }
         configuration.taskExecutor = world.executor
         if hasStore { configuration.fieldsExcludedFromKey = ["X-Policy"] }

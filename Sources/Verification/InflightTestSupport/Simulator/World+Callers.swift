@@ -122,7 +122,8 @@ extension World {
 
     func sendRequest() {
         guard let pipeline, callers.count < setup.tasks + 8 else { return }
-        let spec = spec()
+        var spec = spec()
+        spec.order = setup.order(ofCaller: callers.count)
         let priority = Self.priorities[draws.below(Self.priorities.count)]
         var request = request(spec, priority)
         let timeLimit = setup.timeLimit(ofCaller: callers.count)
