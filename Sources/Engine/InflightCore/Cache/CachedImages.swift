@@ -44,9 +44,9 @@ final class CachedImages: Sendable {
         return nil
     }
 
-    /// Returns the encoded image that may serve a plan.
+    /// Returns the encoded image that may serve a plan for one.
     func findEncoded(_ plan: RequestPlan) -> LoadedResponse? {
-        guard plan.goal == .encoded, plan.request.readsMemory, plan.mayBeInMemory,
+        guard plan.request.readsMemory, plan.mayBeInMemory,
             let keys = plan.memoryPlan(fieldsExcludedFromKey, for: .encoded),
             var file = files.value(for: ImageCacheKey(keys.finalKey)),
             mayServe(&file.isStale, until: file.lifetime, plan.request)

@@ -525,18 +525,16 @@ final class Engine: @unchecked Sendable {
         return next
     }
 
-    /// Ends the tasks whose limits the result of a fetch exceeds: those that joined late.
+    /// Ends the tasks whose limits the result of a job exceeds: those that joined late.
     ///
-    /// - Returns: whether it is for all of them. Then the error is the fetch's result.
+    /// - Returns: whether that is all of them. Then the error is the job's result.
     private func refusesResult(
         of step: JobStep, _ graph: inout JobGraph, now: MonotonicTime, ended: inout [Leaving],
         actions: inout JobGraph.Actions
     ) -> Bool {
-        guard let fetch = step.fetch, fetch.job.hasMixedLimits.load(ordering: .relaxed),
-            let value = step.job.result?.value,
+        guard step.job.mayExceedLimits,
             let error = refuse(
-                tasksOf: step.job, { fetch.excess(in: value, of: $0) }, &graph, now: now, ended: &ended,
-                actions: &actions)
+                tasksOf: step.job, step.job.excess, &graph, now: now, ended: &ended, actions: &actions)
         else { return false }
         step.job.result = JobResult(.failure(error.about(url: step.job.plan.url.string)))
         return true

@@ -58,6 +58,12 @@ class Job: @unchecked Sendable {
         }
     }
 
+    /// Whether the result may exceed the limits of a task that joined late. Called with the engine's lock held.
+    var mayExceedLimits: Bool { false }
+
+    /// Returns an error if the result exceeds these limits. Called with the engine's lock held.
+    func excess(of limits: ImageRequest.Limits) -> LoadError? { nil }
+
     /// The graph has recorded that the job is asleep.
     func didSuspend() {}
 
@@ -93,17 +99,15 @@ struct JobStep {
     var grants: [BodyBudget.Grant] = []
     /// The last progress of the job's body, if it has not been reported yet.
     var lastProgress: ImageTask.Progress?
-    /// The fetch that has ended.
-    var fetch: Fetch?
 }
 
 extension JobStep {
     /// The job has ended, successfully or not according to its result.
     init(
-        ended job: Job, grants: [BodyBudget.Grant] = [], lastProgress: ImageTask.Progress? = nil, fetch: Fetch? = nil
+        ended job: Job, grants: [BodyBudget.Grant] = [], lastProgress: ImageTask.Progress? = nil
     ) {
         let event = job.result?.error == nil ? Event.succeeded : .failed
-        self.init(job: job, event: event, grants: grants, lastProgress: lastProgress, fetch: fetch)
+        self.init(job: job, event: event, grants: grants, lastProgress: lastProgress)
     }
 }
 

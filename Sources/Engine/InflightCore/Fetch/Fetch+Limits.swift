@@ -93,6 +93,31 @@ extension FetchJob {
         return active != nil && (isTimed || wasMixed || own != first)
     }
 
+    /// Returns an error if the result exceeds these limits.
+    func excess(in value: JobResult.Value?, of limits: ImageRequest.Limits) -> LoadError? {
+        switch value {
+        case .failure, .image, nil: nil
+        case .info(let info):
+            excess(redirects: Int(followedRedirects), limits: limits, url: info.url, status: nil)
+        case .response(let response):
+            excess(
+                redirects: Int(followedRedirects), limits: limits, url: response.url, status: response.head.status)
+                ?? excess(Int64(response.body.count), of: "The body", limits: limits)
+        }
+    }
+
+    fileprivate func excess(redirects: Int, limits: ImageRequest.Limits, url: String, status: Int?) -> LoadError? {
+        guard redirects > limits.maximumRedirects else { return nil }
+        return LoadError(
+            .badRedirect, stage: .fetch, url: url,
+            message: "More than \(limits.maximumRedirects) redirects. Raise maximumRedirects.", status: status)
+    }
+
+    fileprivate func excess(_ bytes: Int64, of what: String, limits: ImageRequest.Limits) -> LoadError? {
+        let limit = min(limits.maximumBodyBytes, engine.maximumBodyBytes)
+        return bytes > limit ? LoadError(.tooLarge, stage: .fetch, message: Fetch.tooLong(what, limit)) : nil
+    }
+
     func timedOut(after time: Duration?) -> LoadError {
         LoadError(
             .timedOut, stage: .fetch, url: plan.url.string,
@@ -176,14 +201,9 @@ extension Fetch {
     ///
     /// - Parameter what: what is too long, as the error's message begins.
     func excess(_ bytes: Int64, of what: String = "The body") -> LoadError? {
-        let error = refusal { excess(bytes, of: what, limits: $0) }
+        let error = refusal { job.excess(bytes, of: what, limits: $0) }
         if error != nil { exchange.exceedingBytes = bytes }
         return error
-    }
-
-    private func excess(_ bytes: Int64, of what: String, limits: ImageRequest.Limits) -> LoadError? {
-        let limit = min(limits.maximumBodyBytes, engine.maximumBodyBytes)
-        return bytes > limit ? LoadError(.tooLarge, stage: .fetch, message: Self.tooLong(what, limit)) : nil
     }
 
     /// Returns whether the exchange was stopped by the limits of all tasks, but a task that allows more has joined.
@@ -195,25 +215,8 @@ extension Fetch {
 
     /// Returns an error if no task allows so many redirects. Tasks that allow fewer, while others continue, fail alone.
     func excess(redirects: Int) -> LoadError? {
-        let status = exchange.head?.status
-        return refusal { excess(redirects: redirects, limits: $0, status: status) }
-    }
-
-    private func excess(redirects: Int, limits: ImageRequest.Limits, status: Int?) -> LoadError? {
-        guard redirects > limits.maximumRedirects else { return nil }
-        return LoadError(
-            .badRedirect, stage: .fetch, url: currentURL.string,
-            message: "More than \(limits.maximumRedirects) redirects. Raise maximumRedirects.", status: status)
-    }
-
-    /// Returns an error if the fetch's result exceeds these limits. Called with the engine's lock held.
-    func excess(in value: JobResult.Value, of limits: ImageRequest.Limits) -> LoadError? {
-        switch value {
-        case .failure, .image: return nil
-        case .info: return excess(redirects: redirected?.redirectCount ?? 0, limits: limits, status: nil)
-        case .response(let response):
-            return excess(redirects: response.redirectCount, limits: limits, status: response.head.status)
-                ?? excess(Int64(response.body.count), of: "The body", limits: limits)
+        refusal {
+            job.excess(redirects: redirects, limits: $0, url: currentURL.string, status: exchange.head?.status)
         }
     }
 

@@ -13,6 +13,8 @@ final class FetchJob: Job, @unchecked Sendable {
     let hasMixedLimits = Atomic(false)
     /// Whether a task besides the first may have a total time.
     let hasTimedTasks = Atomic(false)
+    /// The number of redirects behind the result.
+    var followedRedirects: Int32 = 0
     /// Guarded by the engine's lock.
     var totalTimes: TotalTimes?
     // Inputs that arrived before the first start.
@@ -33,6 +35,9 @@ final class FetchJob: Job, @unchecked Sendable {
     var stripe: LockStripes.Stripe { LockStripes.stripe(for: self) }
 
     override var logFields: [(name: String, value: String)] { [("job", "fetch"), ("url", plan.url.string)] }
+
+    override var mayExceedLimits: Bool { hasMixedLimits.load(ordering: .relaxed) }
+    override func excess(of limits: ImageRequest.Limits) -> LoadError? { excess(in: result?.value, of: limits) }
 
     override func start(priority: ImageRequest.Priority) -> JobStep? {
         let now = engine.clock.now()
@@ -951,12 +956,13 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     /// Ends the fetch with a result, and releases what it holds: nothing may use `response` or `cache` after this.
     func end(_ value: JobResult.Value, fromStore: Bool = false) -> JobStep {
         let grants = release()
+        job.followedRedirects = Int32(clamping: redirected?.redirectCount ?? 0)
         if case .failure(let error) = value {
             job.result = JobResult(.failure(error.about(url: plan.url.string)), isFromStore: fromStore)
         } else {
             job.result = JobResult(value, isBeingRevalidated: isBeingRevalidated)
         }
-        return JobStep(ended: job, grants: grants, lastProgress: unreported, fetch: self)
+        return JobStep(ended: job, grants: grants, lastProgress: unreported)
     }
 
     /// Releases everything that the ended fetch holds.

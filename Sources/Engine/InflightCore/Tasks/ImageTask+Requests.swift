@@ -46,7 +46,7 @@ extension ImageTask {
             // Read the count before the lookup. The lookup runs without a lock, because the cache may be the caller's
             // code.
             let count = engine.images.count
-            if let file = engine.images.findEncoded(plan) {
+            if plan.goal == .encoded, let file = engine.images.findEncoded(plan) {
                 engine.telemetry?.emit(.foundInMemory, task: number)
                 return didEnd(JobResult(.response(file)))
             }

@@ -13,6 +13,7 @@ extension Lane {
         nodes[Int(index)].rank = UInt8(rank)
         nodes[Int(index)].isParked = false
         Self.insert(index, into: &fresh[rank], nodes: &nodes, atFront: ahead)
+        freshRanks.insert(rank)
     }
 
     @inlinable
@@ -34,6 +35,7 @@ extension Lane {
             following = nodes[Int(following)].next
         }
         Self.insert(index, into: &groups[group].parked[rank], nodes: &nodes, before: following)
+        groups[group].parkedRanks.insert(rank)
         nodes[Int(index)].isParked = true
         groups[group].latestParked = index
     }
@@ -45,8 +47,10 @@ extension Lane {
         if node.isParked {
             if groups[Int(node.group)].latestParked == index { groups[Int(node.group)].latestParked = -1 }
             Self.remove(index, from: &groups[Int(node.group)].parked[rank], nodes: &nodes)
+            if groups[Int(node.group)].parked[rank].head < 0 { groups[Int(node.group)].parkedRanks.remove(rank) }
         } else {
             Self.remove(index, from: &fresh[rank], nodes: &nodes)
+            if fresh[rank].head < 0 { freshRanks.remove(rank) }
         }
     }
 
@@ -146,7 +150,7 @@ extension Lane {
 
     @inlinable
     mutating func freeIfUnused(_ index: Int32) {
-        guard groups[Int(index)].running == 0, groups[Int(index)].waiting == 0, groups[Int(index)].readyRanks == 0,
+        guard groups[Int(index)].running == 0, groups[Int(index)].waiting == 0, groups[Int(index)].readyRanks.isEmpty,
             let name = groups[Int(index)].name
         else { return }
         groupIndices[name] = nil
@@ -159,6 +163,7 @@ extension Lane {
     @inlinable
     mutating func pushReady(_ item: Ready, rank: Int) {
         ready[rank].append(item)
+        readyRanks.insert(rank)
         var child = ready[rank].count - 1
         while child > 0 {
             let parent = (child - 1) / 2
@@ -171,7 +176,7 @@ extension Lane {
     @inlinable
     mutating func popReady(rank: Int) {
         let last = ready[rank].removeLast()
-        guard !ready[rank].isEmpty else { return }
+        guard !ready[rank].isEmpty else { return readyRanks.remove(rank) }
         ready[rank][0] = last
         var parent = 0
         while true {

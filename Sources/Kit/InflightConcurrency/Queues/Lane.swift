@@ -117,10 +117,12 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
         @usableFromInline var waiting = 0
         /// The entries that reached the front while the group had no slot for them, by rank.
         @usableFromInline var parked: [List] = []
+        /// The ranks of `parked` that have entries.
+        @usableFromInline var parkedRanks = Ranks()
         /// The entry that was parked last, or -1. The next entry to be parked mostly belongs right behind it.
         @usableFromInline var latestParked: Int32 = -1
-        /// The ranks in which this group is in `ready`, one bit each.
-        @usableFromInline var readyRanks: UInt16 = 0
+        /// The ranks in which this group is in `ready`.
+        @usableFromInline var readyRanks = Ranks()
 
         @inlinable
         init(name: Group, limit: Int, unreserved: Int) {
@@ -155,6 +157,8 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     @usableFromInline var nodes: [Node] = []
     @usableFromInline var freeNode: Int32 = -1
     @usableFromInline var fresh = [List](repeating: List(), count: Self.rankCount)
+    /// The ranks of `fresh` and of `ready` that have entries.
+    @usableFromInline var freshRanks = Ranks(), readyRanks = Ranks()
     @usableFromInline var groups: [GroupState] = []
     @usableFromInline var freeGroups: [Int32] = []
     @usableFromInline var groupIndices: [Group: Int32] = [:]
@@ -227,10 +231,8 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     @inlinable
     public mutating func next(now: MonotonicTime) -> Element? {
         guard waiting > 0, running < configuration.limit else { return nil }
-        var rank = Self.rankCount
-        while rank > 0 {
-            rank -= 1
-            if fresh[rank].head < 0, ready[rank].isEmpty { continue }
+        var ranks = freshRanks.union(readyRanks)
+        while let rank = ranks.popHighest() {
             if isLow(rank), running >= configuration.limit - configuration.reserve {
                 // A reserve of all slots is ignored. Otherwise these levels would never run.
                 if configuration.limit > configuration.reserve { return nil }
@@ -308,6 +310,32 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
     /// Each level has two lists: the elements that were added ahead, which go first, and the others.
     @inlinable static var rankCount: Int { 2 * levelCount }
 
+    /// A set of ranks.
+    @usableFromInline
+    struct Ranks {
+        @usableFromInline var bits: UInt16 = 0
+
+        @inlinable init(bits: UInt16 = 0) { self.bits = bits }
+
+        /// All ranks but those of the highest level.
+        @inlinable static var raisable: Ranks { Ranks(bits: 1 << UInt16(rankCount - 2) - 1) }
+
+        @inlinable var isEmpty: Bool { bits == 0 }
+        @inlinable func contains(_ rank: Int) -> Bool { bits & 1 << UInt16(rank) != 0 }
+        @inlinable mutating func insert(_ rank: Int) { bits |= 1 << UInt16(rank) }
+        @inlinable mutating func remove(_ rank: Int) { bits &= ~(1 << UInt16(rank)) }
+        @inlinable func union(_ other: Ranks) -> Ranks { Ranks(bits: bits | other.bits) }
+        @inlinable func intersection(_ other: Ranks) -> Ranks { Ranks(bits: bits & other.bits) }
+
+        @inlinable
+        mutating func popHighest() -> Int? {
+            guard bits != 0 else { return nil }
+            let rank = UInt16.bitWidth - 1 - bits.leadingZeroBitCount
+            remove(rank)
+            return rank
+        }
+    }
+
     @inlinable
     static func rank(_ level: Int, ahead: Bool) -> Int { 2 * level + (ahead ? 1 : 0) }
 
@@ -356,7 +384,7 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
             let head = groups[group].parked.isEmpty ? -1 : groups[group].parked[rank].head
             if head < 0 || !hasSlot(group, rank: rank) {
                 popReady(rank: rank)
-                groups[group].readyRanks &= ~(1 << UInt16(rank))
+                groups[group].readyRanks.remove(rank)
                 freeIfUnused(top.group)
             } else if nodes[Int(head)].sequence != top.sequence {
                 // The group's first entry has changed since the push. Push the group again with the current sequence.
@@ -371,13 +399,12 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     @inlinable
     mutating func markReady(_ group: Int32) {
-        guard !groups[Int(group)].parked.isEmpty else { return }
-        for rank in 0..<Self.rankCount where hasSlot(Int(group), rank: rank) {
+        var ranks = groups[Int(group)].parkedRanks
+        while let rank = ranks.popHighest() {
+            guard hasSlot(Int(group), rank: rank), !groups[Int(group)].readyRanks.contains(rank) else { continue }
+            groups[Int(group)].readyRanks.insert(rank)
             let head = groups[Int(group)].parked[rank].head
-            guard head >= 0, groups[Int(group)].readyRanks & (1 << UInt16(rank)) == 0 else { continue }
-            groups[Int(group)].readyRanks |= 1 << UInt16(rank)
-            let sequence = nodes[Int(head)].sequence
-            pushReady(Ready(sequence: sequence, group: group), rank: rank)
+            pushReady(Ready(sequence: nodes[Int(head)].sequence, group: group), rank: rank)
         }
     }
 
@@ -391,10 +418,8 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     @inlinable
     mutating func raiseFresh(now: MonotonicTime) {
-        // Not those of the highest level.
-        var rank = Self.rankCount - 2
-        while rank > 0 {
-            rank -= 1
+        var ranks = freshRanks.intersection(.raisable)
+        while let rank = ranks.popHighest() {
             while fresh[rank].head >= 0 {
                 let oldest = Self.oldest(fresh[rank], rank: rank)
                 guard hasWaitedLong(oldest, now: now) else { break }
@@ -418,8 +443,8 @@ public struct Lane<Element, Group: Hashable>: ~Copyable {
 
     @inlinable
     mutating func raiseParked(_ group: Int32, now: MonotonicTime) {
-        guard !groups[Int(group)].parked.isEmpty else { return }
-        for rank in stride(from: Self.rankCount - 3, through: 0, by: -1) {
+        var ranks = groups[Int(group)].parkedRanks.intersection(.raisable)
+        while let rank = ranks.popHighest() {
             while true {
                 let oldest = Self.oldest(groups[Int(group)].parked[rank], rank: rank)
                 guard oldest >= 0, hasWaitedLong(oldest, now: now) else { break }
