@@ -58,7 +58,7 @@ struct LoaderRequestTests {
         // A load of an image expects one in any case.
         Change("expectsImage", .sameLoad) { $0.expectsImage = true },
         Change("storedRepresentation", .sameLoad) { $0.storedRepresentation = .both },
-        Change("keepsMetadata") { $0.keepsMetadata = true },
+        Change("keepsMetadata") { $0.keepsMetadata = true }, Change("keepsBody") { $0.keepsBody = true },
         Change("page") { $0.page = 1 },
         Change("checksum") { $0.checksum = Checksum("sha256:" + String(repeating: "0", count: 64)) },
         Change("fallbacks", .sameLoad) { $0.fallbacks = [LoaderStage.other] },

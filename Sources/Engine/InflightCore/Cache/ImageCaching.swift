@@ -13,8 +13,8 @@ public protocol ImageCaching: Sendable {
     func image(for key: ImageCacheKey) -> LoadedImage?
     /// Stores `image` for `key` instead of any earlier one, or removes that one if the new image costs too much.
     ///
-    /// The cost of an image is the size of its pixels and its metadata, in bytes. An image in a ``MemoryCache`` costs
-    /// at least 1,056: its key, its response head and its place in the cache take as much.
+    /// The cost of an image is the size of its pixels, its metadata and its body, in bytes. An image in a
+    /// ``MemoryCache`` costs at least 1,056: its key, its response head and its place in the cache take as much.
     func store(_ image: LoadedImage, for key: ImageCacheKey)
     /// Removes the image for `key`, if any.
     func remove(_ key: ImageCacheKey)
@@ -44,7 +44,7 @@ extension MemoryCache: ImageCaching where Key == ImageCacheKey, Value == LoadedI
     public func image(for key: ImageCacheKey) -> LoadedImage? { value(for: key) }
 
     public func store(_ image: LoadedImage, for key: ImageCacheKey) {
-        let bytes = image.pixels.byteCount + (image.metadata?.byteCount ?? 0)
+        let bytes = image.pixels.byteCount + (image.metadata?.byteCount ?? 0) + (image.body?.count ?? 0)
         insert(image, for: key, cost: max(Self.minimumImageCost, bytes))
     }
 

@@ -233,6 +233,7 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
         image.storable = response.storable
         // If no subscriber wanted an image when the response came, its freshness was not recorded.
         image.lifetime = response.lifetime ?? (response.head.version == .none ? nil : .expired)
+        if plan.request.keepsBody { image.body = response.body }
         if plan.request.keepsMetadata {
             // Malformed metadata does not affect the pixels.
             image.metadata = (try? engine.codecs.metadata(of: response.body)) ?? ImageMetadata()

@@ -32,8 +32,8 @@ extension ImagePipeline {
         public var contentCodings: [any ContentCoding] = []
         /// The clock for deadlines, delays, event times and the freshness of responses. Tests replace it.
         public var clock: any EngineClock = SystemClock()
-        /// The limits of the cache of decoded images. The cost of an image is the size of its pixels and its metadata,
-        /// in bytes.
+        /// The limits of the cache of decoded images. The cost of an image is the size of its pixels, its metadata
+        /// and its body, in bytes.
         public var memoryCache = MemoryCacheConfiguration()
         /// Whether the memory cache serves stale images to every load: see ``ImageRequest/allowsStaleFromMemory``.
         public var allowsStaleFromMemory = false

@@ -36,6 +36,8 @@ extension ImagePipeline {
         for request: some ImageRequestConvertible, as options: EncodeOptions
     ) async throws(LoadError) -> EncodedImage {
         var request = request.imageRequest
+        // The file has a body of its own.
+        request.keepsBody = false
         request.storedRepresentation =
             request.storedRepresentation.keepsOriginal ? .both(options) : .processed(options)
         let (result, isShared) = try await outcome(of: request, goal: .encoded)

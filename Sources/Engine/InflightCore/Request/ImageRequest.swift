@@ -172,6 +172,14 @@ public struct ImageRequest: Sendable {
         get { options.value.keepsMetadata }
         set { changeRest { $0.keepsMetadata = newValue } }
     }
+    /// Whether the body is delivered with the image, as ``LoadedImage/body``: the bytes, the head and the pixels are
+    /// then those of one load. `false` by default. It is part of the image's key: loads with and without the body share
+    /// the fetch, not the decode. In the memory cache the image costs the body's bytes too. A stored processed image is
+    /// not used, because its bytes are others.
+    public var keepsBody: Bool {
+        get { options.value.keepsBody }
+        set { changeRest { $0.keepsBody = newValue } }
+    }
     /// The expected SHA-256 of the body after its content coding is decoded. If nil, it is not checked. A body that
     /// does not match fails with ``LoadError/Code/damaged`` and is not stored.
     public var checksum: Checksum? {
@@ -375,6 +383,7 @@ extension ImageRequest {
         var expectsImage = false
         var storedRepresentation = StoredRepresentation.original
         var keepsMetadata = false
+        var keepsBody = false
         var page = 0
         var checksum: Checksum?
         var fallbacks: [String] = []

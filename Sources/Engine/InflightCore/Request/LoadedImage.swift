@@ -4,7 +4,7 @@ public struct LoadedImage: Sendable {
     public var pixels: PixelBuffer
     /// The information in the source's header. Sizes and orientation are those before any change.
     public var info: ImageInfo
-    /// The response that the image was decoded from, without its body: the pixels are retained, the bytes are not.
+    /// The response that the image was decoded from, without its body, which ``body`` has if it is asked for.
     public var head: ResponseHead
     /// The URL of the response, after redirects.
     public var url: String
@@ -17,6 +17,9 @@ public struct LoadedImage: Sendable {
     /// The file's metadata as it is in the file, if ``ImageRequest/keepsMetadata`` asks for it. Its orientation is that
     /// of the file, not of the pixels.
     public var metadata: ImageMetadata?
+    /// The bytes that the image was decoded from, after their content coding is decoded, if ``ImageRequest/keepsBody``
+    /// asks for them. Nil for an image of a ``ImageRequest/Source`` that provides pixels.
+    public var body: Bytes?
     /// Whether the image is stale: decoded from a stale response (``LoadedResponse/isStale``), or served stale from
     /// memory (``ImagePipeline/cache``, ``ImageRequest/allowsStaleFromMemory``).
     public var isStale = false

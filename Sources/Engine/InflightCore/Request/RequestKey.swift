@@ -77,6 +77,7 @@ final class DecodeKey: RequestKey, @unchecked Sendable {
         static let allowsPartialImage = Flags(rawValue: 2)
         /// The key is that of an encoded image.
         static let encodes = Flags(rawValue: 4)
+        static let keepsBody = Flags(rawValue: 8)
     }
 
     init(after fetch: FetchKey, options: DecodeOptions, flags: Flags = []) {
@@ -223,6 +224,7 @@ extension DecodeKey.Flags {
         if request.hasDefaults { return }
         if request.keepsMetadata { insert(.keepsMetadata) }
         if request.allowsPartialImage { insert(.allowsPartialImage) }
+        if request.keepsBody { insert(.keepsBody) }
     }
 }
 

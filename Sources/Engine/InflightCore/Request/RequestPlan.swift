@@ -172,7 +172,7 @@ final class RequestPlan: Sendable {
     /// Whether to look in the store for the processed image.
     var looksForProcessed: Bool {
         goal.makesImage && purpose == .usual && !request.hasDefaults
-            && request.storedRepresentation.processedOptions != nil
+            && request.storedRepresentation.processedOptions != nil && !request.keepsBody
             && mayBeStored && !request.cachePolicy.needsNewResult && request.method == "GET" && request.checksum == nil
     }
 
