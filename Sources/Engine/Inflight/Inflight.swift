@@ -8,6 +8,7 @@
 @_exported public import struct InflightConcurrency.MainCallbackQueue
 @_exported public import struct InflightCore.AddressPolicy
 @_exported public import struct InflightCore.Checksum
+@_exported public import struct InflightCore.DataEvents
 @_exported public import struct InflightCore.HTTPFields
 @_exported public import class InflightCore.ImageLoader
 @_exported public import class InflightCore.ImagePipeline

@@ -35,6 +35,12 @@ extension ImagePipeline {
         events(for: request.imageRequest)
     }
 
+    /// Returns the events of a load of the bytes at a URL. Equivalent to ``events(forData:)-(ImageRequest)`` with its
+    /// ``ImageRequestConvertible/imageRequest``.
+    public func events(forData request: some ImageRequestConvertible) -> DataEvents {
+        events(forData: request.imageRequest)
+    }
+
     /// Returns the image at a URL as an animation. Equivalent to
     /// ``animation(for:buffer:workers:configure:)-(ImageRequest,_,_,_)`` with its
     /// ``ImageRequestConvertible/imageRequest``.

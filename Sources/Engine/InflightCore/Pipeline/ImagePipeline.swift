@@ -200,6 +200,15 @@ public final class ImagePipeline: Sendable {
         LoadEvents(task: makeTask(request, goal: .image, observesProgress: true))
     }
 
+    /// Returns the events of a load of bytes, which are not decoded: progress as it happens, then one ending. The load
+    /// begins when the first event is requested. Releasing the sequence and its iterators cancels the load.
+    ///
+    /// The ending is a failure with ``LoadError/Code/badStatus`` if the status says that the body is not the requested
+    /// resource.
+    public func events(forData request: ImageRequest) -> DataEvents {
+        DataEvents(task: makeTask(request, goal: .data, observesProgress: true))
+    }
+
     // MARK: Starting tasks
 
     /// The images in memory.

@@ -26,33 +26,10 @@ public struct LoadEvents: AsyncSequence, Sendable {
     public typealias Element = Event
     public typealias Failure = Never
 
-    /// Cancels the load when the sequence and its iterators are released.
-    fileprivate final class Owner: Sendable {
-        let task: ImageTask
-        private let hasBegun = Guarded(false)
-
-        init(_ task: ImageTask) {
-            self.task = task
-        }
-
-        /// Starts the load, once, however many iterators there are.
-        func begin() {
-            let isFirst = hasBegun.withLock { hasBegun in
-                defer { hasBegun = true }
-                return !hasBegun
-            }
-            if isFirst { task.start() }
-        }
-
-        deinit {
-            task.cancel()
-        }
-    }
-
-    private let owner: Owner
+    private let owner: EventOwner
 
     init(task: ImageTask) {
-        owner = Owner(task)
+        owner = EventOwner(task)
     }
 
     /// The task behind the events, for changing its priority or cancelling it.
@@ -80,23 +57,17 @@ public struct LoadEvents: AsyncSequence, Sendable {
 
     /// The iterator of a load's events. The first call of `next()` starts the load.
     public struct AsyncIterator: AsyncIteratorProtocol {
-        private let owner: Owner
+        private let owner: EventOwner
         private var hasEnded = false
 
-        fileprivate init(owner: Owner) {
+        fileprivate init(owner: EventOwner) {
             self.owner = owner
         }
 
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Event? {
             guard !hasEnded else { return nil }
-            let task = owner.task
-            let event = await withTaskCancellationHandler {
-                if Task.isCancelled { task.cancel() }
-                owner.begin()
-                return await task.nextEvent()
-            } onCancel: {
-                task.cancel()
-            }
+            let event = await owner.next()
+            hasEnded = event.isLast
             switch event {
             case .news(.progress(let progress)): return .progress(progress)
             case .news(.preview(let box)): return .preview(box.preview)
@@ -106,17 +77,12 @@ public struct LoadEvents: AsyncSequence, Sendable {
                 case .failure(let error): return .failure(error)
                 }
             case .ended(let result, let isShared):
-                hasEnded = true
                 switch result.image(isShared: isShared) {
                 case .success(let image): return .success(image)
                 case .failure(let error): return .failure(error)
                 }
-            case .cancelled:
-                hasEnded = true
-                return .failure(.cancelled(url: task.plan?.url.string, stage: .request))
-            case .nothing:
-                hasEnded = true
-                return nil
+            case .cancelled: return .failure(owner.cancelled)
+            case .nothing: return nil
             }
         }
 
@@ -124,4 +90,108 @@ public struct LoadEvents: AsyncSequence, Sendable {
             await next(isolation: nil)
         }
     }
+}
+
+/// The events of one load of bytes, in order: progress, previews if requested, then one ending, `success` or `failure`,
+/// after which the sequence ends. Otherwise like ``LoadEvents``.
+public struct DataEvents: AsyncSequence, Sendable {
+    /// An event of a load of bytes.
+    public enum Event: Sendable {
+        /// The progress of the fetch, as in ``LoadEvents/Event/progress(_:)``.
+        case progress(ImageTask.Progress)
+        /// A partial image, better than the one before. See ``ImageRequest/previews``.
+        case preview(ImagePreview)
+        /// The ending of a successful load, whose body was not decoded.
+        case success(LoadedResponse)
+        /// The ending of a failed or cancelled load.
+        case failure(LoadError)
+    }
+
+    public typealias Element = Event
+    public typealias Failure = Never
+
+    private let owner: EventOwner
+
+    init(task: ImageTask) {
+        owner = EventOwner(task)
+    }
+
+    /// The task behind the events, for changing its priority or cancelling it.
+    public var task: ImageTask { owner.task }
+
+    public func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(owner: owner)
+    }
+
+    /// The iterator of the events. The first call of `next()` starts the load.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private let owner: EventOwner
+        private var hasEnded = false
+
+        fileprivate init(owner: EventOwner) {
+            self.owner = owner
+        }
+
+        public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Event? {
+            guard !hasEnded else { return nil }
+            let event = await owner.next()
+            hasEnded = event.isLast
+            switch event {
+            case .news(.progress(let progress)): return .progress(progress)
+            case .news(.preview(let box)): return .preview(box.preview)
+            case .news(.stale): preconditionFailure("a task for bytes received an image")
+            case .ended(let result, let isShared):
+                switch result.response(isShared: isShared) {
+                case .success(let response): return .success(response)
+                case .failure(let error): return .failure(error)
+                }
+            case .cancelled: return .failure(owner.cancelled)
+            case .nothing: return nil
+            }
+        }
+
+        public mutating func next() async -> Event? {
+            await next(isolation: nil)
+        }
+    }
+}
+
+/// The load whose events are iterated. Cancels it when the sequence and its iterators are released.
+private final class EventOwner: Sendable {
+    let task: ImageTask
+    private let hasBegun = Guarded(false)
+
+    init(_ task: ImageTask) {
+        self.task = task
+    }
+
+    deinit {
+        task.cancel()
+    }
+
+    /// Returns the next event. The first call starts the load, however many iterators there are.
+    func next(isolation actor: isolated (any Actor)? = #isolation) async -> ImageTask.Event {
+        await withTaskCancellationHandler {
+            if Task.isCancelled { task.cancel() }
+            begin()
+            return await task.nextEvent()
+        } onCancel: {
+            task.cancel()
+        }
+    }
+
+    private func begin() {
+        let isFirst = hasBegun.withLock { hasBegun in
+            defer { hasBegun = true }
+            return !hasBegun
+        }
+        if isFirst { task.start() }
+    }
+
+    var cancelled: LoadError { .cancelled(url: task.plan?.url.string, stage: .request) }
+}
+
+extension ImageTask.Event {
+    /// Whether no other event follows.
+    fileprivate var isLast: Bool { if case .news = self { false } else { true } }
 }
