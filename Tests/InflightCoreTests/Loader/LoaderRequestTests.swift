@@ -59,6 +59,7 @@ struct LoaderRequestTests {
         Change("expectsImage", .sameLoad) { $0.expectsImage = true },
         Change("storedRepresentation", .sameLoad) { $0.storedRepresentation = .both },
         Change("keepsMetadata") { $0.keepsMetadata = true }, Change("keepsBody") { $0.keepsBody = true },
+        Change("decoder") { $0.decoder = "other" },
         Change("page") { $0.page = 1 },
         Change("checksum") { $0.checksum = Checksum("sha256:" + String(repeating: "0", count: 64)) },
         Change("fallbacks", .sameLoad) { $0.fallbacks = [LoaderStage.other] },
@@ -72,7 +73,7 @@ struct LoaderRequestTests {
         "A request that differs in one property starts a new load, or continues the one in progress", arguments: changes
     )
     func differ(change: Change) throws {
-        let stage = try LoaderStage()
+        let stage = try LoaderStage { $0.decoders = ["other": $0.codecs] }
         let url = LoaderStage.url
         stage.bind(url)
         stage.transport.step(url)

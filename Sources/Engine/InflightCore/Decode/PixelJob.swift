@@ -74,7 +74,7 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
         if case .response(let response)? = result?.value {
             let options = refuseTasks(response.body)
             // The decode itself will report malformed bytes.
-            needed = (try? engine.codecs.memoryNeeded(response.body, options: options)) ?? 0
+            needed = (try? codecs.memoryNeeded(response.body, options: options)) ?? 0
         }
         memory = needed
         do throws(LoadError) {
@@ -128,7 +128,7 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
             var own = options
             (own.maximumPixels, own.maximumMemory) = (limit.pixels, limit.memory)
             do throws(LoadError) {
-                _ = try engine.codecs.memoryNeeded(body, options: own)
+                _ = try codecs.memoryNeeded(body, options: own)
             } catch {
                 errors[limit] = error
             }
@@ -206,8 +206,8 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
         // Tasks may join or leave while it decodes.
         defer { refuseTasks(response.body) }
         do throws(LoadError) {
-            if !response.isDelimited { try engine.codecs.checkEndMarker(of: response.body) }
-            let (pixels, info) = try engine.codecs.decode(response.body, options: options, cancellation: cancellation)
+            if !response.isDelimited { try codecs.checkEndMarker(of: response.body) }
+            let (pixels, info) = try codecs.decode(response.body, options: options, cancellation: cancellation)
             return image(pixels, info, response)
         } catch let error where error.isOfLimits && refuseTasks(response.body).allowsMore(than: options) {
             return try decode(response, cancellation)
@@ -215,7 +215,7 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
             // Damage in a stored body may come from the store or from an older fetch, so it is fetched again.
             let isStored = response.source == .disk || response.source == .revalidated
             guard error.code == .damaged, plan.request.allowsPartialImage, !isStored,
-                let (part, info) = try? engine.codecs.decodePart(
+                let (part, info) = try? codecs.decodePart(
                     response.body, options: options, cancellation: cancellation)
             else { throw error }
             engine.storage.reject(response.entry)
@@ -236,7 +236,7 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
         if plan.request.keepsBody { image.body = response.body }
         if plan.request.keepsMetadata {
             // Malformed metadata does not affect the pixels.
-            image.metadata = (try? engine.codecs.metadata(of: response.body)) ?? ImageMetadata()
+            image.metadata = (try? codecs.metadata(of: response.body)) ?? ImageMetadata()
         }
         return image
     }

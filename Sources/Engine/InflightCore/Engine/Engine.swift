@@ -11,6 +11,7 @@ final class Engine: @unchecked Sendable {
     let storage: ResponseStorage
     let transports: TransportTable
     let codecs: CodecRegistry
+    private let decoders: [String: CodecRegistry]
     /// Decodes, processors, and turns of bodies.
     let workers: any WorkExecutor
     let decodeLimits: DecodeLimits
@@ -77,6 +78,7 @@ final class Engine: @unchecked Sendable {
         transports = try TransportTable(configuration)
         storage = try ResponseStorage(configuration, log: log)
         codecs = configuration.codecs
+        decoders = configuration.decoders
         let threads = max(1, configuration.decodeConcurrency)
         workers = configuration.decodeExecutor ?? WorkerThreads(count: threads, name: "inflight-decode")
         decodeLimits = DecodeLimits(
@@ -148,9 +150,17 @@ final class Engine: @unchecked Sendable {
         return plan
     }
 
-    /// Returns an error if no transport serves the scheme of the URL, unless the program has put the image into the
-    /// memory cache.
+    /// Returns the codecs that decode the bytes of requests with this ``ImageRequest/decoder``.
+    func codecs(named name: String?) -> CodecRegistry { name.flatMap { decoders[$0] } ?? codecs }
+
+    /// Returns an error if the request names an unknown decoder, or if no transport serves the scheme of the URL,
+    /// unless the program has put the image into the memory cache.
     private func unsupported(_ plan: RequestPlan) -> LoadError? {
+        if !plan.request.hasDefaults, let name = plan.request.decoder, decoders[name] == nil {
+            return LoadError(
+                .invalidRequest, stage: .request, url: plan.url.string,
+                message: "Unknown decoder '\(name)'. Add it to the configuration's decoders.")
+        }
         guard plan.request.source == nil, transports[plan.url.scheme] == nil,
             !plan.goal.makesImage || images.find(plan) == nil
         else { return nil }

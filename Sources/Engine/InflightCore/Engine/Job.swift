@@ -46,6 +46,9 @@ class Job: @unchecked Sendable {
     /// The priority has changed while the job runs.
     func reprioritize() {}
 
+    /// The codecs that decode its bytes. Those of a stored processed image were encoded by the pipeline's own.
+    final var codecs: CodecRegistry { engine.codecs(named: plan.isProcessedLookUp ? nil : plan.request.decoder) }
+
     /// Calls `body` with the job's current priority.
     ///
     /// Two threads may report changes in either order. Each repeats the call until the passed priority equals the

@@ -178,7 +178,7 @@ extension Fetch {
     private func probe() -> Bool {
         guard response.body.count >= response.neededBytes else { return false }
         exchange.verdict = info { () throws(LoadError) in
-            switch try engine.codecs.probe(response.body.copy(), isComplete: false) {
+            switch try codecs.probe(response.body.copy(), isComplete: false) {
             case .info(let info): return info
             case .needsMoreBytes(let count):
                 response.neededBytes = count
@@ -191,7 +191,7 @@ extension Fetch {
     /// Reads the image's header from the complete body, or determines why it cannot be read.
     func probeWhole() {
         exchange.verdict = info { () throws(LoadError) in
-            try engine.codecs.info(of: response.body.copy())
+            try codecs.info(of: response.body.copy())
         }
     }
 

@@ -224,7 +224,7 @@ extension Fetch {
 
     /// Returns whether ``check(_:)`` takes no longer than to pass the body to another thread.
     private func checksQuickly(_ body: Bytes) -> Bool {
-        guard body.count <= 64 << 10, !plan.request.verifiesStoredImage, let format = engine.codecs.detect(body) else {
+        guard body.count <= 64 << 10, !plan.request.verifiesStoredImage, let format = codecs.detect(body) else {
             return false
         }
         // A JPEG without its end marker is decoded.
@@ -237,17 +237,17 @@ extension Fetch {
     ///
     /// - Returns: whether its pixels were decoded.
     private func check(_ body: Bytes) throws(LoadError) -> Bool {
-        _ = try engine.codecs.validate(body)
+        _ = try codecs.validate(body)
         guard plan.request.verifiesStoredImage else { return false }
         var options = DecodeOptions()
         options.maximumPixels = plan.request.limits.maximumPixels
         options.maximumMemory = plan.request.limits.maximumDecodeBytes
-        let needed = try engine.codecs.memoryToVerify(body, options: options)
+        let needed = try codecs.memoryToVerify(body, options: options)
         guard engine.decodeLimits.takeNow(needed) else { return false }
         defer { engine.decodeLimits.release(needed) }
         let cancellation = CancellationFlag()
         try engine.decodeLimits.withinTime(cancellation) { () throws(LoadError) in
-            try engine.codecs.verify(body, options: options, cancellation: cancellation)
+            try codecs.verify(body, options: options, cancellation: cancellation)
         }
         return true
     }
@@ -280,7 +280,7 @@ extension Fetch {
     private func served(_ body: Bytes, _ head: ResponseHead, from source: LoadSource) {
         if plan.goal == .info {
             do throws(LoadError) {
-                let info = try engine.codecs.info(of: body)
+                let info = try codecs.info(of: body)
                 return finish(
                     .info(
                         RemoteImageInfo(
@@ -592,7 +592,7 @@ extension Fetch {
         guard !plan.goal.makesImage, expectsImage, response.isComplete, response.head.status == 200,
             !engine.codings.isCoded(response.head.fields)
         else { return store(true) }
-        engine.workers.run { [self] in store((try? engine.codecs.validate(body)) != nil) }
+        engine.workers.run { [self] in store((try? codecs.validate(body)) != nil) }
     }
 
     /// Whether the caller states that the requested bytes are an image.
@@ -610,8 +610,8 @@ extension Fetch {
             return true
         }
         do throws(LoadError) {
-            if !isDelimited { try engine.codecs.checkEndMarker(of: body) }
-            _ = try engine.codecs.info(of: body)
+            if !isDelimited { try codecs.checkEndMarker(of: body) }
+            _ = try codecs.info(of: body)
             return true
         } catch {
             return false

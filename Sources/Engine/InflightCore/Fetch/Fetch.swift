@@ -222,6 +222,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     var engine: Engine { job.engine }
     var plan: RequestPlan { job.plan }
     var id: Job.ID { job.id }
+    var codecs: CodecRegistry { job.codecs }
     var clock: any EngineClock { job.engine.clock }
 
     /// The URL of the current request.

@@ -36,7 +36,7 @@ final class SourceJob: Job, @unchecked Sendable {
     private func value(of output: ImageRequest.Source.Output) throws(LoadError) -> JobResult.Value {
         switch (output, plan.goal) {
         case (.bytes(let bytes), .info):
-            return .info(remote(try engine.codecs.info(of: bytes), byteCount: bytes.count))
+            return .info(remote(try codecs.info(of: bytes), byteCount: bytes.count))
         case (.bytes(let bytes), _):
             let excess = engine.refuse(tasksOf: self) { limits in
                 let limit = min(limits.maximumBodyBytes, engine.maximumBodyBytes)

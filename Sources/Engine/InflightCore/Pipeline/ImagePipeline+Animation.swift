@@ -29,7 +29,7 @@ extension ImagePipeline {
         let response = try outcome.response(isShared: isShared).get()
         let wanted = options
         let result = await ValueBridge<Result<AnimatedImage, LoadError>>.value { bridge in
-            workers.run { [codecs, clock = engine.clock] in
+            workers.run { [codecs = engine.codecs(named: request.decoder), clock = engine.clock] in
                 do throws(LoadError) {
                     let image = try codecs.animation(
                         of: response.body, options: wanted, processors: request.processors, buffer: buffer,

@@ -26,6 +26,9 @@ extension ImagePipeline {
         public var schemes: Set<String>?
         /// The codecs, which detect, decode and encode image formats.
         public var codecs: CodecRegistry
+        /// Other codecs for requests that name them as their ``ImageRequest/decoder``, for example decoder processes
+        /// for untrusted images only. They only decode: ``codecs`` encode, and decode stored processed images.
+        public var decoders: [String: CodecRegistry] = [:]
         /// The content codings to accept and decode. A request with its own `Accept-Encoding` sends that instead; what
         /// is decoded does not depend on it. Decoding stops at a coding that is not among these, and the bytes are used
         /// as they are then. If there are none, the transport decides.

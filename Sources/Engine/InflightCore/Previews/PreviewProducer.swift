@@ -130,12 +130,12 @@ final class PreviewProducer: @unchecked Sendable {
     private func partialImage(
         _ bytes: Bytes, _ plan: RequestPlan, beyond detail: Int
     ) throws(LoadError) -> (PartialImage, ImageInfo)? {
-        let options = plan.decodeOptions()
-        let memory = try engine.codecs.memoryNeeded(bytes, options: options)
+        let (codecs, options) = (engine.codecs(named: plan.request.decoder), plan.decodeOptions())
+        let memory = try codecs.memoryNeeded(bytes, options: options)
         guard engine.decodeLimits.takeNow(memory) else { return nil }
         defer { engine.decodeLimits.release(memory) }
         guard
-            let (made, info) = try engine.codecs.decodePart(
+            let (made, info) = try codecs.decodePart(
                 bytes, options: options, beyond: detail, cancellation: cancellation), made.detail > detail
         else { return nil }
         var part = made

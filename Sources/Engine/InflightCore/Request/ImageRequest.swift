@@ -172,6 +172,14 @@ public struct ImageRequest: Sendable {
         get { options.value.keepsMetadata }
         set { changeRest { $0.keepsMetadata = newValue } }
     }
+    /// The name of the codecs that decode this request's bytes, among ``ImagePipeline/Configuration/decoders``. If nil,
+    /// those of ``ImagePipeline/Configuration/codecs`` do. A name that is not there fails the load with
+    /// ``LoadError/Code/invalidRequest``. It is part of the request's key: loads with different decoders share stored
+    /// responses, and nothing else.
+    public var decoder: String? {
+        get { options.value.decoder }
+        set { changeRest { $0.decoder = newValue } }
+    }
     /// Whether the body is delivered with the image, as ``LoadedImage/body``: the bytes, the head and the pixels are
     /// then those of one load. `false` by default. It is part of the image's key: loads with and without the body share
     /// the fetch, not the decode. In the memory cache the image costs the body's bytes too. A stored processed image is
@@ -384,6 +392,7 @@ extension ImageRequest {
         var storedRepresentation = StoredRepresentation.original
         var keepsMetadata = false
         var keepsBody = false
+        var decoder: String?
         var page = 0
         var checksum: Checksum?
         var fallbacks: [String] = []

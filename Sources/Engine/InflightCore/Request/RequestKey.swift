@@ -196,6 +196,11 @@ extension FetchKey {
         if request.servesStaleOnDisconnect { bytes.append(15) }
         if request.verifiesStoredImage { bytes.append(16) }
         if request.expectsImage, !goal.makesImage { bytes.append(12) }
+        if let decoder = request.decoder {
+            bytes.append(18)
+            bytes.append(contentsOf: decoder.utf8)
+            bytes.append(0)
+        }
         if let checksum = request.checksum {
             bytes.append(13)
             bytes.append(contentsOf: checksum.bytes)
@@ -258,6 +263,7 @@ extension ImageRequest {
     /// the same bytes. It is the same in every process.
     func imageIdentity(_ count: Int, _ options: EncodeOptions?) -> String {
         var parts: [String] = []
+        if let decoder { parts.append("decoder \(decoder)") }
         if page != 0 { parts.append("page \(page)") }
         if let resize { parts.append("resize " + resize.identity) }
         parts += processors.prefix(count).map { "process " + $0.identity }
