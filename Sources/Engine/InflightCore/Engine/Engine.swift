@@ -655,6 +655,7 @@ final class Engine: @unchecked Sendable {
         request.deadline = nil
         // Store the bytes that the revalidation fetches. It makes no processed image.
         request.storedRepresentation = .original
+        request.downloadFolder = nil
         let purpose = RequestPlan.Purpose.revalidation(ofImage: stale.requiresImage)
         let goal = stale.goal == .response ? RequestPlan.Goal.response : .data
         guard let plan = try? plan(request, goal: goal, purpose: purpose), !read({ $0.hasJob(plan.finalKey) })

@@ -69,9 +69,10 @@ struct BodyBudget: Sendable {
     /// The number of transfers that hold bytes, or have held some.
     var count: Int { transfers.count }
 
-    mutating func began() -> ID {
+    /// - Parameter spills: whether its body goes to a file in any case.
+    mutating func began(spills: Bool = false) -> ID {
         lastID += 1
-        transfers[lastID] = Transfer()
+        transfers[lastID] = Transfer(hasSpilled: spills)
         return lastID
     }
 

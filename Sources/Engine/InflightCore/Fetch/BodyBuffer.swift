@@ -93,10 +93,15 @@ internal import InflightConcurrency
 
     /// Moves the bytes in memory to a temporary file, after those already there.
     ///
-    /// - Parameter folder: the folder of the file; if `nil`, the system's.
-    mutating func spill(to folder: String?) throws(PosixError) {
+    /// - Parameters:
+    ///   - folder: the folder of the file; if `nil`, the system's.
+    ///   - isDownload: whether the file may get a name in that folder.
+    mutating func spill(to folder: String?, isDownload: Bool = false) throws(PosixError) {
         guard memoryCount > 0 else { return }
-        let file = if let file { file } else { try SpillFile(in: folder) }
+        let file =
+            if let file { file } else if isDownload, let folder { try SpillFile(forDownloadsTo: folder) } else {
+                try SpillFile(in: folder)
+            }
         if let memory { try file.write(memory.bytes(memoryCount), at: fileCount) }
         self.file = file
         fileCount += memoryCount
@@ -113,6 +118,16 @@ internal import InflightConcurrency
         sealed = try file.bytes(fileCount)
     }
 
+    /// Returns the complete body in its file, and resets the buffer. Nil if it is in memory.
+    ///
+    /// - Parameter isShared: whether several loads get it.
+    mutating func takeFile(isShared: Bool) throws(PosixError) -> BodyFile? {
+        guard let file else { return nil }
+        try spill(to: nil)
+        defer { reset() }
+        return BodyFile(file: file, count: fileCount, isShared: isShared)
+    }
+
     private mutating func grow(to wanted: Int) {
         if !isShared, let memory, memory.grow(to: wanted) { return }
         let larger = MemoryBlock(wanted)
@@ -122,6 +137,15 @@ internal import InflightConcurrency
         memory = larger
         isShared = false
     }
+}
+
+/// A complete body in a file.
+struct BodyFile: Sendable {
+    let file: SpillFile
+    /// The number of its bytes.
+    let count: Int
+    /// Whether several loads get it, so that each needs a copy.
+    let isShared: Bool
 }
 
 extension MemoryBlock {

@@ -30,7 +30,7 @@ extension Fetch {
         response.rawBytes += Int64(bytes.count)
         exchange.receivedBytes += Int64(bytes.count)
         if let coded = response.coded {
-            unsafe cache?.raw.append(bytes)
+            if !response.isInFile { unsafe cache?.raw.append(bytes) }
             return unsafe decode(bytes, by: coded, spills: spills)
         }
         let count = Int64(response.body.count + bytes.count)
@@ -215,7 +215,7 @@ extension Fetch {
         let bytes = Int64(response.body.memoryCount) + Int64(cache?.raw.memoryCount ?? 0)
         if let id = bodyID { return engine.bodies.withLock { $0.recordBytes(bytes, of: id) } }
         let (id, isRoom) = engine.bodies.withLock { budget in
-            let id = budget.began()
+            let id = budget.began(spills: response.downloadFolder != nil)
             return (id, budget.recordBytes(bytes, of: id))
         }
         stripe.lock.withLock { bodyID = id }
@@ -294,8 +294,14 @@ extension Fetch {
 
     private func spill() -> Verdict? {
         do throws(PosixError) {
-            try response.body.spill(to: engine.temporaryFolder)
-            try cache?.raw.spill(to: engine.temporaryFolder)
+            if let folder = response.downloadFolder {
+                try response.body.spill(to: folder, isDownload: true)
+                cache?.changes.bodyStorage = .nothing
+                cache?.raw.reset()
+            } else {
+                try response.body.spill(to: engine.temporaryFolder)
+                try cache?.raw.spill(to: engine.temporaryFolder)
+            }
         } catch {
             return .failure(unspilled(error))
         }
@@ -314,8 +320,9 @@ extension Fetch {
         }
     }
 
-    private func unspilled(_ error: PosixError) -> LoadError {
-        LoadError(
+    func unspilled(_ error: PosixError) -> LoadError {
+        if let folder = response.downloadFolder { return .cannotWrite(to: folder, error) }
+        return LoadError(
             .tooLarge, stage: .fetch,
             message:
                 "Response bodies in flight use all \(engine.bodyLimit) bytes of their memory, and no temporary file can be "

@@ -482,7 +482,7 @@ extension Fetch {
     func storePart(_ cache: CacheTransaction) {
         guard let store = engine.storage.store, plan.goal != .info, plan.request.storedRepresentation.keepsOriginal,
             let incoming = cache.incoming, incoming.response.bodyRange.isEmpty, !response.body.hasSpilled,
-            incoming.response.hasStrongValidator
+            response.downloadFolder == nil, incoming.response.hasStrongValidator
         else { return }
         let isCoded = response.coded != nil
         let count = isCoded ? cache.raw.count : response.body.count
@@ -500,6 +500,10 @@ extension Fetch {
         guard let cache else {
             completion?()
             return
+        }
+        if response.isInFile {
+            cache.changes.bodyStorage = .nothing
+            return updateStore(cache, .empty, isWhole: isWhole, completion: completion)
         }
         let hasOwnBody = response.coded != nil || exchange.verdict != nil
         updateStore(

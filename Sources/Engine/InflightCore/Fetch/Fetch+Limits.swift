@@ -102,7 +102,7 @@ extension FetchJob {
         case .response(let response):
             excess(
                 redirects: Int(followedRedirects), limits: limits, url: response.url, status: response.head.status)
-                ?? excess(Int64(response.body.count), of: "The body", limits: limits)
+                ?? excess(Int64(response.byteCount), of: "The body", limits: limits)
         }
     }
 

@@ -168,6 +168,10 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         var continuation: IncomingResponse?
         /// The stored entry of the first part, if it came from the store. The complete body replaces it.
         var storedPart: StoredEntry.ID?
+        /// The folder of the body's file, if only downloads to files wait for it.
+        var downloadFolder: String?
+        /// Whether the body is in the file of a download. It is not stored.
+        var isInFile: Bool { downloadFolder != nil && body.hasSpilled }
     }
 
     let job: FetchJob
@@ -520,10 +524,19 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         if !engine.fieldsExcludedFromKey.isEmpty { respectVary(head) }
         response.head = head
         response.expectedBytes = expectedBytes
+        response.downloadFolder = downloadFolder
         exchange.verdict =
             expectedBytes.flatMap { excess($0) }.map { .failure($0) }
             ?? undoCoding(of: head)
         if let expectedBytes, response.coded == nil { response.body.expect(expectedBytes) }
+    }
+
+    /// The folder for the body's file, if all tasks are downloads.
+    private var downloadFolder: String? {
+        guard let folder = plan.request.downloadFolder, !engine.anyTask(of: id, { $0.downloadFolder == nil }) else {
+            return nil
+        }
+        return folder
     }
 
     /// Separates tasks that share this fetch but differ in a header field by which the response varies. They fetch on
@@ -863,6 +876,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     /// The body is complete: checks it, passes it to the store, and ends the job.
     private func conclude(_ head: ResponseHead, wireBytes: Int64) -> JobStep? {
+        if response.isInFile, let step = concludeInFile(head, wireBytes: wireBytes) { return step }
         if let failure = seal() {
             cache?.changes.bodyStorage = .nothing
             return failed(failure, nil)
@@ -889,10 +903,39 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         return nil
     }
 
+    /// The complete body is in a file. Ends the job, if only downloads wait for it.
+    ///
+    /// - Returns: nil if a task that wants the bytes in memory has joined.
+    private func concludeInFile(_ head: ResponseHead, wireBytes: Int64) -> JobStep? {
+        cache?.changes.bodyStorage = .nothing
+        // A task that joined after this could want the bytes in memory.
+        let tasks = engine.close(id)
+        guard tasks.allSatisfy({ $0.task.downloadFolder != nil }) else { return nil }
+        let file: BodyFile?
+        let sum: Checksum?
+        do throws(PosixError) {
+            file = try response.body.takeFile(isShared: tasks.count > 1)
+            sum = try plan.checksum == nil ? nil : file.map { (file) throws(PosixError) in try Checksum(of: file) }
+        } catch {
+            return failed(unspilled(error), nil)
+        }
+        if let failure = plan.checksum.flatMap({ Self.failure(of: sum, $0) }) {
+            updateStore(isWhole: false)
+            return end(.failure(failure))
+        }
+        var loaded = loadedResponse(head, .empty, wireBytes: wireBytes)
+        loaded.file = file
+        updateStore(isWhole: true)
+        return end(.response(loaded))
+    }
+
     /// Returns an error if the body does not match the checksum.
     static func failure(of body: Bytes, _ checksum: Checksum) -> LoadError? {
-        let sum = Checksum(of: body)
-        if sum == checksum { return nil }
+        failure(of: Checksum(of: body), checksum)
+    }
+
+    private static func failure(of sum: Checksum?, _ checksum: Checksum) -> LoadError? {
+        guard let sum, sum != checksum else { return nil }
         return LoadError(
             .damaged, stage: .fetch,
             message: "Checksum mismatch: expected \(checksum), received \(sum). Check both, or try another source.")

@@ -19,6 +19,12 @@ public struct Checksum: Hashable, Sendable, CustomStringConvertible {
         bytes = hash.digest
     }
 
+    init(of body: BodyFile) throws(PosixError) {
+        var hash = SHA256()
+        try unsafe body.file.forEachPiece(body.count) { (piece) throws(PosixError) in unsafe hash.append(piece) }
+        bytes = hash.digest
+    }
+
     public var description: String {
         "sha256:" + Hexadecimal.text(bytes)
     }

@@ -360,6 +360,12 @@ extension ImageRequest {
         return first == second
     }
 
+    /// The folder that the body of a download is written to while it is received; nil for other loads.
+    var downloadFolder: String? {
+        get { options.value.downloadFolder }
+        set { changeRest { $0.downloadFolder = newValue } }
+    }
+
     /// Whether both requests send the same values for the fields with these names (in lower case).
     func agrees(with other: ImageRequest, in names: Set<String>) -> Bool {
         names.allSatisfy {
@@ -400,6 +406,7 @@ extension ImageRequest {
         var previews: PreviewOptions?
         var allowsPartialImage = false
         var allowsStaleFromMemory = false
+        var downloadFolder: String?
     }
 
     // Immutable, because every load reads it many times, and reads of a variable are checked for exclusive access.

@@ -75,6 +75,15 @@ extension LoadedResponse {
         set { updateExtras { $0.entry = newValue } }
     }
 
+    /// The file with the body of a download, which is then not in memory.
+    var file: BodyFile? {
+        get { extras?.values.file }
+        set { updateExtras { $0.file = newValue } }
+    }
+
+    /// The number of bytes of the body, wherever it is.
+    var byteCount: Int { file?.count ?? body.count }
+
     /// Whether its pixels were decoded before it was served: see ``ImageRequest/verifiesStoredImage``.
     package var isVerified: Bool {
         get { extras?.values.isVerified ?? false }
@@ -100,6 +109,7 @@ extension LoadedResponse {
             var storable: StorableResponse?
             var lifetime: ImageLifetime?
             var entry: StoredEntryReference?
+            var file: BodyFile?
             var isVerified = false
         }
 

@@ -220,6 +220,9 @@ public final class ImageTask: @unchecked Sendable {
         stripe.lock.withLock { (state.amended ?? subject).request.writesMemory }
     }
 
+    /// See ``ImageRequest/downloadFolder``.
+    var downloadFolder: String? { latestRequest.downloadFolder }
+
     // MARK: Deadline
 
     /// The time from the call to the deadline of a request: its own, or the pipeline's. A revalidation for the store

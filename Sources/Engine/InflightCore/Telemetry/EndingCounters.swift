@@ -51,7 +51,7 @@ extension JobResult {
     var bytesSavedBySharing: Int64 {
         switch value {
         case .image(let image): image.source == .network ? image.bodyBytes : 0
-        case .response(let response): response.source == .network ? Int64(response.body.count) : 0
+        case .response(let response): response.source == .network ? Int64(response.byteCount) : 0
         case .info, .failure: 0
         }
     }
