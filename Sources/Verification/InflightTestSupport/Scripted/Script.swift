@@ -21,6 +21,8 @@ extension ScriptedTransport {
             case trailers(HTTPFields)
             /// Stops until ``ScriptedTransport/release(_:)`` of that name.
             case stall(String)
+            /// Waits for the connection until ``ScriptedTransport/release(_:)`` of that name.
+            case connection(String)
             /// Ends the exchange with this error.
             case fail(LoadError)
         }
@@ -112,6 +114,12 @@ extension ScriptedTransport.Script {
     /// Stalls before the first step until ``ScriptedTransport/release(_:)`` of that name.
     public func stalled(_ name: String) -> Self {
         Self(steps: [.stall(name)] + steps, reusesConnection: reusesConnection)
+    }
+
+    /// Waits for a connection before the first step, until ``ScriptedTransport/release(_:)`` of that name. It differs
+    /// from ``stalled(_:)`` in the timeout that counts.
+    public func connecting(_ name: String) -> Self {
+        Self(steps: [.connection(name)] + steps, reusesConnection: reusesConnection)
     }
 
     /// Stalls after the head and `count` bytes of the body until ``ScriptedTransport/release(_:)`` of that name. A

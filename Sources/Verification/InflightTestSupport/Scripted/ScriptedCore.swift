@@ -44,6 +44,8 @@ final class ScriptedCore: Sendable {
     }
 
     let isManual: Bool
+    /// The clock of timeouts; nil if they do not expire.
+    private let clock: (any EngineClock)?
     let records: Bool
     let trapsOnViolation: Bool
     let state = Guarded(State())
@@ -53,8 +55,9 @@ final class ScriptedCore: Sendable {
     /// Opened when the thread has ended.
     private let threadEnd = Latch<Void>()
 
-    init(isManual: Bool, records: Bool, trapsOnViolation: Bool) {
+    init(isManual: Bool, clock: (any EngineClock)?, records: Bool, trapsOnViolation: Bool) {
         self.isManual = isManual
+        self.clock = clock
         self.records = records
         self.trapsOnViolation = trapsOnViolation
     }
@@ -63,10 +66,11 @@ final class ScriptedCore: Sendable {
 
     func start(_ request: TransportRequest, _ receiver: any TransportReceiver, schemes: Set<String>) -> any Transfer {
         if !schemes.contains(request.url.scheme) { violation("\(request.url) has a scheme that is not served") }
+        let now = clock?.now()
         // A fixed script is found and started under one lock. The test's own code is called without it.
         let first = state.withLock { state in
             switch takeRoute(for: request, &state) {
-            case .fixed(let script): First.begun(begin(request, receiver, script, &state))
+            case .fixed(let script): First.begun(begin(request, receiver, script, now, &state))
             case .ask(let body): First.ask(body)
             }
         }
@@ -75,7 +79,7 @@ final class ScriptedCore: Sendable {
         case .begun(let done): begun = done
         case .ask(let body):
             let script = body(request)
-            begun = state.withLock { begin(request, receiver, script, &$0) }
+            begun = state.withLock { begin(request, receiver, script, now, &$0) }
         }
         if begun.wakes { work.open(with: ()) }
         // After the shutdown a separate thread has to deliver the end.
@@ -97,11 +101,13 @@ final class ScriptedCore: Sendable {
     }
 
     private func begin(
-        _ request: TransportRequest, _ receiver: any TransportReceiver, _ script: Script, _ state: inout State
+        _ request: TransportRequest, _ receiver: any TransportReceiver, _ script: Script, _ now: MonotonicTime?,
+        _ state: inout State
     ) -> Begun {
         state.startCount += 1
         let exchange = ScriptedExchange(
-            number: state.startCount, request: request, receiver: receiver, script: script, core: self)
+            number: state.startCount, request: request, receiver: receiver, script: script, core: self,
+            startedAt: now)
         exchange.place = state.live.count
         state.live.append(exchange)
         state.maximumLive = max(state.maximumLive, state.live.count)
@@ -132,6 +138,7 @@ final class ScriptedCore: Sendable {
 
     func setLimits(of exchange: ScriptedExchange, to limits: TransportRequest.Limits) {
         state.withLock { _ in exchange.limits = limits }
+        wakeAtDeadline(exchange)
         tellWaiters()
     }
 
@@ -159,7 +166,8 @@ final class ScriptedCore: Sendable {
     /// Makes the exchange's next step on the calling thread. Returns whether it made one.
     @discardableResult
     func step(_ exchange: ScriptedExchange) -> Bool {
-        let move = state.withLock { takeMove(exchange, &$0) }
+        let now = clock?.now()
+        let move = state.withLock { takeMove(exchange, now, &$0) }
         if case .rest = move { return false }
         let disposition = deliver(consume move, to: exchange)
         let isWaitedFor = state.withLock { state in
@@ -174,15 +182,16 @@ final class ScriptedCore: Sendable {
     private func run(_ exchange: ScriptedExchange) {
         var disposition: TransportDisposition?
         while true {
+            let now = clock?.now()
             let (move, isWaitedFor) = state.withLock { state in
                 if let disposition { note(disposition, exchange, &state) }
-                let move = takeMove(exchange, &state)
+                let move = takeMove(exchange, now, &state)
                 // Marked under the same lock, so that a later change enqueues it again.
                 if case .rest = move { exchange.isQueued = false }
                 return (move, state.waiterCount > 0)
             }
             if isWaitedFor { waiting.somethingChanged() }
-            if case .rest = move { return }
+            if case .rest = move { return wakeAtDeadline(exchange) }
             let isEnd = if case .end = move { true } else { false }
             disposition = deliver(consume move, to: exchange)
             // An end that is not recorded cannot be waited for.
@@ -204,7 +213,20 @@ final class ScriptedCore: Sendable {
         return .proceed
     }
 
-    private func takeMove(_ exchange: ScriptedExchange, _ state: inout State) -> Move {
+    /// Enqueues a stalled exchange again when one of its timeouts has passed. In manual mode the test moves it.
+    private func wakeAtDeadline(_ exchange: ScriptedExchange) {
+        guard let clock, !isManual, let deadline = state.withLock({ _ in exchange.deadline }) else { return }
+        let wake = { @Sendable [weak self, weak exchange] in
+            guard let self, let exchange else { return }
+            let wakes = state.withLock { exchange.place >= 0 && enqueue(exchange, &$0) }
+            if wakes { work.open(with: ()) }
+        }
+        _ = clock.schedule(at: deadline.time, wake)
+        // The time may have passed meanwhile.
+        if clock.now() >= deadline.time { wake() }
+    }
+
+    private func takeMove(_ exchange: ScriptedExchange, _ now: MonotonicTime?, _ state: inout State) -> Move {
         precondition(!exchange.isDelivering, "one exchange is moved by one thread at a time, and not by its receiver")
         guard exchange.place >= 0 else { return .rest }
         if exchange.isCancelled { return end(exchange, .failure(Self.cancelled), &state) }
@@ -221,10 +243,12 @@ final class ScriptedCore: Sendable {
         switch step {
         case .fail(let error):
             return end(exchange, .failure(error.about(url: exchange.request.url.string)), &state)
-        case .stall(let name):
+        case .stall(let name), .connection(let name):
             if !state.openStalls.contains(name) {
+                if exchange.stall == nil { exchange.stalledAt = now }
                 exchange.stall = name
-                return .rest
+                guard let now, let deadline = exchange.deadline, deadline.time <= now else { return .rest }
+                return end(exchange, .failure(Self.timedOut(exchange, deadline.timeout, deadline.after)), &state)
             }
             exchange.stall = nil
         case .head(_, let expected?) where expected > exchange.limits.maximumBodyBytes:
@@ -387,6 +411,11 @@ final class ScriptedCore: Sendable {
 
     private static let unknown = Script.failure(
         .unscripted, "This transport has no script for the URL: give it one with serve(_:_:).")
+    private static func timedOut(_ exchange: ScriptedExchange, _ timeout: String, _ time: Duration) -> LoadError {
+        LoadError(
+            .timedOut, stage: .fetch, url: exchange.request.url.string,
+            message: "The script stalled longer than its \(timeout), \(time). Release the stall before, or raise it.")
+    }
     private static func tooLarge(_ exchange: ScriptedExchange) -> LoadError {
         LoadError(
             .tooLarge, stage: .fetch, url: exchange.request.url.string,

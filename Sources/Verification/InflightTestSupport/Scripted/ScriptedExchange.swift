@@ -30,9 +30,13 @@ final class ScriptedExchange: Transfer, @unchecked Sendable {
     var isTold = false
     /// The stall that the exchange has reached and may not pass.
     var stall: String?
+    /// The times of the start and of the arrival at the stall; nil without a clock.
+    let startedAt: MonotonicTime?
+    var stalledAt: MonotonicTime?
 
     init(
-        number: Int, request: TransportRequest, receiver: any TransportReceiver, script: Script, core: ScriptedCore
+        number: Int, request: TransportRequest, receiver: any TransportReceiver, script: Script, core: ScriptedCore,
+        startedAt: MonotonicTime?
     ) {
         self.number = number
         self.request = request
@@ -40,6 +44,20 @@ final class ScriptedExchange: Transfer, @unchecked Sendable {
         self.receiver = receiver
         self.script = script
         self.core = core
+        self.startedAt = startedAt
+    }
+
+    /// The time at which the first timeout passes while the exchange is stalled, and that timeout.
+    var deadline: (time: MonotonicTime, timeout: String, after: Duration)? {
+        guard stall != nil, let startedAt, let stalledAt else { return nil }
+        var all: [(time: MonotonicTime, timeout: String, after: Duration)] = []
+        if case .connection = script.steps[nextStep] {
+            if let time = limits.connectTimeout { all.append((stalledAt + time, "connectTimeout", time)) }
+        } else if let time = limits.stallTimeout {
+            all.append((stalledAt + time, "stallTimeout", time))
+        }
+        if let time = limits.totalTimeout { all.append((startedAt + time, "totalTimeout", time)) }
+        return all.min { $0.time < $1.time }
     }
 
     func cancel() { core.cancel(self) }

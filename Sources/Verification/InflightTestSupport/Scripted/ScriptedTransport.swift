@@ -1,4 +1,4 @@
-internal import InflightConcurrency
+public import InflightConcurrency
 public import InflightCore
 
 /// A transport without a network. Every exchange follows a script, on the transport's own thread or moved by the test,
@@ -20,7 +20,11 @@ public import InflightCore
 /// an exchange at a time.
 ///
 /// A body longer than ``TransportRequest/Limits/maximumBodyBytes`` fails with ``LoadError/Code/tooLarge``, as over
-/// HTTP. No time passes in a script, so timeouts do not expire: let it fail with ``LoadError/Code/timedOut`` instead.
+/// HTTP. With a clock, an exchange that waits at a stall of its script fails with ``LoadError/Code/timedOut`` when one
+/// of its timeouts has passed: the stall timeout, or the connect timeout if it waits for its connection
+/// (``Script/connecting(_:)``), counted from the time at which it reached the stall, or the total timeout, from its
+/// start. Without a clock no time passes, and timeouts do not expire. A pipeline measures minimum rates and total times
+/// itself, by its own clock.
 public final class ScriptedTransport: Transport {
     /// The way in which exchanges make progress.
     public enum Mode: Sendable, Hashable {
@@ -74,15 +78,18 @@ public final class ScriptedTransport: Transport {
     /// - Parameters:
     ///   - mode: the way in which exchanges make progress.
     ///   - schemes: the URL schemes that it serves, in lower case.
+    ///   - clock: the clock of the exchanges' timeouts, usually that of the pipeline; if nil, they do not expire. In
+    ///     manual mode an exchange that has timed out ends with its next step.
     ///   - records: whether ``events`` are recorded; benchmarks disable it.
     ///   - trapsOnViolation: whether a call that violates the contract traps with a message. Otherwise violations are
     ///     collected in ``violations``.
     public init(
-        _ mode: Mode = .automatic, schemes: Set<String> = ["http", "https"], records: Bool = true,
-        trapsOnViolation: Bool = true
+        _ mode: Mode = .automatic, schemes: Set<String> = ["http", "https"], clock: (any EngineClock)? = nil,
+        records: Bool = true, trapsOnViolation: Bool = true
     ) {
         self.schemes = schemes
-        core = ScriptedCore(isManual: mode == .manual, records: records, trapsOnViolation: trapsOnViolation)
+        core = ScriptedCore(
+            isManual: mode == .manual, clock: clock, records: records, trapsOnViolation: trapsOnViolation)
         if mode == .automatic { core.startThread() }
     }
 
