@@ -8,6 +8,7 @@ final class CachedImages: Sendable {
     let files: MemoryCache<ImageCacheKey, LoadedResponse>
     let lifetimes = Guarded(LifetimeTable())
     let fieldsExcludedFromKey: Set<String>
+    private let identity: (@Sendable (ImageRequest) -> String?)?
     private let clock: any EngineClock
     private let allowsStale: Bool
     private let storedImages = Atomic(0)
@@ -22,6 +23,20 @@ final class CachedImages: Sendable {
         files = MemoryCache(configuration: ofFiles)
         allowsStale = configuration.allowsStaleFromMemory
         fieldsExcludedFromKey = Set(configuration.fieldsExcludedFromKey.map { $0.lowercased() })
+        identity = configuration.identity
+    }
+
+    /// Returns the plan of a request, with the keys that the configuration gives it. Calls the program's code.
+    func plan(
+        _ request: ImageRequest, goal: RequestPlan.Goal, varying: Set<String> = [],
+        purpose: RequestPlan.Purpose = .usual
+    ) throws(LoadError) -> RequestPlan {
+        var request = request
+        if let identity, request.identity == nil, request.source == nil, let own = identity(request) {
+            request.identity = own
+        }
+        return try RequestPlan(
+            request, goal: goal, fieldsExcludedFromKey: fieldsExcludedFromKey, varying: varying, purpose: purpose)
     }
 
     /// The number of images stored so far. A lookup that was made at an earlier count may have missed an image.
@@ -94,6 +109,18 @@ final class CachedImages: Sendable {
         guard let key = finishedKey(plan), mayStore(image) else { return false }
         store(image, for: key)
         return true
+    }
+
+    /// Returns an image that is fresh for at most this time, and no longer than the response that it comes from.
+    func expiring(_ image: LoadedImage, after time: Duration) -> LoadedImage {
+        let now = clock.wallTime
+        let expiry = now.adding(milliseconds: max(.zero, time).saturatedNanoseconds / 1_000_000)
+        var image = image
+        image.lifetime =
+            image.lifetime.map { ImageLifetime(of: $0, redirectedUntil: expiry) }
+            ?? ImageLifetime(
+                MemoryFreshness(mayBeKept: true, expiry: expiry, mayBeServedStale: true), receivedAt: now)
+        return image
     }
 
     /// Removes the finished image.

@@ -131,7 +131,7 @@ final class Engine: @unchecked Sendable {
     /// Returns the plan of a request, or the reason why it cannot be loaded. Calls processors for their identity.
     func subject(of request: ImageRequest, goal: RequestPlan.Goal) -> ImageTask.Subject {
         do throws(LoadError) {
-            let plan = try RequestPlan(request, goal: goal, fieldsExcludedFromKey: fieldsExcludedFromKey)
+            let plan = try images.plan(request, goal: goal)
             guard let error = unsupported(plan) else { return .plan(plan) }
             return .rejected(ImageTask.RejectedRequest(request, error, goal, key: plan.finalKey))
         } catch {
@@ -143,9 +143,7 @@ final class Engine: @unchecked Sendable {
         _ request: ImageRequest, goal: RequestPlan.Goal, varying: Set<String> = [],
         purpose: RequestPlan.Purpose = .usual
     ) throws(LoadError) -> RequestPlan {
-        let plan = try RequestPlan(
-            request, goal: goal, fieldsExcludedFromKey: fieldsExcludedFromKey, varying: varying,
-            purpose: purpose)
+        let plan = try images.plan(request, goal: goal, varying: varying, purpose: purpose)
         if let error = unsupported(plan) { throw error }
         return plan
     }

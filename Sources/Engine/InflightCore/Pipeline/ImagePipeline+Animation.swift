@@ -22,7 +22,7 @@ extension ImagePipeline {
         workers: any WorkExecutor = AnimatedImage.sharedWorkers,
         configure: (inout DecodeOptions) -> Void = { _ in }
     ) async throws(LoadError) -> AnimatedImage {
-        let plan = try RequestPlan(request, goal: .data, fieldsExcludedFromKey: images.fieldsExcludedFromKey)
+        let plan = try images.plan(request, goal: .data)
         var options = plan.decodeOptions()
         configure(&options)
         let (outcome, isShared) = try await outcome(of: request, goal: .data)

@@ -21,8 +21,7 @@ extension ImagePipeline {
             get { plan(request).flatMap(images.finished) }
             nonmutating set {
                 do throws(LoadError) {
-                    let plan = try RequestPlan(
-                        request, goal: .image, fieldsExcludedFromKey: images.fieldsExcludedFromKey)
+                    let plan = try images.plan(request, goal: .image)
                     guard let newValue else { return images.remove(plan) }
                     if !images.insert(newValue, for: plan) {
                         log(.notice, "the image is not kept in memory") { [("url", plan.url.string)] }
@@ -42,6 +41,21 @@ extension ImagePipeline {
             nonmutating set { self[request.imageRequest] = newValue }
         }
 
+        /// Keeps an image in memory for a request, as an assignment does, until it expires.
+        ///
+        /// Then a load of the request fetches the image again, and ``subscript(_:)-(ImageRequest)`` returns this one,
+        /// marked as stale (``LoadedImage/isStale``), until it is replaced or evicted.
+        ///
+        /// - Parameters:
+        ///   - image: the image.
+        ///   - request: the request, or its URL, whose loads find the image. If it cannot be kept, that is reported to
+        ///     ``ImagePipeline/Configuration/log``.
+        ///   - time: the time for which the image is served, rounded down to milliseconds. If the image comes from a
+        ///     response that is stale earlier, that counts.
+        public func store(_ image: LoadedImage, for request: some ImageRequestConvertible, freshFor time: Duration) {
+            self[request.imageRequest] = images.expiring(image, after: time)
+        }
+
         /// The current contents, and the counters since the pipeline was created.
         public var statistics: MemoryCacheStatistics { images.cache.statistics }
 
@@ -58,7 +72,7 @@ extension ImagePipeline {
         }
 
         private func plan(_ request: ImageRequest) -> RequestPlan? {
-            try? RequestPlan(request, goal: .image, fieldsExcludedFromKey: images.fieldsExcludedFromKey)
+            try? images.plan(request, goal: .image)
         }
     }
 }

@@ -81,6 +81,13 @@ extension ImagePipeline {
         /// coalesced, unless the response's `Vary` names one of them.
         public var fieldsExcludedFromKey: [String] = []
 
+        /// Returns the ``ImageRequest/identity`` of a request that has none, or nil if its URL identifies the image.
+        /// For example, returns the URL without a signature. Not called for requests with a ``ImageRequest/source``.
+        ///
+        /// Called for each request, and again for its fallbacks, on any thread, with no lock held. It must be quick,
+        /// and always return the same for a request. The ``ImageTask/request`` of a task has the identity.
+        public var identity: (@Sendable (ImageRequest) -> String?)?
+
         /// The store that keeps responses beyond the life of the process. If nil, none are stored.
         public var store: StoreSource?
         /// The policy for retries after transient failures. If nil, such failures are delivered at once.

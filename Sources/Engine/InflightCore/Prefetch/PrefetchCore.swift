@@ -140,7 +140,7 @@ final class PrefetchCore: Sendable {
     private func key(of request: ImageRequest) -> RequestKey? { try? makeKey(of: request) }
 
     private func makeKey(of request: ImageRequest) throws(LoadError) -> RequestKey {
-        try RequestPlan(request, goal: goal, fieldsExcludedFromKey: pipeline.images.fieldsExcludedFromKey).finalKey
+        try pipeline.images.plan(request, goal: goal).finalKey
     }
 
     // MARK: Turns

@@ -94,7 +94,8 @@ public struct ImageRequest: Sendable {
     }
     /// The key that identifies the image instead of its URL, for URLs that are signed or otherwise change. Requests
     /// with the same identity are coalesced and share cache entries, whatever their URLs. The first one's URL is
-    /// fetched. Every other difference between requests (method, fields, body, policy) still separates them.
+    /// fetched. Every other difference between requests (method, fields, body, policy) still separates them. If nil,
+    /// ``ImagePipeline/Configuration/identity`` may return one.
     public var identity: String? {
         get { options.value.identity }
         set { changeRest { $0.identity = newValue } }
