@@ -57,6 +57,7 @@ struct LoaderRequestTests {
         Change("followsRedirects") { $0.followsRedirects = false },
         // A load of an image expects one in any case.
         Change("expectsImage", .sameLoad) { $0.expectsImage = true },
+        Change("order", .sameLoad) { $0.order = .firstInFirstOut },
         Change("storedRepresentation", .sameLoad) { $0.storedRepresentation = .both },
         Change("keepsMetadata") { $0.keepsMetadata = true }, Change("keepsBody") { $0.keepsBody = true },
         Change("decoder") { $0.decoder = "other" },

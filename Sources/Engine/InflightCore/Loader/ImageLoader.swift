@@ -112,9 +112,9 @@ public final class ImageLoader: Confined {
     /// An image in memory is there when this returns. A request with the same key as the one before, by which the
     /// pipeline would coalesce the two, starts no new load while that one is loading, loaded or failed. What is in no
     /// key applies to the load in progress: ``ImageRequest/priority``, ``ImageRequest/fallbacks`` and
-    /// ``ImageRequest/storedRepresentation``. ``ImageRequest/previews`` applies from the next load on. Other limits are
-    /// another key. If a fallback that was tried is not in the new request, or a failed request gets other fallbacks,
-    /// a new load starts. Setting nil is ``reset()``.
+    /// ``ImageRequest/storedRepresentation``. ``ImageRequest/previews`` and ``ImageRequest/order`` apply from the next
+    /// load on. Other limits start a new load, which joins the one before. If a fallback that was tried is not in the
+    /// new request, or a failed request gets other fallbacks, a new load starts. Setting nil is ``reset()``.
     public var request: ImageRequest? {
         get {
             checkConfinement()
