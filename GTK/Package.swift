@@ -40,16 +40,16 @@ let package = Package(
         .executableTarget(
             name: "GTKChecks",
             dependencies: [
-                "InflightGTK", "CInflightGTK", "CXPixels", "CAllocated", "ScrollTrials", "ArticleList", inflight,
-                concurrency, testSupport,
+                "InflightGTK", "CInflightGTK", "CXPixels", "CAllocated", "ScrollTrials", inflight, concurrency,
+                testSupport,
             ]),
-        // The list of an article, as its readers compile it.
-        .target(name: "ArticleList", dependencies: ["InflightGTK", "CInflightGTK", inflight]),
+        // The program of an article, as its readers compile it.
+        .executableTarget(name: "ArticleProgram", dependencies: ["InflightGTK", "CInflightGTK", inflight]),
         .testTarget(name: "InflightGTKTests", dependencies: ["InflightGTK", "ScrollTrials", core]),
     ]
 )
 
 for target in package.targets
-where target.type != .system && !target.name.hasPrefix("C") && target.name != "ArticleList" {
+where target.type != .system && !target.name.hasPrefix("C") && target.name != "ArticleProgram" {
     target.swiftSettings = settings
 }

@@ -18,11 +18,11 @@ class Readme(unittest.TestCase):
         example = ROOT / "Examples" / "Sources" / "first-picture" / "main.swift"
         self.assertEqual(block, example.read_text(encoding="utf-8"))
 
-    def test_the_list_of_the_views_is_the_one_that_is_shown(self):
+    def test_the_program_of_the_views_is_the_one_that_is_started(self):
         article = (ROOT / "Documentation" / "GettingStarted.md").read_text(encoding="utf-8")
         block = re.search(r"^```swift\n(import CInflightGTK.*?)^```$", article, re.MULTILINE | re.DOTALL)[1]
-        shown = (ROOT / "GTK" / "Sources" / "ArticleList" / "ArticleList.swift").read_text(encoding="utf-8")
-        self.assertTrue(shown.replace("@MainActor public func", "@MainActor func").endswith(block))
+        shown = (ROOT / "GTK" / "Sources" / "ArticleProgram" / "main.swift").read_text(encoding="utf-8")
+        self.assertTrue(shown.endswith(block))
 
     def test_the_error_page_lists_every_code_and_no_other(self):
         text = (ROOT / "Documentation" / "Errors.md").read_text(encoding="utf-8")

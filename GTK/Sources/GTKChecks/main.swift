@@ -21,10 +21,9 @@ var arguments = Array(CommandLine.arguments.dropFirst())
     return arguments[place + 1]
 }
 let binds = option("--binds").flatMap { Int($0) } ?? 20_000
-// The gallery that was built with this program is in the same folder.
-let gallery =
-    option("--gallery")
-    ?? URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().path + "/inflight-gallery"
+// The programs that were built with this one are in the same folder.
+let folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().path
+let gallery = option("--gallery") ?? folder + "/inflight-gallery"
 let wanted = arguments
 
 Task { @MainActor in
@@ -33,7 +32,7 @@ Task { @MainActor in
     textureParts(harness)
     imageParts(harness)
     stateParts(harness)
-    articleParts(harness)
+    articleParts(harness, program: folder + "/ArticleProgram")
     leavingParts(harness)
     frameParts(harness)
     gridParts(harness, binds: binds)

@@ -41,9 +41,21 @@ package func after(
         }, handler, { unsafe Unmanaged<TimeHandler>.fromOpaque($0!).release() })
 }
 
-/// Calls `body` at every emission of a signal, until the object is destroyed. GTK emits on the main thread.
+/// Calls `body` at every emission of a signal, without the signal's parameters.
+///
+/// ```swift
+/// connectSignal(button, "clicked") { image.retry() }
+/// ```
+///
+/// - Thread: the main thread, on which GTK emits.
+/// - Release: `body` is released when the object is disposed of.
+///
+/// - Parameters:
+///   - object: the `GObject`, for example a widget or the application.
+///   - signal: the name of a signal without a result, perhaps with a detail (`notify::scale-factor`).
+///   - body: called in each emission.
 @MainActor
-package func connectSignal(_ object: UnsafeMutableRawPointer, _ signal: String, _ body: @escaping @MainActor () -> Void)
+public func connectSignal(_ object: UnsafeMutableRawPointer, _ signal: String, _ body: @escaping @MainActor () -> Void)
 {
     let handler = unsafe Unmanaged.passRetained(SignalHandler(body)).toOpaque()
     unsafe inflight_connect(

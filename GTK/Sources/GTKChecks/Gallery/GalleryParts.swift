@@ -48,14 +48,7 @@ private final class GalleryRun {
         gallery = try GalleryProgram(
             at: program, urls: (0..<10_000).map { server.url("/row/\($0)") },
             options: ["--size", "64", "--memory", "\(Self.cacheMegabytes)", "--per-host", "64"])
-        var tries = 0
-        while !gallery.takeWindow() {
-            tries += 1
-            guard tries < 50_000, gallery.isRunning else {
-                throw GalleryProgram.Failure(message: "The gallery opened no window.")
-            }
-            await Task.yield()
-        }
+        try await gallery.takeFirstWindow()
         _ = gallery.waitForFrame(atMost: 10_000)
         gallery.resize(width: size.width, height: size.height)
         gallery.move(x: size.width / 2, y: size.height / 2)

@@ -5,7 +5,7 @@ import InflightConcurrency
 import InflightGTK
 import InflightTestSupport
 
-/// `inflight-gallery` as a separate process, with its window seen from outside.
+/// A program with a window, as a separate process that is seen from outside: `inflight-gallery`, if not another.
 @safe @MainActor
 final class GalleryProgram {
     private let process = Process()
@@ -19,8 +19,8 @@ final class GalleryProgram {
         var message: String
     }
 
-    /// Starts the program with a list of URLs.
-    init(at path: String, urls: [String], options: [String]) throws {
+    /// Starts the program. Its first argument is the name of a file with the URLs, or these are its arguments.
+    init(at path: String, urls: [String], inFile: Bool = true, options: [String] = []) throws {
         guard let client = unsafe x_client_open() else {
             throw Failure(message: "There is no X display with the SYNC and XTEST extensions. Run under Xvfb.")
         }
@@ -32,7 +32,7 @@ final class GalleryProgram {
         errors = folder.appendingPathComponent("stderr")
         try Data().write(to: errors)
         process.executableURL = URL(fileURLWithPath: path)
-        process.arguments = [list.path] + options
+        process.arguments = (inFile ? [list.path] : urls) + options
         process.standardError = try FileHandle(forWritingTo: errors)
         process.terminationHandler = { [ended] _ in ended.open() }
         try process.run()
@@ -54,6 +54,16 @@ final class GalleryProgram {
     /// Takes the program's window and gives it the keyboard. Returns whether there is a window.
     func takeWindow() -> Bool { unsafe x_client_take_window(client, process.processIdentifier) != 0 }
 
+    /// Waits for the program's first window, and takes it.
+    func takeFirstWindow() async throws {
+        var tries = 0
+        while !takeWindow() {
+            tries += 1
+            guard tries < 50_000, isRunning else { throw Failure(message: "The program opened no window.") }
+            await Task.yield()
+        }
+    }
+
     /// Waits for the window's next frame. No frame comes while nothing moves.
     /// - Returns: whether there was a frame.
     func waitForFrame(atMost milliseconds: Int32 = 100) -> Bool {
@@ -69,20 +79,34 @@ final class GalleryProgram {
     }
 
     func look() -> Look {
-        var (width, height, number) = (Int32(0), Int32(0), Int64(0))
-        switch unsafe x_client_read(client, &pixels, &width, &height, &number) {
-        case X_CLIENT_GONE: return .gone
-        case X_CLIENT_TORN: return .torn
-        default: break
-        }
-        guard let pixels = unsafe pixels else { return .torn }
+        var number = Int64(0)
+        let (result, frame) = read(&number) { GalleryFrame(width: $0, height: $1, pixel: $2) }
+        if result == X_CLIENT_GONE { return .gone }
+        return frame.map { .frame(number: number, $0) } ?? .torn
+    }
+
+    /// Returns the share of the window's pixels that have this colour, if a whole frame could be read.
+    func share(of color: (Int, Int, Int)) -> Double? {
+        var number = Int64(0)
+        return read(&number) { width, height, pixel in
+            var count = 0
+            for y in 0..<height { for x in 0..<width where pixel(x, y) == color { count += 1 } }
+            return Double(count) / Double(max(1, width * height))
+        }.value
+    }
+
+    private func read<Value>(
+        _ number: inout Int64, _ body: (_ width: Int, _ height: Int, (_ x: Int, _ y: Int) -> (Int, Int, Int)) -> Value
+    ) -> (result: XClientRead, value: Value?) {
+        var (width, height) = (Int32(0), Int32(0))
+        let result = unsafe x_client_read(client, &pixels, &width, &height, &number)
+        guard result != X_CLIENT_GONE, result != X_CLIENT_TORN, let pixels = unsafe pixels else { return (result, nil) }
         let row = Int(width)
-        return .frame(
-            number: number,
-            GalleryFrame(width: row, height: Int(height)) { x, y in
-                let at = unsafe pixels + (y * row + x) * 4
-                return unsafe (Int(at[2]), Int(at[1]), Int(at[0]))
-            })
+        let value = body(row, Int(height)) { x, y in
+            let at = unsafe pixels + (y * row + x) * 4
+            return unsafe (Int(at[2]), Int(at[1]), Int(at[0]))
+        }
+        return (result, value)
     }
 
     // MARK: Input

@@ -57,6 +57,7 @@ extension RemoteImage {
             case .fill: INFLIGHT_FIT_FILL
             }
         unsafe inflight_paintable_set_fit(canvas, fit)
+        requestSize()
         switch options.size {
         case .points(let width, let height):
             unsafe inflight_paintable_set_size(canvas, Int32(clamping: width), Int32(clamping: height))

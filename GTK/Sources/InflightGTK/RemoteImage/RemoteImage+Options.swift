@@ -10,8 +10,8 @@ extension RemoteImage {
             /// size changes by more than a tenth, in a resize or on another monitor, the image is loaded again.
             case allocation
             /// A size in points. The widget requests this size from its parent from the start, so the layout does not
-            /// jump when the image arrives. A parent that gives only the minimum, as `GtkViewport` does, gives a
-            /// `GtkPicture` nothing. Set the widget's size request there.
+            /// jump when the image arrives. It is also the size request of a `GtkPicture`, unless the program has set
+            /// one: without it, a row of a list would be as low as its other widgets.
             case points(width: Int, height: Int)
             /// The size that the request specifies.
             case request

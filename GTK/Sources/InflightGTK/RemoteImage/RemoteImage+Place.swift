@@ -27,6 +27,20 @@ extension RemoteImage {
         return request
     }
 
+    /// Lets a picture ask its parent for the size in the options, unless the program has given it another. A picture
+    /// alone may shrink to nothing.
+    func requestSize() {
+        guard let widget = unsafe widget, let own = sizeRequest else { return }
+        var current = (width: Int32(0), height: Int32(0)), wanted = (width: Int32(-1), height: Int32(-1))
+        unsafe gtk_widget_get_size_request(widget, &current.width, &current.height)
+        if case .points(let width, let height) = options.size {
+            wanted = (Int32(clamping: width), Int32(clamping: height))
+        }
+        guard current == own, wanted != own else { return }
+        sizeRequest = wanted
+        unsafe gtk_widget_set_size_request(widget, wanted.width, wanted.height)
+    }
+
     private var scale: Double {
         guard let widget = unsafe widget else { return 1 }
         return unsafe Double(gtk_widget_get_scale_factor(widget))

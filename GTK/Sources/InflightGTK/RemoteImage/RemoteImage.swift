@@ -37,6 +37,8 @@ public final class RemoteImage {
     let canvas: OpaquePointer
     /// The widget that shows the image. It outlives its connection to this object.
     var widget: UnsafeMutablePointer<GtkWidget>?
+    /// The size request that this object has set; nil if the widget is not a `GtkPicture`.
+    var sizeRequest: (width: Int32, height: Int32)?
     var watch: ViewportObserver?
     /// The request as it was bound.
     var bound: ImageRequest?
@@ -91,6 +93,8 @@ public final class RemoteImage {
         // The canvas positions the image in its space by itself, also while there is no image.
         unsafe gtk_picture_set_content_fit(picture, GTK_CONTENT_FIT_FILL)
         unsafe attach(widget: UnsafeMutablePointer<GtkWidget>(picture))
+        sizeRequest = (-1, -1)
+        requestSize()
     }
 
     /// Adds an image to a `GtkButton`. A click retries a failed load.
