@@ -147,13 +147,14 @@ test-ray: deps ## install the Python package with Ray, and test it on two nodes
 		$(SCRATCH)/venv/bin/python -m unittest discover -q -s Python/Tests/Ray
 
 RACES ?= 200
-test-object-stores: deps ## test datasets in radosgw, with races of two drivers: RACES=200
+KILLS ?= 200
+test-object-stores: deps ## test datasets in radosgw, with races of two drivers and kills of uploads: RACES=200 KILLS=200
 	@Scripts/deps.sh nightly stores
 	@$(PLAN)
 	@$(STEP) "Building the command" $(SWIFT) build --product inflight $(TEST_FLAGS)
 	@$(STEP) "Installing the package and emulators of object stores" $(STORE_ENV)
-	@echo "==> radosgw, $(RACES) races"
-	@$(PYTHON_TESTS) RACES=$(RACES) PYTHONPATH="$(CURDIR)/Python/Tests" \
+	@echo "==> radosgw, $(RACES) races, $(KILLS) kills"
+	@$(PYTHON_TESTS) RACES=$(RACES) KILLS=$(KILLS) PYTHONPATH="$(CURDIR)/Python/Tests" \
 		$(SCRATCH)/venv-stores/bin/python -m unittest discover -q -s Python/Tests/ObjectStores
 
 ROWS ?= 5000

@@ -1,10 +1,12 @@
-"""`python -m inflight batch`: the command, with lists in Parquet, and with datasets in Parquet and TFRecord.
+"""`python -m inflight batch`: the command, with what this package adds: lists in Parquet, datasets in Parquet and
+TFRecord, outputs in object stores.
 
 The rows of Parquet files are written into the command's standard input as JSON Lines, and `--rows-of` names the files,
 so that the command's messages name a file and a row in it. Shards are converted when the command has ended: see
-`layouts`. Everything else is passed on.
+`layouts`. Shards of an output with a URL are uploaded by `--then`: see `uploads`. Everything else is passed on.
 """
 
+import collections
 import glob
 import json
 import os
@@ -13,11 +15,14 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from inflight import command as commands
 from inflight.errors import DatasetError, InflightError, ListError
 from inflight.layouts import LAYOUTS, ConvertedFolder
+from inflight.stores import ObjectStore, check_url
+from inflight.uploads import (
+    FILES, Scratch, Uploads, object_store, owner, problems, records, scratch_folder, statistics)
 
 if TYPE_CHECKING:
     from inflight.lists import ParquetList
@@ -99,6 +104,8 @@ def main(path: str, texts: list[str]) -> int:
     """Runs the command at `path` with arguments after `batch`. Returns its exit status."""
     arguments = Arguments.parsed(texts)
     try:
+        if store := output_store(arguments):
+            return on_store(path, arguments, store)
         dataset = None
         if arguments.action and len(arguments.inputs) == 1:
             dataset = ConvertedFolder.opened(arguments.inputs[0])
@@ -108,11 +115,9 @@ def main(path: str, texts: list[str]) -> int:
         if arguments.action is None:
             dataset = converted_folder(arguments, lists)
         if not lists and not dataset:
-            os.execv(path, [path, "batch", *texts])
-        if lists and arguments.action is None:
-            arguments.inputs = ["-"]
-            arguments.replace("--input-format", "jsonl")
-            arguments.options += [("--rows-of", f"{one.path}={one.rows}") for one in lists]
+            given = texts if arguments == Arguments.parsed(texts) else arguments.texts()
+            os.execv(path, [path, "batch", *given])
+        give(lists, arguments)
         status = run([path, "batch", *arguments.texts()], rows_of(lists) if lists else None)
         return finish(arguments, dataset, status) if dataset else status
     except ListError as error:
@@ -124,6 +129,14 @@ def main(path: str, texts: list[str]) -> int:
 
 
 # Inputs
+
+
+def give(lists: "Sequence[ParquetList]", arguments: Arguments) -> None:
+    """Has the command read the rows of lists from standard input. A retry has stored it."""
+    if lists and arguments.action is None:
+        arguments.inputs = ["-"]
+        arguments.replace("--input-format", "jsonl")
+        arguments.options += [("--rows-of", f"{one.path}={one.rows}") for one in lists]
 
 
 def parquet_lists(arguments: Arguments) -> "list[ParquetList]":
@@ -262,10 +275,138 @@ def finish(arguments: Arguments, dataset: ConvertedFolder, status: int) -> int:
     return status
 
 
+# Outputs in object stores
+
+
+def output_store(arguments: Arguments) -> ObjectStore | None:
+    """Returns the store of an output with a URL. The URL of a folder becomes its path."""
+    if arguments.has("--help", "-h", "--version"):
+        return None
+    given = (arguments.inputs or [""])[0] if arguments.action else arguments.value("-o") or ""
+    try:
+        scheme = check_url(given)
+        if scheme == "file":
+            folder = given.partition("://")[2]
+            if not folder.startswith("/"):
+                raise Refusal(USAGE_ERROR, "A URL of a folder has the form file:///path.")
+            if arguments.action:
+                arguments.inputs[0] = folder
+            else:
+                arguments.replace("-o", folder)
+        if scheme in ("", "file"):
+            return None
+        return object_store(given)
+    except DatasetError as error:
+        raise Refusal(UNAVAILABLE if isinstance(error.__cause__, ImportError) else USAGE_ERROR, str(error)) from None
+
+
+def on_store(path: str, arguments: Arguments, store: ObjectStore) -> int:
+    if option := next((name for name in ("--then", "--stream") if arguments.has(name)), None):
+        raise Refusal(USAGE_ERROR, f"An output in an object store cannot be combined with {option}.")
+    layout = arguments.value("--layout") or "webdataset"
+    if layout != "webdataset":
+        raise Refusal(USAGE_ERROR, f"An output in an object store has the layout webdataset, not '{layout}'.")
+    folder = scratch_folder(store, arguments.value("--scratch"))
+    arguments.options = [option for option in arguments.options if option[0] != "--scratch"]
+    if arguments.action is None:
+        lists = parquet_lists(arguments)
+        scratch = Scratch.started(store, folder)
+        arguments.replace("-o", scratch.output)
+        give(lists, arguments)
+        return upload(path, arguments, scratch, lists)
+    try:
+        here = Scratch.opened(store, folder)
+        if here and not os.path.exists(here.output):
+            here = None
+        if arguments.action == "status":
+            return store_status(path, arguments, store, here)
+        if arguments.action == "verify":
+            return store_verify(path, arguments, store, here)
+        if here is None:
+            raise Refusal(NO_INPUT, f"Only the scratch folder of the run can retry rows. {elsewhere(store)}")
+        here.check_owner()
+        arguments.inputs = [here.output]
+        classes = arguments.value("--class")
+        here.restore(set(classes.split(",") if classes else command_status(path, here)["transientClasses"]))
+    except DatasetError as error:
+        raise Refusal(NO_INPUT, str(error)) from None
+    return upload(path, arguments, here, parquet_lists(arguments))
+
+
+def upload(path: str, arguments: Arguments, scratch: Scratch, lists: "Sequence[ParquetList]") -> int:
+    """Runs the command, and uploads its shards. Returns its exit status."""
+    if not arguments.has("--json", "--quiet"):
+        print(f"Uploading to {scratch.store}. What a resumed run needs is in {scratch.folder}.", file=sys.stderr)
+    with scratch.uploading() as uploads:
+        arguments.replace("--then", scratch.program)
+        status = run([path, "batch", *arguments.texts()], rows_of(lists) if lists else None, uploads)
+        if uploads.refusal:
+            return fail(CANNOT_WRITE, f"{uploads.refusal}\nCorrect the cause, then run the same command again.")
+    if arguments.action is None:
+        scratch.discard_unused()
+    if status in ENDINGS and os.path.exists(scratch.output):
+        scratch.finish()
+    return status
+
+
+def command_status(path: str, scratch: Scratch) -> dict[str, Any]:
+    """What the command says about a run, `Refusal` if it cannot read it."""
+    done = subprocess.run([path, "batch", "status", scratch.output, "--json"], stdout=subprocess.PIPE)
+    if done.returncode:
+        raise Refusal(done.returncode, f"The status of the run in '{scratch.folder}' cannot be read.")
+    return cast(dict[str, Any], json.loads(done.stdout))
+
+
+def elsewhere(store: ObjectStore) -> str:
+    return f"It is '{owner(store)[1]}'; if it was moved here, give it with --scratch DIR."
+
+
+def store_status(path: str, arguments: Arguments, store: ObjectStore, scratch: Scratch | None) -> int:
+    """Prints what the journal says, if it is here, and what is in the store."""
+    shards = dict(statistics(store))
+    if scratch is None and not shards:
+        elsewhere(store)  # an error if there is no run
+    found: dict[str, Any] = {"url": str(store), "shards": len(shards)}
+    classes = sum(shards.values(), collections.Counter[str]())
+    found |= {"rows": classes.total(), "images": classes.pop("success", 0), "classes": dict(classes.most_common())}
+    if arguments.has("--json"):
+        known = command_status(path, scratch) if scratch else {}
+        print(json.dumps({**known, "store": found}))
+        return 0
+    if scratch:
+        status = run([path, "batch", "status", scratch.output], None)
+        print(f"  in the store {found['shards']} shards, {found['rows']} rows, {found['images']} images: {store}")
+        return status
+    print(f"{store}\n  shards  {found['shards']}\n  rows    {found['rows']}\n  images  {found['images']}")
+    for name, count in classes.most_common():
+        print(f"  {count} × {name}")
+    print(f"Rows that are in no shard yet are counted in the scratch folder of the run. {elsewhere(store)}")
+    return 0
+
+
+def store_verify(path: str, arguments: Arguments, store: ObjectStore, scratch: Scratch | None) -> int:
+    """Compares the files in the store with those that were uploaded, and has the command check what is here."""
+    status = 0
+    if scratch:
+        status = run([path, "batch", "verify", scratch.output, *arguments.texts()[2:]], None)
+        uploads = scratch.uploads()
+    elif FILES in store.names(FILES):
+        uploads = records(store.read(FILES))
+    else:
+        raise Refusal(NO_INPUT, f"'{store}' has no '{FILES}', because its run has not ended. What was uploaded is "
+                                f"recorded in the scratch folder of the run. {elsewhere(store)}")
+    stream = sys.stderr if arguments.has("--json") else sys.stdout
+    for problem in problems(store, uploads.values()):
+        print(problem, file=stream)
+        status = max(status, FAILURE)
+    print(f"{len(uploads)} files compared in {store}", file=stream)
+    return status
+
+
 # The command
 
 
-def run(arguments: list[str], lines: Iterator[bytes] | None) -> int:
+def run(arguments: list[str], lines: Iterator[bytes] | None, uploads: Uploads | None = None) -> int:
     """Runs the command on these lines, or on standard input. Returns its exit status."""
     ending = commands.dies_with_parent()
     try:
@@ -273,6 +414,8 @@ def run(arguments: list[str], lines: Iterator[bytes] | None) -> int:
         process = subprocess.Popen(arguments, stdin=stdin, bufsize=0, preexec_fn=ending)
     except OSError as error:  # too many files for the arguments of a process
         return fail(USAGE_ERROR, f"'{arguments[0]}' cannot be started: {os.strerror(error.errno or 0)}")
+    if uploads:
+        uploads.on_refusal = process.terminate
     with process:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to the command too, which handles it
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())

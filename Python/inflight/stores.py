@@ -7,6 +7,7 @@ there; the object `shards-RUN/open` exists until the run publishes.
 
 import contextlib
 import errno
+import hashlib
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from inflight.errors import DatasetError
 
@@ -289,7 +290,8 @@ class ObjectStore:
     first_manifest = "manifest-000001.json"
 
     def __init__(self, scheme: str, path: str, options: StorageOptions, unsafe_single_driver: bool) -> None:
-        self._url, self._options, self._is_unsafe = f"{scheme}://{path}", options, unsafe_single_driver
+        self._url, self._is_unsafe = f"{scheme}://{path}", unsafe_single_driver
+        self._options: StorageOptions = options
         if scheme not in _KINDS:
             raise DatasetError(f"'{self}' has an unsupported scheme. Supported: s3, gs, az, file, and paths.")
         if scheme == "hdfs" and not unsafe_single_driver:
@@ -305,10 +307,11 @@ class ObjectStore:
                 import fsspec
 
                 # Others change what a cache would have.
+                self._options = {"configured": fsspec.config.conf, "given": options}
                 fs, root = fsspec.core.url_to_fs(self._url, **{"use_listings_cache": False} | dict(options))
-            except ImportError:
+            except ImportError as error:
                 extra = f"inflight-images[{self._kind.package}]"
-                raise DatasetError(f"'{self}' needs {self._kind.package}: pip install '{extra}'") from None
+                raise DatasetError(f"'{self}' needs {self._kind.package}: pip install '{extra}'") from error
         self._fs: Any = fs
         self._root: str = root.rstrip("/")
 
@@ -375,16 +378,22 @@ class ObjectStore:
 
     def start(self, run: str) -> None:
         name = f"shards-{run}/{OPEN}"
-        first = self.create(name, b"first")
-        if self._is_unsafe:
-            return
+        if self.claim(name, b"first") != b"first":
+            raise DatasetError(f"The run '{run}' in '{self}' exists already.")
+
+    def claim(self, name: str, data: bytes) -> bytes:
+        """Creates an object, and checks that a store refuses to create it again. Returns the content that it has."""
+        content = self.create(name, data)
+        if self._is_unsafe or content != data:
+            return content
         try:
             self._fs.pipe_file(self._path(name), b"second", mode="create")
         except Exception as error:
-            if _is_refusal(error) and first == b"first" == self.read(name):
-                return
+            if _is_refusal(error) and self.read(name) == data:
+                return content
             raise self._failure("checked for conditional writes", name, error) from None
-        self.remove(run)
+        with contextlib.suppress(DatasetError):
+            self._remove([name])
         raise DatasetError(
             f"'{self}' ignores the condition of a write, so two drivers could publish at once. Use a store with "
             "conditional writes. If there is only one driver, pass unsafe_single_driver=True.")
@@ -399,12 +408,36 @@ class ObjectStore:
         return None
 
     def add(self, run: str, folder: Path, name: str) -> None:
-        local, target = folder / name, f"shards-{run}/{name}"
-        with self._explained("written", target):
-            self._fs.put_file(str(local), self._path(target), **self._kind.uploading)
-            stored, size = self._fs.info(self._path(target))["size"], local.stat().st_size
+        self.put(folder / name, f"shards-{run}/{name}")
+
+    def put(self, local: Path, name: str) -> None:
+        """Uploads a file, which appears whole, in place of another one."""
+        with self._explained("written", name):
+            self._fs.put_file(str(local), self._path(name), **self._kind.uploading)
+            stored, size = self._fs.info(self._path(name))["size"], local.stat().st_size
             if stored != size:
-                raise DatasetError(f"'{self}/{target}' has {stored} instead of {size} bytes after its upload.")
+                raise DatasetError(f"'{self}/{name}' has {stored} instead of {size} bytes after its upload.")
+
+    def get(self, name: str, local: Path) -> None:
+        """Downloads a file, which appears whole."""
+        temporary = local.with_name(local.name + ".partial")
+        with self._explained("read", name):
+            self._fs.get_file(self._path(name), str(temporary))
+            temporary.rename(local)
+
+    def digest(self, name: str) -> str:
+        """Returns the SHA-256 of a file's content."""
+        with self._explained("read", name), self._fs.open(self._path(name), "rb", block_size=_PART_BYTES) as file:
+            return digest(file)
+
+    def sizes(self) -> dict[str, int]:
+        """Returns the size of each file at the top of the dataset."""
+        with self._explained("listed"):
+            try:
+                entries = self._fs.ls(self._root, detail=True)
+            except FileNotFoundError:
+                return {}
+        return {self._name(entry["name"]): entry["size"] for entry in entries if entry["type"] == "file"}
 
     def seal(self, run: str, files: Iterable[DataFile]) -> None:
         self.check_is_open(run)
@@ -434,24 +467,29 @@ class ObjectStore:
     def delete(self, names: list[str]) -> None:
         self._remove(names)
         for run in {run_of(name) for name in names if name.endswith(f"/{OPEN}")}:
-            self._abort_uploads(f"shards-{run}")
+            self.abort_uploads(f"shards-{run}")
 
     def _sweep(self, run: str, kept: set[str]) -> None:
         folder = f"shards-{run}"
         self._remove([name for name in self._below(folder) if name not in kept])
-        self._abort_uploads(folder)
+        self.abort_uploads(folder)
 
-    def _abort_uploads(self, folder: str) -> None:
-        """Aborts multipart uploads of attempts that were killed. Other stores than S3 forget them by themselves."""
-        if self._kind.package != "s3fs":
-            return
+    def abort_uploads(self, folder: str = "") -> None:
+        """Aborts multipart uploads of processes that were killed, those at the top of the dataset or all in a folder.
+
+        Other stores than S3 forget them by themselves.
+        """
         bucket, _, key = self._path(folder).partition("/")
+        if self._kind.package != "s3fs" or not key:
+            return
         page: dict[str, Any] = {"IsTruncated": True}
         with self._explained("cleared of uploads", folder):
             while page.get("IsTruncated"):
                 start = {to: page[of] for to, of in _MARKERS if of in page}
                 page = self._fs.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=f"{key}/", **start)
                 for upload in page.get("Uploads", ()):
+                    if not folder and "/" in upload["Key"].removeprefix(f"{key}/"):
+                        continue  # that of another dataset
                     self._fs.abort_mpu(bucket, upload["Key"], upload["UploadId"])
 
     def _below(self, folder: str, **options: Any) -> dict[str, dict[str, Any]]:
@@ -465,7 +503,7 @@ class ObjectStore:
                 self._fs.rm([self._path(name) for name in names])
 
     def _path(self, name: str) -> str:
-        return f"{self._root}/{name}"
+        return f"{self._root}/{name}".rstrip("/")
 
     def _name(self, path: str) -> str:
         return path.removeprefix(self._root).strip("/")
@@ -495,6 +533,14 @@ def _time(entry: Mapping[str, Any]) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
+def digest(file: IO[bytes]) -> str:
+    """Returns the SHA-256 of the rest of a file."""
+    found = hashlib.sha256()
+    while chunk := file.read(_PART_BYTES):
+        found.update(chunk)
+    return found.hexdigest()
+
+
 def _is_refusal(error: Exception) -> bool:
     """Whether a conditional write failed because the object exists."""
     code = getattr(error.__cause__, "response", {}).get("Error", {}).get("Code")
@@ -502,13 +548,14 @@ def _is_refusal(error: Exception) -> bool:
 
 
 def described(error: BaseException | None, options: StorageOptions) -> str:
-    """What an error and those before it say, without the values of options that may be credentials."""
+    """What an error and those before it say, without credentials: those in options, and in the environment."""
     texts: list[str] = []
     while error is not None:
         texts.append(f"{type(error).__name__}: {error}")
         error = error.__cause__ or error.__context__
     text = " / ".join(dict.fromkeys(texts))
-    for secret in sorted(_secrets(options), key=len, reverse=True):
+    environment = {name: value for name, value in os.environ.items() if re.search("KEY|SECRET|TOKEN|PASSWORD", name)}
+    for secret in sorted(_secrets(options) | _secrets(environment), key=len, reverse=True):
         text = text.replace(secret, "…")
     return re.sub(r"\?[^\s'\"]+|(?<=//)[^/\s@]+(?=@)", "…", text)
 

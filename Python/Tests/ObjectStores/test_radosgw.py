@@ -1,8 +1,9 @@
-"""Datasets in radosgw: the contract of stores, and many races of two drivers."""
+"""Datasets in radosgw: the contract of stores, many races of two drivers, and many kills of a run that uploads."""
 
 import os
 import unittest
 
+import uploads
 from contract import Contract
 from stores import RadosGW
 
@@ -22,6 +23,10 @@ class OnRadosGW(Contract, unittest.TestCase):
         for number in range(RACES):
             self.out = f"{root}/{number}"
             self.race(("night", "night" if number % 2 else "day"), at_once=True)
+
+
+class Kills(uploads.Kills):
+    store_class = RadosGW
 
 
 if __name__ == "__main__":

@@ -79,6 +79,7 @@ enum BatchText {
         writer.add("handedOverShards", status.handedOverShards)
         writer.add("absentShards", status.absentShards)
         writer.add("classes") { inner in for (name, count) in sorted(status.classes) { inner.add(name, count) } }
+        writer.add("transientClasses", status.classes.keys.filter(FailureClasses.isTransient).sorted())
         writer.add("hosts", status.failures) { inner, group in
             inner.add("class", group.failureClass)
             inner.add("host", group.host)
