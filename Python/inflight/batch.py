@@ -1,9 +1,10 @@
 """`python -m inflight batch`: the command, with what this package adds: lists in Parquet, datasets in Parquet and
-TFRecord, outputs in object stores.
+TFRecord, lists and outputs in object stores.
 
 The rows of Parquet files are written into the command's standard input as JSON Lines, and `--rows-of` names the files,
-so that the command's messages name a file and a row in it. Shards are converted when the command has ended: see
-`layouts`. Shards of an output with a URL are uploaded by `--then`: see `uploads`. Everything else is passed on.
+so that the command's messages name a file and a row in it. Other lists with a URL are written there as they are. Shards
+are converted when the command has ended: see `layouts`. Shards of an output with a URL are uploaded by `--then`: see
+`uploads`. Everything else is passed on.
 """
 
 import collections
@@ -18,7 +19,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from inflight import command as commands
-from inflight.errors import DatasetError, InflightError, ListError
+from inflight.errors import DatasetError, InflightError, InputError, ListError
+from inflight.inputs import ListFile, content, list_files
 from inflight.layouts import LAYOUTS, ConvertedFolder
 from inflight.stores import ObjectStore, check_url
 from inflight.uploads import (
@@ -111,17 +113,18 @@ def main(path: str, texts: list[str]) -> int:
             dataset = ConvertedFolder.opened(arguments.inputs[0])
             if dataset:
                 arguments.inputs = [dataset.run]
-        lists = parquet_lists(arguments)
+        lists, lines = rows_to_give(arguments)
         if arguments.action is None:
             dataset = converted_folder(arguments, lists)
-        if not lists and not dataset:
+        if not lines and not dataset:
             given = texts if arguments == Arguments.parsed(texts) else arguments.texts()
             os.execv(path, [path, "batch", *given])
-        give(lists, arguments)
-        status = run([path, "batch", *arguments.texts()], rows_of(lists) if lists else None)
+        status = run([path, "batch", *arguments.texts()], lines)
         return finish(arguments, dataset, status) if dataset else status
     except ListError as error:
         return fail(NO_INPUT if error.cannot_open else DATA_ERROR, str(error))
+    except InputError as error:
+        return fail(NO_INPUT, str(error))
     except DatasetError as error:
         return fail(CANNOT_WRITE, str(error))
     except Refusal as error:
@@ -131,18 +134,52 @@ def main(path: str, texts: list[str]) -> int:
 # Inputs
 
 
-def give(lists: "Sequence[ParquetList]", arguments: Arguments) -> None:
-    """Has the command read the rows of lists from standard input. A retry has stored it."""
-    if lists and arguments.action is None:
+def rows_to_give(arguments: Arguments) -> "tuple[list[ParquetList], Iterator[bytes] | None]":
+    """Returns the Parquet files of a run, and what the command has to read from standard input, if anything."""
+    files = [] if arguments.action else list_urls(arguments)
+    lists = parquet_lists(arguments, files)
+    if not lists and not files:
+        return [], None
+    lines = rows_of(lists)
+    format = "jsonl"
+    if files and not lists:
+        format = files[0].format
+        lines = content(files, format in ("csv", "tsv") and not arguments.has("--columns-are"))
+    # A retry has stored where its rows come from.
+    if arguments.action is None:
         arguments.inputs = ["-"]
-        arguments.replace("--input-format", "jsonl")
+        arguments.replace("--input-format", format)
         arguments.options += [("--rows-of", f"{one.path}={one.rows}") for one in lists]
+    return lists, lines
 
 
-def parquet_lists(arguments: Arguments) -> "list[ParquetList]":
+def list_urls(arguments: Arguments) -> list[ListFile]:
+    """Returns the inputs that are URLs, without any if the command reads its inputs itself."""
+    if arguments.has("--help", "-h", "--version"):
+        return []
+    try:
+        urls = [operand for operand in arguments.inputs if check_url(operand) and not os.path.lexists(operand)]
+    except DatasetError as error:
+        raise Refusal(USAGE_ERROR, str(error)) from None
+    if not urls:
+        return []
+    if other := next((operand for operand in arguments.inputs if operand not in urls), None):
+        raise Refusal(USAGE_ERROR, f"URLs and other inputs cannot be combined in one run: '{other}'.")
+    if option := next((name for name in ("--stream", "--rows-of") if arguments.has(name)), None):
+        raise Refusal(USAGE_ERROR, f"Inputs with a URL cannot be combined with {option}.")
+    files = list_files(urls, {}, arguments.value("--input-format"))
+    if other := next((file for file in files if file.format != files[0].format), None):
+        raise Refusal(USAGE_ERROR, f"Inputs with a URL have one format, but '{files[0].name}' and '{other.name}' have "
+                                   "different ones.")
+    return files
+
+
+def parquet_lists(arguments: Arguments, urls: Sequence[ListFile]) -> "list[ParquetList]":
     """Returns the Parquet files that the command has to be given, none if it reads its inputs itself."""
     if arguments.has("--help", "-h", "--version"):
         return []
+    if urls:
+        return opened(urls, arguments) if urls[0].format == "parquet" else []
     if arguments.action == "retry" and len(arguments.inputs) == 1:
         return unkept_lists(arguments)
     given = arguments.value("--input-format")
@@ -197,7 +234,8 @@ def unkept_lists(arguments: Arguments) -> "list[ParquetList]":
     if os.path.exists(os.path.join(arguments.inputs[0], "input.zst")) or "-" not in saved.inputs:
         return []
     files = [value.rpartition("=")[0] for name, value in saved.options if name == "--rows-of" and value]
-    return opened(files, Arguments(options=saved.options + arguments.options)) if files else []
+    known = Arguments(options=saved.options + arguments.options)
+    return opened(list_files(files, {}, "parquet") if any(map(check_url, files)) else files, known) if files else []
 
 
 def saved_command(folder: str) -> Arguments:
@@ -209,7 +247,7 @@ def saved_command(folder: str) -> Arguments:
         return Arguments()
 
 
-def opened(files: Sequence[str], arguments: Arguments) -> "list[ParquetList]":
+def opened(files: "Sequence[str | ListFile]", arguments: Arguments) -> "list[ParquetList]":
     """Reads the footers of files."""
     import_pyarrow("Reading Parquet files")
     from inflight.lists import Columns, ParquetList
@@ -309,11 +347,10 @@ def on_store(path: str, arguments: Arguments, store: ObjectStore) -> int:
     folder = scratch_folder(store, arguments.value("--scratch"))
     arguments.options = [option for option in arguments.options if option[0] != "--scratch"]
     if arguments.action is None:
-        lists = parquet_lists(arguments)
+        _, lines = rows_to_give(arguments)
         scratch = Scratch.started(store, folder)
         arguments.replace("-o", scratch.output)
-        give(lists, arguments)
-        return upload(path, arguments, scratch, lists)
+        return upload(path, arguments, scratch, lines)
     try:
         here = Scratch.opened(store, folder)
         if here and not os.path.exists(here.output):
@@ -330,16 +367,16 @@ def on_store(path: str, arguments: Arguments, store: ObjectStore) -> int:
         here.restore(set(classes.split(",") if classes else command_status(path, here)["transientClasses"]))
     except DatasetError as error:
         raise Refusal(NO_INPUT, str(error)) from None
-    return upload(path, arguments, here, parquet_lists(arguments))
+    return upload(path, arguments, here, rows_to_give(arguments)[1])
 
 
-def upload(path: str, arguments: Arguments, scratch: Scratch, lists: "Sequence[ParquetList]") -> int:
+def upload(path: str, arguments: Arguments, scratch: Scratch, lines: Iterator[bytes] | None) -> int:
     """Runs the command, and uploads its shards. Returns its exit status."""
     if not arguments.has("--json", "--quiet"):
         print(f"Uploading to {scratch.store}. What a resumed run needs is in {scratch.folder}.", file=sys.stderr)
     with scratch.uploading() as uploads:
         arguments.replace("--then", scratch.program)
-        status = run([path, "batch", *arguments.texts()], rows_of(lists) if lists else None, uploads)
+        status = run([path, "batch", *arguments.texts()], lines, uploads)
         if uploads.refusal:
             return fail(CANNOT_WRITE, f"{uploads.refusal}\nCorrect the cause, then run the same command again.")
     if arguments.action is None:
@@ -423,7 +460,7 @@ def run(arguments: list[str], lines: Iterator[bytes] | None, uploads: Uploads | 
             if process.stdin and lines:
                 all(commands.write(process.stdin, line) for line in lines)
                 process.stdin.close()
-        except ListError:
+        except (ListError, InputError):
             # The end of its input would mean that there are no more rows. All of its lines are whole.
             process.terminate()
             process.wait()

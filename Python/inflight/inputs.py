@@ -6,7 +6,8 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import IO, Any, cast
 
 from inflight.errors import InputError
@@ -17,6 +18,35 @@ Row = dict[str, Any]
 _BLOCK = 8 << 20
 """The bytes that are read at once."""
 _ROWS = 1024
+_FORMATS = {"parquet": "parquet", "csv": "csv", "tsv": "tsv", "jsonl": "json", "ndjson": "json", "json": "json",
+            "txt": "text", "list": "text"}
+"""The formats by the suffixes of names, as the command calls them."""
+
+
+@dataclass(frozen=True)
+class ListFile:
+    """A file with rows, in an object store or here."""
+
+    name: str
+    """Its URL or path, for messages."""
+    format: str
+    compression: str = ""
+    fs: Any = field(default=None, repr=False)
+    path: str = ""
+    options: StorageOptions = field(default_factory=dict, repr=False)
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[IO[bytes]]:
+        """The content of the file, decompressed. Errors within the `with` statement become `InputError`."""
+        with named(self.name, self.options), self.fs.open(self.path, "rb", block_size=_BLOCK) as file:
+            stream: Any = file
+            if self.compression == "gz":
+                stream = gzip.open(file)
+            if self.compression == "zst":
+                import pyarrow as pa
+
+                stream = pa.CompressedInputStream(file, "zstd")
+            yield cast(IO[bytes], stream)
 
 
 def read_rows(urls: str | Iterable[str], *, storage_options: StorageOptions | None = None) -> Iterator[Row]:
@@ -35,15 +65,29 @@ def read_rows(urls: str | Iterable[str], *, storage_options: StorageOptions | No
     Raises `InputError` at once for a file that does not exist or has no known format, and while rows are read for one
     that is malformed or cannot be read, after the rows before the error.
     """
-    options = dict(storage_options or {})
-    files = [file for url in ([urls] if isinstance(urls, str) else urls) for file in _files(url, options)]
-    return (row for fs, path, format, name in files for row in _rows(fs, path, format, name, options))
+    files = list_files([urls] if isinstance(urls, str) else urls, storage_options or {})
+    for file in files:
+        if file.format == "text" or file.name.lower().endswith(".json"):
+            raise unknown(file.name)
+    return (row for file in files for row in _rows(file))
 
 
-def _files(url: str, options: dict[str, Any]) -> list[tuple[Any, str, str, str]]:
-    """Returns the file system, the path, the format and the name of each file that a URL or a pattern stands for."""
+def unknown(name: str) -> InputError:
+    return InputError(f"'{name}' has no known format. Supported: .parquet, and .csv, .tsv, .jsonl, .ndjson, each "
+                      "perhaps with .gz or .zst.")
+
+
+def list_files(urls: Iterable[str], options: StorageOptions, format: str | None = None) -> list[ListFile]:
+    """Returns the files that URLs, paths and patterns stand for, in the order of their names.
+
+    Raises `InputError` for one that does not exist or, unless `format` is that of all, has no known one.
+    """
+    return [file for url in urls for file in _matches(url, dict(options), format)]
+
+
+def _matches(url: str, options: dict[str, Any], format: str | None) -> Iterator[ListFile]:
     scheme = check_url(url)
-    with _named(url, options):
+    with named(url, options):
         try:
             import fsspec
         except ImportError:
@@ -58,27 +102,49 @@ def _files(url: str, options: dict[str, Any]) -> list[tuple[Any, str, str, str]]
                 paths = []
     if not paths:
         raise InputError(f"'{url}' does not exist.")
-    found = []
     for path in paths:
-        name = f"{scheme}://{path}" if scheme else path
-        suffix = re.search(r"\.(parquet|(?:csv|tsv|jsonl|ndjson)(?:\.gz|\.zst)?)$", path.lower())
-        if not suffix:
-            raise InputError(f"'{name}' has no known format. Supported: .parquet, and .csv, .tsv, .jsonl, .ndjson, "
-                             "each perhaps with .gz or .zst.")
-        found.append((fs, path, suffix[1], name))
-    return found
+        name = f"{scheme}://{path}" if scheme and "://" not in path else path
+        suffix = re.search(r"\.([a-z]+)(?:\.(gz|zst))?$", path.lower())
+        found = format or (suffix and _FORMATS.get(suffix[1]))
+        compression = suffix[2] or "" if suffix else ""
+        if not found or found == "parquet" and compression:
+            raise unknown(name)
+        yield ListFile(name, found, compression, fs, path, options)
 
 
-def _rows(fs: Any, path: str, format: str, name: str, options: dict[str, Any]) -> Iterator[Row]:
-    with _named(name, options), fs.open(path, "rb", block_size=_BLOCK) as file:
-        if format == "parquet":
-            yield from _parquet_rows(file)
+def content(files: Sequence[ListFile], has_header: bool) -> Iterator[bytes]:
+    """Yields the content of files as that of one file, for the command. Tables have equal headers, if any."""
+    header = b""
+    for file in files:
+        with file.opened() as stream:
+            reader = io.BufferedReader(cast(io.RawIOBase, stream), 1 << 20)
+            first = reader.readline()
+            if has_header:
+                found = first.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n")
+                if header and found != header:
+                    raise InputError(f"'{file.name}' has another header than '{files[0].name}'.")
+                first = b"" if header else first
+                header = found
+            block = first
+            while True:
+                yield block
+                last, block = block[-1:] or b"\n", reader.read(1 << 20)
+                if not block:
+                    break
+            if last != b"\n":
+                yield b"\n"
+
+
+def _rows(file: ListFile) -> Iterator[Row]:
+    with file.opened() as stream:
+        if file.format == "parquet":
+            yield from _parquet_rows(stream)
             return
-        with _decompressed(file, format) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
-            if format.startswith(("csv", "tsv")):
-                yield from _table_rows(text, name, is_tsv=format.startswith("tsv"))
+        with io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
+            if file.format in ("csv", "tsv"):
+                yield from _table_rows(text, file.name, is_tsv=file.format == "tsv")
             else:
-                yield from _json_rows(text, name)
+                yield from _json_rows(text, file.name)
 
 
 def _parquet_rows(file: IO[bytes]) -> Iterator[Row]:
@@ -92,17 +158,6 @@ def _parquet_rows(file: IO[bytes]) -> Iterator[Row]:
             # Of several groups at once, all would be read ahead.
             for batch in parquet.iter_batches(batch_size=_ROWS, row_groups=[group]):
                 yield from batch.to_pylist()
-
-
-def _decompressed(file: IO[bytes], format: str) -> IO[bytes]:
-    stream: Any = file
-    if format.endswith(".gz"):
-        stream = gzip.open(file)
-    if format.endswith(".zst"):
-        import pyarrow as pa
-
-        stream = pa.CompressedInputStream(file, "zstd")
-    return cast(IO[bytes], stream)
 
 
 def _table_rows(text: IO[str], name: str, is_tsv: bool) -> Iterator[Row]:
@@ -132,7 +187,7 @@ def _json_rows(text: IO[str], name: str) -> Iterator[Row]:
 
 
 @contextlib.contextmanager
-def _named(name: str, options: dict[str, Any]) -> Iterator[None]:
+def named(name: str, options: dict[str, Any]) -> Iterator[None]:
     try:
         yield
     except (InputError, GeneratorExit):

@@ -1,15 +1,18 @@
-"""Lists of URLs in Parquet files, as rows of the command."""
+"""Lists of URLs in Parquet files, here or in object stores, as rows of the command."""
 
 import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inflight.arrow import check_columns, json_lines
 from inflight.errors import ColumnError, ListError
+from inflight.inputs import ListFile
+from inflight.stores import check_url, described
 
 ROWS = 1024
 """The rows that are converted at once."""
@@ -33,14 +36,18 @@ class ParquetList:
     """A Parquet file and the number of its rows."""
 
     path: str
+    """The path or the URL."""
     rows: int
     schema: pa.Schema
+    remote: ListFile | None = None
 
     @classmethod
-    def opened(cls, path: str, columns: Columns) -> "ParquetList":
+    def opened(cls, file: str | ListFile, columns: Columns) -> "ParquetList":
         """Reads the footer of a file. Raises `ListError` for a file without rows, or without the columns."""
-        with _named(path):
-            metadata = pq.read_metadata(path)
+        remote = None if isinstance(file, str) else file
+        path = file if isinstance(file, str) else file.name
+        with _named(path), _source(path, remote) as source:
+            metadata = pq.read_metadata(source)
             schema = metadata.schema.to_arrow_schema()
         try:
             check_columns(schema, columns.url, columns.id, columns.caption)
@@ -54,7 +61,7 @@ class ParquetList:
             raise ListError(f"{path}: {error}") from None
         if not metadata.num_rows:
             raise ListError(f"{path}: The file has no rows.")
-        return cls(os.path.abspath(path), metadata.num_rows, schema)
+        return cls(path if remote else os.path.abspath(path), metadata.num_rows, schema, remote)
 
     def lines(self) -> Iterator[bytes]:
         """Yields the rows as JSON Lines, one row group after another. Memory does not grow with their number.
@@ -63,9 +70,10 @@ class ParquetList:
         """
         # With a buffer, a column is read page by page.
         options = {"buffer_size": _BUFFER, "page_checksum_verification": True}
-        with _named(self.path):
-            file = pq.ParquetFile(self.path, **options)
-        with file:
+        with contextlib.ExitStack() as stack:
+            with _named(self.path):
+                source = stack.enter_context(_source(self.path, self.remote))
+                file = stack.enter_context(pq.ParquetFile(source, **options))
             first = 0
             for group in range(file.num_row_groups):
                 end = first + file.metadata.row_group(group).num_rows
@@ -96,6 +104,16 @@ def common_schema(lists: Iterable[ParquetList]) -> pa.Schema | None:
 
 
 @contextlib.contextmanager
+def _source(path: str, remote: ListFile | None) -> Iterator[Any]:
+    """What pyarrow opens."""
+    if remote is None:
+        yield path
+        return
+    with remote.fs.open(remote.path, "rb", block_size=8 << 20) as file:
+        yield file
+
+
+@contextlib.contextmanager
 def _named(path: str, place: str = "") -> Iterator[None]:
     """Turns errors of reading a file into errors that name it."""
     try:
@@ -105,3 +123,7 @@ def _named(path: str, place: str = "") -> Iterator[None]:
         if isinstance(error, OSError) and error.errno:
             raise ListError(f"{path}: {os.strerror(error.errno)}", cannot_open=True) from None
         raise ListError(f"{path}: {place}{' '.join(str(error).split())[:500]}") from None
+    except Exception as error:
+        if not check_url(path):
+            raise
+        raise ListError(f"{path}: {described(error, {})}", cannot_open=True) from None
