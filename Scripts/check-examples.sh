@@ -1,6 +1,7 @@
 #!/bin/bash
 # Builds and runs the examples, compares their output with the comment at the end of each, and checks that `core-only`
 # links only Swift's and the system's own libraries, and `first-picture` of Foundation only FoundationEssentials.
+# Decodes AVIF with a decoder that is built and installed as a program of one's own has it.
 #
 #     Scripts/check-examples.sh FLAGS-OF-SWIFT-BUILD…
 set -euo pipefail
@@ -38,6 +39,18 @@ done
 # The README shows this example. Its output contains its argument, a GIF of 2 × 2 pixels.
 gif='data:image/gif;base64,R0lGODlhAgACAIAAAP8AAAAA/ywAAAAAAgACAAACAwQABQA7'
 check first-picture "2 × 2 pixels from $gif" "$gif"
+
+# AVIF in a package that depends on Inflight, as Documentation/Decoders.md describes: the decoder is a product of that
+# package, too, and is found beside the program, or where an installation has it.
+"$swift" build "${flags[@]}" --product inflight-decoder-vips
+installed=$(mktemp -d)
+trap 'rm -rf "$installed"' EXIT
+install -D "$bin/first-picture" "$installed/bin/first-picture"
+install -D "$bin/inflight-decoder-vips" "$installed/libexec/inflight/inflight-decoder-vips"
+avif="data:image/avif;base64,$(awk '/"""\)/ { exit } found { printf "%s", $1 } /"""/ { found = 1 }' \
+    Tests/InflightPictures/AVIFFixtures.swift)"
+check first-picture "16 × 12 pixels from $avif" "$avif"
+bin=$installed/bin check first-picture "16 × 12 pixels from $avif" "$avif"
 [ "$failed" = 0 ] || exit 1
 
 ours='^(linux-vdso|ld-linux.*|libc|libm|libgcc_s|libstdc\+\+|libpthread|libdl|librt|libutil)\.so'
