@@ -331,7 +331,10 @@ struct ResumeTests {
             StoreStage.url, [.status(503, HTTPFields([("Retry-After", "20")])), StoreStage.ok("one")])
         stage.serve("http://a.example/2", StoreStage.ok("two").stalled("two"))
         let sleeper = Task { try await stage.data { $0.limits.totalTimeout = .seconds(5) } }
-        try await stage.clock.waitForTimers()
+        // The timer of the total time comes before that of the backoff.
+        try await eventually("the backoff") {
+            stage.clock.nextDeadline.map { $0 >= stage.clock.now() + .seconds(20) } ?? false
+        }
         let other = Task { try await stage.data("http://a.example/2") { $0.limits.totalTimeout = nil } }
         try await stage.transport.waitForStarts(2)
         // The backoff ends while the only fetch slot is taken.
