@@ -2,17 +2,18 @@
 //
 //     thumbnail-service PORT        then: curl -o cat.webp localhost:PORT/320/https://example.org/cat.jpg
 //
-// Without a port it runs its own clients and a slow origin.
+// Origins have public addresses, with `thumbnail-service PORT any` any address. Without a port it runs its own clients
+// and a slow origin.
 
 import Dispatch
 import Glibc
 import Inflight
 
 /// Serves until SIGTERM, then finishes the accepted requests.
-func serve(port: UInt16?) async throws {
+func serve(port: UInt16?, addresses: AddressPolicy) async throws {
     let service = try ThumbnailService(
         port: port ?? 0, maximumRequests: port == nil ? 2 : 64, secondsPerRequest: port == nil ? 3 : 10,
-        addresses: port == nil ? .any : .publicOnly)
+        addresses: addresses)
     signal(SIGTERM, SIG_IGN)
     let signals = DispatchSource.makeSignalSource(signal: SIGTERM, queue: .global())
     let (terminated, stream) = AsyncStream.makeStream(of: Void.self)
@@ -81,7 +82,8 @@ func answer(_ connection: Int32) -> String {
     return (head.first.map { String($0.dropFirst("HTTP/1.1 ".count)) } ?? "nothing") + retry
 }
 
-try await serve(port: CommandLine.arguments.dropFirst().first.flatMap { UInt16($0) })
+let port = CommandLine.arguments.dropFirst().first.flatMap { UInt16($0) }
+try await serve(port: port, addresses: port == nil || CommandLine.arguments.last == "any" ? .any : .publicOnly)
 
 // Prints:
 // an image: 200 OK
