@@ -43,6 +43,7 @@ let package = Package(
             dependencies: [support, inflight, concurrency, .product(name: "InflightVips", package: "inflight")]),
         .executableTarget(name: "DecodeMemory", dependencies: [support, inflight, concurrency]),
         .executableTarget(name: "ProbeSpeed", dependencies: [support, inflight]),
+        .executableTarget(name: "EncodedSpeed", dependencies: [support, inflight]),
         .executableTarget(name: "DecodeCancel", dependencies: [support, inflight, concurrency]),
         // Each image processor on one core.
         .executableTarget(name: "ProcessorSpeed", dependencies: [support, inflight, concurrency]),
