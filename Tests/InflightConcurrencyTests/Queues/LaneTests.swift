@@ -303,4 +303,49 @@ struct LaneTests {
             }
         }
     }
+
+    @Test("A lane never keeps an element waiting for which there is a slot, whatever was raised", arguments: 0..<200)
+    func noIdleSlot(seed: Int) {
+        var random = SeededGenerator(seed: UInt64(seed))
+        var configuration = Lane<Int, Int>.Configuration(limit: Int.random(in: 1...4, using: &random))
+        configuration.groupLimit = Int.random(in: 1...3, using: &random)
+        configuration.reserve = Lane<Int, Int>.Configuration.reserve(of: configuration.limit)
+        configuration.reservesInGroups = Bool.random(using: &random)
+        var lane = Lane<Int, Int>(configuration)
+        var waiting: [Int: (group: Int, ticket: Lane<Int, Int>.Ticket)] = [:]
+        var running: [Int] = []
+        var now = MonotonicTime.zero
+        for step in 0..<400 {
+            now = now + .seconds(Int.random(in: 0...4, using: &random))
+            let ahead = Bool.random(using: &random)
+            let level = Int.random(in: 0..<5, using: &random)
+            switch Int.random(in: 0..<8, using: &random) {
+            case 0..<3:
+                let group = Int.random(in: 0..<3, using: &random)
+                let ticket = lane.enqueue(step, level: level, group: group, now: now, ahead: ahead)
+                waiting[step] = (group, ticket)
+            case 3:
+                guard let (id, entry) = waiting.min(by: { $0.key < $1.key }) else { continue }
+                lane.remove(entry.ticket)
+                waiting[id] = nil
+            case 4:
+                guard let entry = waiting.max(by: { $0.key < $1.key })?.value else { continue }
+                lane.move(entry.ticket, toLevel: level, ahead: ahead, now: now)
+            default:
+                guard !running.isEmpty else { continue }
+                lane.release(group: running.remove(at: Int.random(in: 0..<running.count, using: &random)), now: now)
+            }
+            while let id = lane.next(now: now) { running.append(waiting.removeValue(forKey: id)!.group) }
+            for (id, entry) in waiting {
+                let isLow = lane.level(of: entry.ticket) < configuration.reservedFromLevel
+                let limit = configuration.limit - (isLow && configuration.limit > 1 ? configuration.reserve : 0)
+                let groupReserve = Lane<Int, Int>.Configuration.reserve(of: configuration.groupLimit)
+                let reservesGroup = isLow && configuration.reservesInGroups
+                let groupLimit = configuration.groupLimit - (reservesGroup ? groupReserve : 0)
+                let isFree = running.count < limit && running.count { $0 == entry.group } < groupLimit
+                #expect(!isFree, "\(id) waits at step \(step)")
+                if isFree { return }
+            }
+        }
+    }
 }
