@@ -103,6 +103,8 @@ extension World {
             while spec.kind != .image && spec.kind != .refused { spec = self.spec() }
             spec.second = 0
             spec.policy = .obey
+            // By default a loader's loads go first.
+            if setup.hasStore { spec.order = .firstInFirstOut }
             let priority = Self.priorities[draws.below(Self.priorities.count)]
             note(50, UInt64(number), "loader \(number) requests \(spec.text), \(priority)")
             let request = request(spec, priority)
