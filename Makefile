@@ -110,6 +110,7 @@ PYTHON_TESTS = env PYTHONDONTWRITEBYTECODE=1 INFLIGHT=$(BIN)/inflight
 # moto's server with S3 only, which is a third of the whole. Compiling all packages would take longer than the tests.
 STORE_PACKAGES = 'moto[s3]' flask flask-cors gcp-storage-emulator
 STORE_ENV = env VENV=venv-stores PIP_NO_COMPILE=1 Scripts/python-env.sh parquet,s3fs,gcsfs $(STORE_PACKAGES)
+READER_PACKAGES = webdataset datasets duckdb pillow
 test-python: deps ## test the Python package with Python's standard library, and with emulators of stores (downloads them)
 	@Scripts/deps.sh nightly
 	@$(PLAN)
@@ -152,7 +153,9 @@ test-object-stores: deps ## test datasets in radosgw, with races of two drivers 
 	@Scripts/deps.sh nightly stores
 	@$(PLAN)
 	@$(STEP) "Building the command" $(SWIFT) build --product inflight $(TEST_FLAGS)
-	@$(STEP) "Installing the package and emulators of object stores" $(STORE_ENV)
+	@$(STEP) "Installing the package, emulators of object stores and readers" $(STORE_ENV) $(READER_PACKAGES)
+	@$(STEP) "webdataset, datasets and DuckDB on an object store" $(PYTHON_TESTS) \
+		$(SCRATCH)/venv-stores/bin/python -m unittest discover -q -s Python/Tests/Readers
 	@echo "==> radosgw, $(RACES) races, $(KILLS) kills"
 	@$(PYTHON_TESTS) RACES=$(RACES) KILLS=$(KILLS) PYTHONPATH="$(CURDIR)/Python/Tests" \
 		$(SCRATCH)/venv-stores/bin/python -m unittest discover -q -s Python/Tests/ObjectStores

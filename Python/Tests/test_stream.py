@@ -115,6 +115,10 @@ class Stream(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, rf"a table \({library}\.core\.Frame\).* Pass {remedy}\."):
                 inflight.fetch(kind(["url"]))
 
+    def test_a_dataset_of_hugging_face_iterates_over_its_rows(self):
+        kind = type("IterableDataset", (list,), {"column_names": ["url"], "__module__": "datasets.iterable_dataset"})
+        self.assertEqual([result.url for result in inflight.fetch(kind([{"url": "u"}]))], ["u"])
+
     @unittest.skipUnless(importlib.util.find_spec("pandas"), "needs pandas")
     def test_a_data_frame_is_an_error_and_its_column_and_rows_are_not(self):
         import pandas as pd

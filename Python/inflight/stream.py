@@ -350,8 +350,9 @@ def _check_rows(rows: object) -> None:
     """Raises `TypeError` for what can be iterated over, but not by rows."""
     if isinstance(rows, str | bytes | Mapping):
         raise TypeError(f"The rows are one {_kind(rows)}. Pass a list, even for one row: fetch([row]).")
-    if hasattr(rows, "columns") or hasattr(rows, "column_names"):
-        library = _kind(rows).partition(".")[0]
+    library = _kind(rows).partition(".")[0]
+    # Those of Hugging Face have names of columns, and iterate over their rows.
+    if library != "datasets" and (hasattr(rows, "columns") or hasattr(rows, "column_names")):
         remedy = _ROWS_OF_TABLES.get(library, "an iterable of mappings with 'url'")
         raise TypeError(f"The rows are a table ({_kind(rows)}), which iterates over its columns. Pass {remedy}.")
 
