@@ -9,6 +9,7 @@
 @_exported public import struct InflightCore.AddressPolicy
 @_exported public import struct InflightCore.Checksum
 @_exported public import struct InflightCore.DataEvents
+@_exported public import struct InflightCore.EncodedImage
 @_exported public import struct InflightCore.HTTPFields
 @_exported public import class InflightCore.ImageLoader
 @_exported public import class InflightCore.ImagePipeline
