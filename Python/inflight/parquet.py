@@ -44,7 +44,10 @@ def write(sidecar: Path, input: pa.Schema, format: str | None, target: Path) -> 
     """
     with target.open("wb") as file:
         schema, tables = _contents(sidecar, input, format)
-        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        # Statistics of images would be the bytes of two of them, without a checksum.
+        with pq.ParquetWriter(
+            file, schema, compression="zstd", write_page_checksum=True, write_statistics=schema.names[:-1]
+        ) as writer:
             for table in tables:
                 writer.write_table(table)
         file.flush()
