@@ -52,14 +52,14 @@ let package = Package(
         // Concurrency and engine: no C library.
         .target(name: "CInflightConcurrency"),
         .target(name: "InflightConcurrency", dependencies: ["CInflightConcurrency"]),
-        // Files and folders by calls of the system, for the disk cache, the programs and the test kit.
+        // Files and folders by calls of the system, for the cookies, the disk cache, the programs and the test kit.
         .target(name: "InflightFiles"),
         // The patterns that asynchronous classes of other programs use. Nothing that loads an image depends on them.
         .target(name: "InflightPatterns", dependencies: ["CInflightConcurrency", "InflightConcurrency"]),
         .target(name: "CInflightImages", cSettings: [.unsafeFlags(["-O2"], .when(configuration: .debug))]),
         .target(
             name: "InflightImages", dependencies: ["CInflightImages", "InflightConcurrency"], swiftSettings: optimized),
-        .target(name: "InflightCore", dependencies: ["InflightImages", "InflightConcurrency"]),
+        .target(name: "InflightCore", dependencies: ["InflightImages", "InflightConcurrency", "InflightFiles"]),
         .target(name: "InflightFoundation", dependencies: ["InflightCore", "InflightConcurrency"]),
 
         // Back ends: each C library behind one C target, imported by one Swift target.

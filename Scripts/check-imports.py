@@ -24,7 +24,7 @@ ALLOWED = {
     # For programs of others, and for the lab. Nothing that loads an image may import it.
     "InflightPatterns": PLATFORM - {"FoundationEssentials"} | {"CInflightConcurrency", "InflightConcurrency"},
     "InflightImages": PLATFORM | {"CInflightImages", "InflightConcurrency"},
-    "InflightCore": PLATFORM | IMAGES,
+    "InflightCore": PLATFORM | IMAGES | {"InflightFiles"},
     "InflightFoundation": PLATFORM | ENGINE | {"Foundation", "FoundationNetworking"},
     "InflightCurl": PLATFORM | ENGINE | {"CInflightCurl"},
     "InflightSQLite": PLATFORM | {"CInflightSQLite"},

@@ -43,12 +43,13 @@ let package = Package(
         .target(name: "CInflightConcurrency", path: "Sources/Kit/CInflightConcurrency"),
         .target(
             name: "InflightConcurrency", dependencies: ["CInflightConcurrency"], path: "Sources/Kit/InflightConcurrency"),
+        .target(name: "InflightFiles", path: "Sources/Kit/InflightFiles"),
         .target(name: "CInflightImages", path: "Sources/Engine/CInflightImages"),
         .target(
             name: "InflightImages", dependencies: ["CInflightImages", "InflightConcurrency"],
             path: "Sources/Engine/InflightImages"),
         .target(
-            name: "InflightCore", dependencies: ["InflightImages", "InflightConcurrency"],
+            name: "InflightCore", dependencies: ["InflightImages", "InflightConcurrency", "InflightFiles"],
             path: "Sources/Engine/InflightCore"),
         .target(name: "InflightTestSupport", path: "Sources/Verification/InflightTestSupport"),
         .testTarget(
@@ -118,8 +119,8 @@ def views(copy, mutant):
 SUITES = {
     "simulator": (simulator, ["Package.swift", "Sources", "Tests", "Fuzzing"]),
     "rules": (rules, [
-        "Sources/Kit/CInflightConcurrency", "Sources/Kit/InflightConcurrency", "Sources/Engine/CInflightImages",
-        "Sources/Engine/InflightImages", "Sources/Engine/InflightCore",
+        "Sources/Kit/CInflightConcurrency", "Sources/Kit/InflightConcurrency", "Sources/Kit/InflightFiles",
+        "Sources/Engine/CInflightImages", "Sources/Engine/InflightImages", "Sources/Engine/InflightCore",
         "Tests/InflightCoreTests/HTTP/Caching", "Tests/InflightCoreTests/HTTP/Retry",
         "Sources/Verification/InflightTestSupport/Support/SeededGenerator.swift",
     ]),

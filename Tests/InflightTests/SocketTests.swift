@@ -170,6 +170,25 @@ struct SocketTests {
         #expect(server.requests.map { $0.fields["cookie"] } == [nil, "shared=1", nil, "shared=1; own=1"])
     }
 
+    @Test("The cookie of a login is sent with later loads, of a later pipeline too, and never to another host")
+    func login() async throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        let directory = TemporaryDirectory()
+        server.serve("/login", .ok(Bytes("in")).field("Set-Cookie", "id=1; Path=/; Max-Age=600; HttpOnly"))
+        server.serve("/image", .ok(Bytes("image")))
+        for isFirst in [true, false] {
+            let store = try ImagePipeline.CookieStore(file: directory.appending("cookies.txt"))
+            let pipeline = try pipeline { $0.cookies = store }
+            if isFirst { _ = try await pipeline.response(for: .patient(server.url("/login", host: "a.localhost"))) }
+            for host in ["a.localhost", "b.localhost"] {
+                _ = try await pipeline.response(for: .patient(server.url("/image", host: host)))
+            }
+            await pipeline.shutdown(.finish)
+        }
+        #expect(server.requests(of: "/image").map { $0.fields["cookie"] } == ["id=1", nil, "id=1", nil])
+    }
+
     @Test("Content codings are negotiated and decoded, also if the caller sets Accept-Encoding")
     func contentCodings() async throws {
         let server = try LoopbackServer()

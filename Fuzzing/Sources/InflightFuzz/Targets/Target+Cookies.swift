@@ -81,6 +81,7 @@ extension Target {
         var line = cookie.name + Array("=".utf8) + cookie.value + Array("; Path=".utf8) + cookie.path
         if !cookie.isHostOnly { line += Array("; Domain=".utf8) + cookie.domain }
         if cookie.isSecure { line += Array("; Secure".utf8) }
+        if cookie.isHTTPOnly { line += Array("; HttpOnly".utf8) }
         return line
     }
 

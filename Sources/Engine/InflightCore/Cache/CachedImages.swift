@@ -9,6 +9,7 @@ final class CachedImages: Sendable {
     let lifetimes = Guarded(LifetimeTable())
     let fieldsExcludedFromKey: Set<String>
     private let identity: (@Sendable (ImageRequest) -> String?)?
+    private let cookies: ImagePipeline.CookieStore?
     private let clock: any EngineClock
     private let allowsStale: Bool
     private let storedImages = Atomic(0)
@@ -24,19 +25,23 @@ final class CachedImages: Sendable {
         allowsStale = configuration.allowsStaleFromMemory
         fieldsExcludedFromKey = Set(configuration.fieldsExcludedFromKey.map { $0.lowercased() })
         identity = configuration.identity
+        cookies = configuration.cookies
     }
 
     /// Returns the plan of a request, with the keys that the configuration gives it. Calls the program's code.
+    ///
+    /// - Parameter chosen: the cookies that another plan of the request has chosen; nil to choose them now.
     func plan(
         _ request: ImageRequest, goal: RequestPlan.Goal, varying: Set<String> = [],
-        purpose: RequestPlan.Purpose = .usual
+        purpose: RequestPlan.Purpose = .usual, cookies chosen: ImagePipeline.CookieStore.Selection? = nil
     ) throws(LoadError) -> RequestPlan {
         var request = request
         if let identity, request.identity == nil, request.source == nil, let own = identity(request) {
             request.identity = own
         }
         return try RequestPlan(
-            request, goal: goal, fieldsExcludedFromKey: fieldsExcludedFromKey, varying: varying, purpose: purpose)
+            request, goal: goal, fieldsExcludedFromKey: fieldsExcludedFromKey, varying: varying, purpose: purpose,
+            cookieStore: cookies, cookies: chosen)
     }
 
     /// The number of images stored so far. A lookup that was made at an earlier count may have missed an image.

@@ -131,6 +131,13 @@ final class ImageLifetime: Sendable {
         return ImageLifetime(freshness, receivedAt: time)
     }
 
+    /// A lifetime for images that are not kept in memory.
+    static var onlyForTasksInFlight: ImageLifetime {
+        let time = WallTime(milliseconds: 0)
+        return ImageLifetime(
+            MemoryFreshness(mayBeKept: false, expiry: time, mayBeServedStale: false), receivedAt: time)
+    }
+
     init(_ freshness: MemoryFreshness, receivedAt time: WallTime) {
         mayBeKept = freshness.mayBeKept
         expiry = Atomic(freshness.expiry.milliseconds)

@@ -20,6 +20,8 @@ final class Engine: @unchecked Sendable {
     /// The executor of hooks and sources.
     let taskExecutor: (any TaskExecutor)?
     let codings: AcceptedCodings
+    /// The cookies that responses have set; nil if the pipeline keeps none.
+    let cookies: ImagePipeline.CookieStore?
     /// The header fields that are sent by default.
     let defaultFields: HTTPFields
     let fieldsExcludedFromKey: Set<String>
@@ -88,6 +90,7 @@ final class Engine: @unchecked Sendable {
         didReceive = configuration.didReceive
         taskExecutor = configuration.taskExecutor
         codings = AcceptedCodings(configuration.contentCodings)
+        cookies = configuration.cookies
         var defaultFields = HTTPFields([("Accept", "image/*,*/*;q=0.8")])
         if let accepted = codings.accepted { defaultFields.append("Accept-Encoding", accepted) }
         self.defaultFields = defaultFields
@@ -141,9 +144,9 @@ final class Engine: @unchecked Sendable {
 
     func plan(
         _ request: ImageRequest, goal: RequestPlan.Goal, varying: Set<String> = [],
-        purpose: RequestPlan.Purpose = .usual
+        purpose: RequestPlan.Purpose = .usual, cookies: ImagePipeline.CookieStore.Selection? = nil
     ) throws(LoadError) -> RequestPlan {
-        let plan = try images.plan(request, goal: goal, varying: varying, purpose: purpose)
+        let plan = try images.plan(request, goal: goal, varying: varying, purpose: purpose, cookies: cookies)
         if let error = unsupported(plan) { throw error }
         return plan
     }
@@ -683,10 +686,14 @@ final class Engine: @unchecked Sendable {
         let sorted = tasks.map { ($0.id, $0.task, $0.task.priority) }.sorted { $0.2 > $1.2 }
         for (id, task, _) in sorted {
             let request = task.currentRequest
-            if request.agrees(with: plan.request, in: names) { continue }
+            let mayAgree = request.agrees(with: plan.request, in: names)
+            if mayAgree, plan.cookies == nil || !names.contains("cookie") { continue }
+            // The cookies with which the task began. A fallback is another request.
+            let first = task.plan.flatMap { $0.request.url == request.url ? $0 : nil }
             let own = Result { () throws(LoadError) in
-                try self.plan(request, goal: task.goal, varying: varying)
+                try self.plan(request, goal: task.goal, varying: varying, cookies: first?.cookies)
             }
+            if mayAgree, case .success(let own) = own, own.agreesInCookies(with: plan) { continue }
             reassignments.append(Reassignment(id: id, task: task, plan: own))
         }
         guard !reassignments.isEmpty else { return }

@@ -648,6 +648,8 @@ extension Fetch {
         }
         guard let response else { return .expired }
         let lifetime = engine.images.lifetimes.withLock { $0.received(response, for: key, from: source) }
+        // Later loads have the same keys, but may be for another user.
+        if hasSentOtherCookies { return .onlyForTasksInFlight }
         return redirectExpiry.map { ImageLifetime(of: lifetime, redirectedUntil: $0) } ?? lifetime
     }
 

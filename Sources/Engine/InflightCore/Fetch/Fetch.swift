@@ -188,6 +188,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     var redirectEntries: [StoredEntryReference?] = []
     /// The time at which the first of the followed redirects becomes stale.
     var redirectExpiry: WallTime?
+    /// Whether a request after a redirect has sent cookies of the pipeline that the keys do not contain.
+    var hasSentOtherCookies = false
     /// The transaction with the store; `nil` without a store, and before the first lookup.
     var cache: CacheTransaction?
     /// Whether the store was looked up for the current URL.
@@ -424,6 +426,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         exchange.head = head
         exchange.responseTime = clock.wallTime
         noteInvalidation(by: head)
+        storeCookies(of: head)
         response.continuation = nil
         exchange.verdict = reauthentication(on: head)
         let head = exchange.verdict == nil ? judge(head) : head
@@ -446,6 +449,14 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         return (expectedBytes ?? 0) <= Self.drainedBytes ? .proceed : .cancel
     }
 
+    /// Stores the cookies that a response sets, whatever its status, if the pipeline keeps any.
+    private func storeCookies(of head: ResponseHead) {
+        guard let cookies = engine.cookies, head.version != .none, head.fields.contains("set-cookie") else { return }
+        let url = exchange.sentURL ?? currentURL
+        let transport = engine.transports[url.scheme]
+        cookies.store(head.fields, from: url, sentAfter: plan.cookies) { transport?.isPublicSuffix($0) ?? nil }
+    }
+
     /// Returns the verdict on a response that requires other credentials.
     private func reauthentication(on head: ResponseHead) -> Verdict? {
         guard head.status == 401, head.version != .none, engine.willSend != nil, !attempts.hasReauthenticated
@@ -462,7 +473,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         if let sent = self.exchange.sentURL { exchange.url = sent }
         let transport = engine.transports[exchange.url.scheme]
         let policy = RedirectPolicy(
-            now: clock.wallTime, isPublicSuffix: { transport?.isPublicSuffix($0) ?? nil })
+            now: clock.wallTime, isPublicSuffix: { transport?.isPublicSuffix($0) ?? nil },
+            cookies: engine.cookies.map { store in { store.cookies(for: $0) } })
         switch policy.decide(exchange, head: head) {
         case .follow(let next): return .redirect(next)
         case .refuse(let error):
@@ -691,7 +703,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     func redirect(to next: RedirectPolicy.Exchange) -> JobStep {
         // Without its cookie, a stored redirect leads to another response.
         redirectEntries.append(cache?.entry)
-        for number in Set(next.cookies.map(\.response)) { engine.storage.reject(redirectEntries[number]) }
+        for number in Set(next.cookies.compactMap(\.response)) { engine.storage.reject(redirectEntries[number]) }
+        if plan.hasNoKey(for: next, fieldsExcludedFromKey: engine.fieldsExcludedFromKey) { hasSentOtherCookies = true }
         startOver()
         redirected = next
         attempts = Attempts()

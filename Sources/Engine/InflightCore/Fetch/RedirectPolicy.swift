@@ -10,7 +10,8 @@ struct RedirectPolicy {
         var body: Bytes?
         /// The cookies that the redirects so far have set.
         var jar = CookieJar()
-        /// Those of them that this request sends. They are chosen once, so that all attempts and the store agree.
+        /// The cookies that this request sends: of the jar, or of the pipeline's ``ImagePipeline/CookieStore``. They
+        /// are chosen once, so that all attempts and the store agree.
         var cookies: [CookieJar.Cookie] = []
         /// The requests whose redirects led to this one.
         var earlier: [Identity] = []
@@ -21,7 +22,7 @@ struct RedirectPolicy {
         func sendsCookies(of redirect: Int) -> Bool { cookies.contains { $0.response == redirect } }
 
         /// The header fields as they are sent, without defaults. One field holds all cookies (RFC 6265 section 5.4):
-        /// first those of this load, because most servers use the first of two with the same name.
+        /// first those that responses have set, because most servers use the first of two with the same name.
         var sentFields: HTTPFields {
             var sent = fields
             for index in 0..<originFields.count {
@@ -39,7 +40,7 @@ struct RedirectPolicy {
         struct Identity: Hashable {
             var url: String
             var method: String
-            /// The value of the cookies of this load.
+            /// The value of the cookies that responses have set.
             var cookies: [UInt8]
         }
 
@@ -62,6 +63,8 @@ struct RedirectPolicy {
     var now: WallTime
     /// Returns whether a domain is a public suffix; `nil` if that is unknown. See ``Transport/isPublicSuffix(_:)``.
     var isPublicSuffix: (_ domain: String) -> Bool?
+    /// Returns the cookies of the pipeline for a URL, those of this response included; `nil` if it keeps none.
+    var cookies: ((ResourceURL) -> [CookieJar.Cookie])?
 
     func decide(_ exchange: Exchange, head: ResponseHead) -> Decision {
         guard [301, 302, 303, 307, 308].contains(head.status) else { return .none }
@@ -106,7 +109,12 @@ struct RedirectPolicy {
         next.earlier.append(exchange.identity)
         next.jar.store(
             head.fields, from: exchange.url, response: exchange.redirectCount, at: now, isPublicSuffix: isPublicSuffix)
-        next.cookies = next.jar.matching(target, at: now)
+        next.cookies = cookies?(target) ?? next.jar.matching(target, at: now)
+        if cookies != nil {
+            for index in next.cookies.indices {
+                next.cookies[index].response = next.jar.response(thatSet: next.cookies[index])
+            }
+        }
         let becomesGET =
             status == 303 ? exchange.method != "HEAD" : (status == 301 || status == 302) && exchange.method == "POST"
         if becomesGET {

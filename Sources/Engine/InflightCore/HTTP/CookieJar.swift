@@ -1,9 +1,10 @@
-/// The cookies of one load: those that its redirects have set, for its later requests (RFC 6265).
+/// Cookies that responses have set, for later requests (RFC 6265): those that the redirects of one load have set, or
+/// those of an ``ImagePipeline/CookieStore``.
 ///
-/// A load begins without cookies, and forgets them when it ends. A value without I/O: whether several hosts may share a
-/// cookie depends on the list of public suffixes, which the caller consults.
+/// A value without I/O: whether several hosts may share a cookie depends on the list of public suffixes, which the
+/// caller consults.
 package struct CookieJar: Sendable {
-    /// The maximum number of cookies. A further one replaces the oldest.
+    /// The maximum number of cookies of one load.
     package static let maximumCount = 50
     /// The maximum number of bytes of a cookie's name and value together. A longer cookie is ignored.
     package static let maximumBytes = 4096
@@ -21,14 +22,32 @@ package struct CookieJar: Sendable {
         package var isSecure = false
         /// The time from which on it is not sent; `nil` for the whole load.
         package var expiry: WallTime?
-        /// The number of the response that set it.
-        package var response: Int
+        /// Whether scripts must not see it. It makes no difference here, but belongs to the cookie in a file.
+        package var isHTTPOnly = false
+        /// The number of the response of this load that set it; `nil` if none of them did.
+        package var response: Int?
+
+        /// Whether both are one cookie with one value.
+        func isSame(as other: Cookie) -> Bool { replaces(other) && value == other.value }
+
+        /// Whether a response that sets one of the two replaces the other (RFC 6265 section 5.3).
+        fileprivate func replaces(_ other: Cookie) -> Bool {
+            name == other.name && domain == other.domain && isHostOnly == other.isHostOnly && path == other.path
+        }
     }
 
     /// In the order of their creation.
     package private(set) var cookies: [Cookie] = []
+    private let limit: Int
+    private let limitOfDomain: Int
 
-    package init() {}
+    /// - Parameters:
+    ///   - limit: the maximum number of cookies. A further one replaces the oldest.
+    ///   - limitOfDomain: the maximum number of cookies with one domain. A further one replaces its oldest.
+    package init(limit: Int = maximumCount, limitOfDomain: Int = .max) {
+        self.limit = limit
+        self.limitOfDomain = limitOfDomain
+    }
 
     /// Stores the cookies that a response sets (RFC 6265 sections 5.2 and 5.3). Malformed ones, those for other hosts,
     /// and those beyond the limits are ignored, one by one.
@@ -46,14 +65,34 @@ package struct CookieJar: Sendable {
         _ fields: HTTPFields, from url: ResourceURL, response: Int, at now: WallTime,
         isPublicSuffix: (_ domain: String) -> Bool?
     ) {
-        guard let host = url.origin?.host else { return }
+        let parsed = Self.parse(fields, from: url, response: response, at: now, isPublicSuffix: isPublicSuffix)
+        store(parsed, from: url, at: now)
+    }
+
+    /// Returns the well-formed cookies of a response that its host may set.
+    package static func parse(
+        _ fields: HTTPFields, from url: ResourceURL, response: Int?, at now: WallTime,
+        isPublicSuffix: (_ domain: String) -> Bool?
+    ) -> [Cookie] {
+        guard let host = url.origin?.host else { return [] }
+        return fields.rawValues("set-cookie").compactMap {
+            parse($0, from: url, host: host, response, now, isPublicSuffix)
+        }
+    }
+
+    /// Stores the cookies that were parsed from a response.
+    package mutating func store(_ parsed: [Cookie], from url: ResourceURL, at now: WallTime) {
+        guard let host = url.origin.map({ Array($0.host.utf8) }) else { return }
         let isSecure = url.scheme == "https"
-        for line in fields.rawValues("set-cookie") {
-            guard let cookie = Self.parse(line, from: url, host: host, response, now, isPublicSuffix),
-                isSecure || !cookie.isSecure && !hasSecureCookie(named: cookie.name, for: Array(host.utf8))
-            else { continue }
+        for cookie in parsed
+        where isSecure || !cookie.isSecure && !hasSecureCookie(named: cookie.name, for: host) {
             store(cookie, at: now)
         }
+    }
+
+    /// Returns the number of the response that set this cookie, with this value; `nil` if none of this load did.
+    func response(thatSet cookie: Cookie) -> Int? {
+        cookies.first { $0.isSame(as: cookie) }?.response
     }
 
     /// Returns the cookies to send to a URL, in the order of RFC 6265 section 5.4: longer paths first.
@@ -76,19 +115,28 @@ package struct CookieJar: Sendable {
 
     // MARK: Storing
 
-    private mutating func store(_ cookie: Cookie, at now: WallTime) {
-        let old = cookies.firstIndex {
-            $0.name == cookie.name && $0.domain == cookie.domain && $0.isHostOnly == cookie.isHostOnly
-                && $0.path == cookie.path
-        }
-        switch (old, cookie.hasExpired(at: now)) {
+    /// Stores a cookie in place of the one that it replaces. An expired one only removes that.
+    package mutating func store(_ cookie: Cookie, at now: WallTime) {
+        switch (cookies.firstIndex { $0.replaces(cookie) }, cookie.hasExpired(at: now)) {
         case (nil, true): break
         case (let old?, true): cookies.remove(at: old)
         case (let old?, false): cookies[old] = cookie
         case (nil, false):
-            if cookies.count >= Self.maximumCount { cookies.removeAll { $0.hasExpired(at: now) } }
-            if cookies.count >= Self.maximumCount { cookies.removeFirst() }
+            makeRoom(for: cookie, at: now)
             cookies.append(cookie)
+        }
+    }
+
+    private mutating func makeRoom(for cookie: Cookie, at now: WallTime) {
+        var isDomainFull: Bool {
+            limitOfDomain <= cookies.count && cookies.count { $0.domain == cookie.domain } >= limitOfDomain
+        }
+        guard cookies.count >= limit || isDomainFull else { return }
+        cookies.removeAll { $0.hasExpired(at: now) }
+        if isDomainFull, let oldest = cookies.firstIndex(where: { $0.domain == cookie.domain }) {
+            cookies.remove(at: oldest)
+        } else if cookies.count >= limit {
+            cookies.removeFirst()
         }
     }
 
@@ -99,7 +147,7 @@ package struct CookieJar: Sendable {
     // MARK: Parsing
 
     private static func parse(
-        _ line: ArraySlice<UInt8>, from url: ResourceURL, host: String, _ response: Int, _ now: WallTime,
+        _ line: ArraySlice<UInt8>, from url: ResourceURL, host: String, _ response: Int?, _ now: WallTime,
         _ isPublicSuffix: (String) -> Bool?
     ) -> Cookie? {
         // A control character would end the field of the request.
@@ -124,6 +172,7 @@ package struct CookieJar: Sendable {
                 if !bare.isEmpty { domain = bare }
             case "path": path = text.first == .slash ? text : nil
             case "secure": cookie.isSecure = true
+            case "httponly": cookie.isHTTPOnly = true
             case "expires": expires = HTTPDate.parse(cookieDate: text) ?? expires
             case "max-age": maximumAge = expiry(maximumAge: text, now) ?? maximumAge
             default: break
@@ -210,7 +259,7 @@ extension CookieJar.Cookie {
         isHostOnly ? host == domain : CookieJar.isWithin(host, domain)
     }
 
-    fileprivate func hasExpired(at now: WallTime) -> Bool { expiry.map { $0 <= now } ?? false }
+    package func hasExpired(at now: WallTime) -> Bool { expiry.map { $0 <= now } ?? false }
 }
 
 extension UInt8 {

@@ -88,6 +88,10 @@ extension ImagePipeline {
         /// and always return the same for a request. The ``ImageTask/request`` of a task has the identity.
         public var identity: (@Sendable (ImageRequest) -> String?)?
 
+        /// The cookies that responses set, for later requests (RFC 6265). If nil, a load forgets the cookies of its
+        /// redirects when it ends, and no others are kept.
+        public var cookies: CookieStore?
+
         /// The store that keeps responses beyond the life of the process. If nil, none are stored.
         public var store: StoreSource?
         /// The policy for retries after transient failures. If nil, such failures are delivered at once.

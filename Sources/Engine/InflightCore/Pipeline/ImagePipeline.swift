@@ -287,6 +287,7 @@ public final class ImagePipeline: Sendable {
         await engine.shutdown(mode)
         await engine.turns.wait()
         await engine.storage.shutdown()
+        await engine.cookies?.settle()
         await engine.transports.shutdown()
     }
 }

@@ -200,7 +200,8 @@ public struct ImageRequest: Sendable {
     /// status.
     ///
     /// Cookies that redirects set are sent with the later requests of the same load (RFC 6265), beside a `Cookie` field
-    /// of the caller, and forgotten when it ends.
+    /// of the caller, and forgotten when it ends, unless the pipeline keeps cookies
+    /// (``ImagePipeline/Configuration/cookies``).
     public var followsRedirects: Bool {
         get { options.value.followsRedirects }
         set { changeRest { $0.followsRedirects = newValue } }

@@ -127,11 +127,16 @@ extension FetchKey {
     /// - Parameters:
     ///   - ignored: the names of fields that cannot change the response.
     ///   - varying: the names among the harmless fields by which a response was found to vary.
+    ///   - cookies: the cookies of the pipeline that the request sends.
     convenience init(
         _ request: ImageRequest, url: ResourceURL, goal: RequestPlan.Goal, purpose: RequestPlan.Purpose,
-        ignored: Set<String>, varying: Set<String>
+        ignored: Set<String>, varying: Set<String>, cookies: [CookieJar.Cookie]
     ) {
         var rest = Self.bytes(request, url: url, goal: goal, ignored: ignored, varying: varying)
+        if !cookies.isEmpty, !ignored.contains("cookie") {
+            rest.append(19)
+            SecretHash.append(CookieJar.fieldValue(cookies), to: &rest)
+        }
         // The appended byte separates the keys of different purposes.
         switch purpose {
         case .usual: break

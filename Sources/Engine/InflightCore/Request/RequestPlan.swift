@@ -49,15 +49,21 @@ final class RequestPlan: Sendable {
     private let steps: Int32
     /// The harmless fields, in lower case, by which a response was found to vary. They are part of the keys.
     let varying: Set<String>
+    /// The cookies of the pipeline that the first request sends; nil if it keeps none. They are part of the keys.
+    let cookies: ImagePipeline.CookieStore.Selection?
     var origin: OriginKey { url.originKey }
     /// The key of the caller's result, which contains those of the steps before.
     let finalKey: RequestKey
     /// The index of the first processor to apply. Those before it produced the image that is looked up in the store.
     var firstProcessor: Int { purpose.storedProcessors }
 
+    /// - Parameters:
+    ///   - cookieStore: the pipeline's cookies, of which the plan takes those for the URL.
+    ///   - cookies: those that another plan of the same request has taken.
     init(
         _ request: ImageRequest, goal: Goal, fieldsExcludedFromKey: Set<String>, varying: Set<String> = [],
-        purpose: Purpose = .usual
+        purpose: Purpose = .usual, cookieStore: ImagePipeline.CookieStore? = nil,
+        cookies: ImagePipeline.CookieStore.Selection? = nil
     ) throws(LoadError) {
         let url: ResourceURL
         if let source = request.source {
@@ -76,9 +82,10 @@ final class RequestPlan: Sendable {
         self.url = url
         self.goal = goal
         self.varying = varying
+        self.cookies = cookies ?? cookieStore?.selection(for: url)
         let fetchKey = FetchKey(
             request, url: url, goal: goal, purpose: purpose, ignored: fieldsExcludedFromKey.subtracting(varying),
-            varying: varying)
+            varying: varying, cookies: self.cookies?.cookies ?? [])
         // A stored file of the wanted image is the result.
         let isLookUpOfFile = goal == .encoded && purpose.isLookUp(ofImageAfter: request.processors.count)
         guard goal.makesImage, !isLookUpOfFile else {
@@ -105,7 +112,8 @@ final class RequestPlan: Sendable {
         if purpose == .usual, request.cachePolicy == .obey, goal == kept { return self }
         var usual = request
         usual.cachePolicy = .obey
-        return try? RequestPlan(usual, goal: kept, fieldsExcludedFromKey: fieldsExcludedFromKey, varying: varying)
+        return try? RequestPlan(
+            usual, goal: kept, fieldsExcludedFromKey: fieldsExcludedFromKey, varying: varying, cookies: cookies)
     }
 
     /// Returns the key of the result of the step at a position.
@@ -133,7 +141,9 @@ final class RequestPlan: Sendable {
     /// Returns the key of a response's ``ImageLifetime``. It does not contain limits and policy.
     func resource(after redirected: RedirectPolicy.Exchange?, fieldsExcludedFromKey: Set<String>) -> LifetimeTable.Key {
         let name = redirected?.url.string ?? request.identity.map { "identity " + $0 } ?? url.string
-        if redirected == nil, request.hasDefaults, url.userInfo == nil { return LifetimeTable.Key(name: name) }
+        if redirected == nil, request.hasDefaults, url.userInfo == nil, !sendsCookies {
+            return LifetimeTable.Key(name: name)
+        }
         let exchange = redirected ?? firstExchange()
         let ignored = fieldsExcludedFromKey.subtracting(varying)
         var rest: [UInt8] = exchange.method == "GET" ? [] : Array(exchange.method.utf8) + [0]
@@ -153,6 +163,22 @@ final class RequestPlan: Sendable {
 
     /// Whether this plan only looks for a stored processed image.
     var isProcessedLookUp: Bool { if case .processed = purpose { true } else { false } }
+
+    /// Whether the first request sends cookies of the pipeline.
+    private var sendsCookies: Bool { !(cookies?.cookies.isEmpty ?? true) }
+
+    /// Whether both send the same cookies of the pipeline.
+    func agreesInCookies(with other: RequestPlan) -> Bool {
+        CookieJar.fieldValue(cookies?.cookies ?? []) == CookieJar.fieldValue(other.cookies?.cookies ?? [])
+    }
+
+    /// Returns whether a request after a redirect sends cookies of the pipeline that the keys do not contain.
+    func hasNoKey(for exchange: RedirectPolicy.Exchange, fieldsExcludedFromKey: Set<String>) -> Bool {
+        guard let cookies, !fieldsExcludedFromKey.subtracting(varying).contains("cookie") else { return false }
+        return !exchange.cookies.allSatisfy { sent in
+            cookies.cookies.contains { $0.isSame(as: sent) }
+        }
+    }
 
     var checksum: Checksum? { request.hasDefaults ? nil : request.checksum }
 
@@ -234,7 +260,7 @@ extension RequestPlan {
     ) -> TransportRequest {
         // Fast path: nothing has to be built.
         if redirected == nil, goal != .response, request.fields.isEmpty, request.originFields.isEmpty,
-            url.userInfo == nil
+            url.userInfo == nil, !sendsCookies
         {
             return TransportRequest(
                 url: url, method: request.method, fields: url.origin == nil ? HTTPFields() : defaultFields,
@@ -259,6 +285,7 @@ extension RequestPlan {
         var exchange = RedirectPolicy.Exchange(
             url: url, method: request.method, fields: request.fields, originFields: request.originFields,
             body: request.body)
+        if let cookies { exchange.cookies = cookies.cookies }
         if url.origin != nil, let userInfo = url.userInfo, !exchange.fields.contains("authorization"),
             !exchange.originFields.contains("authorization")
         {
