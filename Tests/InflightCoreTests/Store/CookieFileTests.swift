@@ -32,7 +32,7 @@ struct CookieFileTests {
 
     private var text: String { String(decoding: directory.read("cookies.txt") ?? [], as: UTF8.self) }
 
-    private var lines: [Substring] { text.split(separator: "\n").filter { !$0.hasPrefix("# ") } }
+    private var lines: [Substring] { text.split(whereSeparator: \.isNewline).filter { !$0.hasPrefix("# ") } }
 
     private func permissions() -> mode_t {
         var found = stat()
