@@ -12,7 +12,9 @@ struct VisibilityTests {
         alike.priorities = CellMachine.Priorities(visible: .normal, near: .normal, away: .normal)
         let all = ScrollSimulation(seed: seed, alike)
         for each in [first, all] { each.run(frames: 1500) }
-        #expect(first.waits.had + first.waits.got > all.waits.had + all.waits.got)
+        // Equal priorities load more rows ahead, so that more cells have their image when they come into view. Those
+        // that have none then wait behind these loads.
+        #expect(first.waits.had < all.waits.had && first.waits.got > all.waits.got)
         #expect(try #require(first.waits.percentile(0.5)) < all.waits.percentile(0.5) ?? .max)
         #expect(try #require(first.waits.percentile(0.95)) < all.waits.percentile(0.95) ?? .max)
     }
