@@ -2,7 +2,7 @@
 """Type-checks the Swift blocks of the README and the articles: Scripts/check-snippets.py FLAGS-OF-SWIFT-BUILD…
 
 The modules must have been built with the same flags. In a table whose last column is headed "Inflight", that column's
-code is a block for each row. A block of declarations is compiled as it is. A block of
+code is a block for each row. A block of declarations is compiled as it is. A block with
 statements becomes the body of a function, with the declarations that the articles assume. Blocks of a manifest are
 skipped.
 """
@@ -18,6 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ARTICLES = ["README.md", *sorted(
     str(path.relative_to(ROOT)) for folder in ("", "Site") for path in (ROOT / "Documentation" / folder).glob("*.md"))]
 DECLARATION = re.compile(r"^(?:@\w+ |final |public )*(?:class|struct|enum|protocol|extension|func) ")
+# A call outside of a declaration.
+CALL = re.compile(r"^[\w.]+\(", re.MULTILINE)
 # The modules that an article's blocks use without an import.
 IMPORTS = {
     "Documentation/Extending.md": ["InflightConcurrency", "InflightCore"],
@@ -69,7 +71,7 @@ def program(line, block, name):
     body = "".join("\n" if each in imports else each for each in code)
     located = f'#sourceLocation(file: "{name}", line: {line})\n{body}#sourceLocation()\n'
     first = next((each for each in body.splitlines() if each and not each.startswith("//")), "")
-    if not DECLARATION.match(first):
+    if not DECLARATION.match(first) or CALL.search(body):
         located = f"@MainActor func block{line}() async throws {{\n{VARIABLES}do {{\n{located}}}\n}}\n"
     assumed = [f"import {module}\n" for module in ["Foundation", "Inflight", *IMPORTS.get(name, [])]]
     return "".join([*assumed, *imports, located])
