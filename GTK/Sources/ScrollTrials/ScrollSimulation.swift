@@ -146,8 +146,9 @@ package final class ScrollSimulation {
         waits.look(seen, at: now)
         waiting = waiting.filter { seen[$0.key] != nil && loads[$0.key]?.ticket != nil }
         for row in seen.keys where loads[row]?.ticket != nil {
-            waiting[row, default: now] += 0
-            longestQueued = max(longestQueued, now - waiting[row]!)
+            let since = waiting[row] ?? now
+            waiting[row] = since
+            longestQueued = max(longestQueued, now - since)
         }
     }
 

@@ -514,10 +514,13 @@ final class Engine: @unchecked Sendable {
                     }
                 }
                 switch step.event {
-                // As atomically, so that no task can join between the check of limits and the end.
-                case .succeeded where refusesResult(of: step, &graph, now: now, ended: &ended, actions: &actions):
-                    graph.jobFailed(step.job.id, now: now, actions: &actions)
-                case .succeeded: graph.jobSucceeded(step.job.id, now: now, actions: &actions)
+                case .succeeded:
+                    // As atomically, so that no task can join between the check of limits and the end.
+                    if refusesResult(of: step, &graph, now: now, ended: &ended, actions: &actions) {
+                        graph.jobFailed(step.job.id, now: now, actions: &actions)
+                    } else {
+                        graph.jobSucceeded(step.job.id, now: now, actions: &actions)
+                    }
                 case .failed: graph.jobFailed(step.job.id, now: now, actions: &actions)
                 case .moved(let lane, let group, let ahead, let hasStaleResponse):
                     graph.jobMoved(
