@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 from inflight.errors import DatasetError
 
@@ -428,7 +428,7 @@ class ObjectStore:
     def digest(self, name: str) -> str:
         """Returns the SHA-256 of a file's content."""
         with self._explained("read", name), self._fs.open(self._path(name), "rb", block_size=_PART_BYTES) as file:
-            return digest(file)
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     def sizes(self) -> dict[str, int]:
         """Returns the size of each file at the top of the dataset."""
@@ -531,14 +531,6 @@ def _time(entry: Mapping[str, Any]) -> datetime:
     time = next(entry[name] for name in ("LastModified", "updated", "last_modified", "created") if name in entry)
     found = time if isinstance(time, datetime) else datetime.fromisoformat(time)
     return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def digest(file: IO[bytes]) -> str:
-    """Returns the SHA-256 of the rest of a file."""
-    found = hashlib.sha256()
-    while chunk := file.read(_PART_BYTES):
-        found.update(chunk)
-    return found.hexdigest()
 
 
 def _is_refusal(error: Exception) -> bool:

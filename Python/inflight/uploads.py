@@ -14,6 +14,7 @@ each file is uploaded at least once, and each time with the same content.
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import shlex
@@ -31,7 +32,7 @@ from typing import Self
 
 from inflight import handover
 from inflight.errors import DatasetError
-from inflight.stores import ObjectStore, digest, place
+from inflight.stores import ObjectStore, place
 
 OWNER, FILES, REJECTS = "_run.json", "_files.jsonl", "rejects.jsonl"
 SUFFIXES = (".tar", ".jsonl.zst", "_stats.json")
@@ -131,7 +132,8 @@ class Scratch:
         self.check_owner()
         try:
             with path.open("rb") as file:
-                found = Upload(path.name, os.fstat(file.fileno()).st_size, digest(file))
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+                found = Upload(path.name, os.fstat(file.fileno()).st_size, sha256)
             self.store.put(path, path.name)
             with (self.folder / "uploads.jsonl").open("ab") as record:
                 record.write(json.dumps(found.__dict__).encode() + b"\n")

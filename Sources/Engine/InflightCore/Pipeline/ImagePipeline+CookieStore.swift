@@ -195,7 +195,7 @@ extension ImagePipeline {
             }
         }
 
-        /// Saves changes that nobody waits for.
+        /// Saves changes without a caller that waits for it.
         private func saveLater() {
             // The error is in `saveError`.
             try? write(always: false)
