@@ -58,7 +58,12 @@ class _Proxy(http.server.BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def forward(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        size = int(self.headers.get("Content-Length", 0))
+        body = self.rfile.read(size)
+        if len(body) < size:
+            # Like a store, keeps nothing of a client that ended while it sent.
+            self.close_connection = True
+            return
         if self.headers.get("Transfer-Encoding") == "chunked":
             body = b"".join(iter(self.read_chunk, b""))
         path, _, query = self.path.partition("?")
