@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""Speaks the protocol of `inflight batch --stream` as the variable STANDIN says. An image is the URL, as bytes.
+"""Speaks the protocol of `inflight batch --stream` as the variable STANDIN says. An image is the URL.
 
     STANDIN            what to do, as JSON: see `Behavior`
     STANDIN_LOG        a file to which each start appends the arguments
 """
 
-import base64
 import json
 import os
 import sys
 
 
 class Behavior:
-    hello = '{"protocol":1,"version":"0.1.0"}'
+    hello = '{"protocol":2,"version":"0.1.0"}'
     dies_at_start = None  # a status
     dies_at = []  # URLs that kill it
     dies_after = None  # a number of rows per process
@@ -29,14 +28,17 @@ class Behavior:
 def answer(line, number, behavior):
     row = json.loads(line)
     if row["url"] is None:
-        return json.dumps({"id": None, "line": number, "status": "rejected", "error_message": "No URL."})
+        return _line({"id": None, "line": number, "status": "rejected", "error_message": "No URL."})
     image = row["url"].encode().ljust(behavior.image_bytes, b".")
-    return json.dumps({
+    return _line({
         "id": row["id"], "line": number, "status": "success", "error_class": None, "error_message": None,
         "is_transient": False, "width": 4, "height": 3, "original_width": 8, "original_height": 6, "exif": "{}",
-        "sha256": "00" * 32, "format": "jpeg", "size": len(image), "data": base64.b64encode(image).decode(),
-        "file": None,
-    })
+        "sha256": "00" * 32, "format": "jpeg", "size": len(image), "data": None, "file": None,
+    }) + image
+
+
+def _line(answer):
+    return json.dumps(answer).encode() + b"\n"
 
 
 def main():
@@ -54,9 +56,10 @@ def main():
         if is_last or json.loads(line)["url"] in behavior.dies_at:
             print("error: killed by a row", file=sys.stderr)
             sys.exit(behavior.status)
-        held.append(behavior.says or answer(line, number, behavior))
+        held.append(f"{behavior.says}\n".encode() if behavior.says else answer(line, number, behavior))
         if len(held) == behavior.reverses:
-            print("\n".join(reversed(held * (1 + behavior.repeats))), flush=True)
+            sys.stdout.buffer.write(b"".join(reversed(held * (1 + behavior.repeats))))
+            sys.stdout.buffer.flush()
             held = []
 
 

@@ -44,7 +44,8 @@ class Stream(unittest.TestCase):
         self.assertEqual(results[0].image, b"https://a/1")
         self.assertEqual(results[0].status, "success")
         self.assertEqual((results[0].width, results[0].original_height, results[0].error), (4, 6, None))
-        self.assertEqual(self.starts(), [["batch", "--stream", "--size", "8x8", "--per-host", "2", "--allow-private"]])
+        self.assertEqual(self.starts(), [
+            ["batch", "--stream", "--binary", "--size", "8x8", "--per-host", "2", "--allow-private"]])
 
     def test_no_rows_are_no_results(self):
         self.assertEqual(list(inflight.fetch([])), [])
@@ -171,14 +172,14 @@ class Stream(unittest.TestCase):
         self.assertEqual(len(self.starts()), 1)
 
     def test_another_protocol_is_an_error(self):
-        self.behave(hello='{"protocol":2,"version":"9.0.0"}')
-        self.assertIn("(version 9.0.0) speaks protocol 2", self.fails(inflight.ProtocolError))
+        self.behave(hello='{"protocol":3,"version":"9.0.0"}')
+        self.assertIn("(version 9.0.0) speaks protocol 3", self.fails(inflight.ProtocolError))
         self.behave(hello="Usage: inflight COMMAND")
         self.assertIn("not a JSON object: b'Usage: inflight", self.fails(inflight.ProtocolError))
 
     def test_garbage_in_place_of_an_answer_is_an_error(self):
         for garbage in ("garbage", "[1]", '{"id":"1","line":99,"status":"success"}', '{"id":"7","line":1,"status":"x"}',
-                        "{}", '{"id":"1","line":1,"status":"success","data":"***"}'):
+                        "{}", '{"id":"1","line":1,"status":"success","size":"***"}'):
             with self.subTest(garbage):
                 self.behave(says=garbage)
                 self.fails(inflight.ProtocolError)

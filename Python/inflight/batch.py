@@ -34,7 +34,7 @@ ENDINGS = {0, FAILURE, DATA_ERROR, TRANSIENT}
 """The exit statuses of the command after which its shards are those of all rows."""
 ACTIONS = {"status", "retry", "verify"}
 FLAGS = {
-    "--allow-private", "--enlarge", "--ignore-robots", "--json", "--keep-local", "--keep-metadata",
+    "--allow-private", "--binary", "--enlarge", "--ignore-robots", "--json", "--keep-local", "--keep-metadata",
     "--keep-smaller", "--linear", "--lossless", "--progressive", "--quiet", "--raw", "--raw-if-unchanged",
     "--stream", "--strict", "--svg", "--help", "-h", "--version",
 }

@@ -1,6 +1,5 @@
 """A client of `inflight batch --stream`. The protocol is documented in `Documentation/StreamProtocol.md`."""
 
-import base64
 import contextlib
 import io
 import json
@@ -19,7 +18,7 @@ from inflight.errors import ColumnError, CommandFailed, ProtocolError
 Row = str | Mapping[str, Any] | None
 """A URL, or a mapping with `url` and perhaps `id`. `None` is a row without a URL."""
 
-PROTOCOL, WINDOW, RESTARTS = 1, 1024, 3
+WINDOW, RESTARTS = 1024, 3
 _USAGE_ERROR = 64
 _MEMBERS = (
     "status", "error_class", "error_message", "is_transient", "width", "height", "original_width", "original_height",
@@ -68,8 +67,9 @@ class _Unanswered:
 class _Process:
     """One process of the command, from its first line to its end."""
 
-    def __init__(self, path: str, arguments: list[str]) -> None:
-        self.arguments = [path, "batch", "--stream", *arguments]
+    def __init__(self, path: str, arguments: list[str], has_files: bool) -> None:
+        self.protocol = 1 if has_files else 2
+        self.arguments = [path, "batch", "--stream", *([] if has_files else ["--binary"]), *arguments]
         self._process = subprocess.Popen(
             self.arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
         assert self._process.stdin and self._process.stdout and self._process.stderr
@@ -94,15 +94,23 @@ class _Process:
             if not self._input.closed:
                 commands.write(self._input, line)
 
-    def read(self) -> dict[str, Any] | None:
-        """Returns the next line, or `None` at the end of the output, even if a line is incomplete."""
+    def read(self) -> tuple[dict[str, Any], bytes | None] | None:
+        """Returns the next line with its image, or `None` at the end of the output, even if either is incomplete."""
         line = self._output.readline()
         if not line.endswith(b"\n"):
             return None
+        value = None
         with contextlib.suppress(ValueError):
-            if isinstance(value := json.loads(line), dict):
-                return value
-        raise ProtocolError(f"'{self.arguments[0]}' wrote a line that is not a JSON object: {line[:200]!r}")
+            value = json.loads(line)
+        if not isinstance(value, dict):
+            raise ProtocolError(f"'{self.arguments[0]}' wrote a line that is not a JSON object: {line[:200]!r}")
+        if self.protocol == 1 or value.get("status") != "success":
+            return value, None
+        size = value.get("size")
+        if not isinstance(size, int) or size < 0:
+            raise ProtocolError(f"'{self.arguments[0]}' wrote an image without its size: {line[:200]!r}")
+        image = self._output.read(size)
+        return (value, image) if len(image) == size else None
 
     def has_ended(self) -> bool:
         return self._process.poll() is not None
@@ -224,11 +232,11 @@ class Client:
             if answer is None:
                 self._restart(session)
             else:
-                yield self._result(answer, session)
+                yield self._result(*answer, session)
         if session.error:
             raise session.error
 
-    def _result(self, answer: dict[str, Any], session: _Session) -> Result:
+    def _result(self, answer: dict[str, Any], image: bytes | None, session: _Session) -> Result:
         with session.changed:
             assert session.process
             number = session.process.rows.pop(answer.get("line", 0), None)
@@ -236,10 +244,6 @@ class Client:
             session.changed.notify_all()
         if row is None or answer.get("id") not in (None, str(number)) or not isinstance(answer.get("status"), str):
             raise ProtocolError(f"'{self._path}' wrote an answer to a row that it was not given: {str(answer)[:200]}")
-        try:
-            image = None if answer.get("data") is None else base64.b64decode(answer["data"], validate=True)
-        except (TypeError, ValueError):
-            raise ProtocolError(f"'{self._path}' wrote an image that is not base64, for {row.url}") from None
         file = answer.get("file")
         values: dict[str, Any] = {name: answer.get(name) for name in _MEMBERS}
         return Result(
@@ -268,19 +272,20 @@ class Client:
             self._process = None
         failures = 0
         while not self._process:
-            process = _Process(self._path, self._arguments)
+            process = _Process(self._path, self._arguments, self._files is not None)
             try:
-                hello = process.read()
-                if hello is None:
+                first = process.read()
+                if first is None:
                     failure = process.failure()
                     failures += 1
                     if failure.status == _USAGE_ERROR or failures > self._restarts:
                         raise failure
                     continue
-                if hello.get("protocol") != PROTOCOL:
+                hello, _ = first
+                if hello.get("protocol") != process.protocol:
                     raise ProtocolError(
                         f"'{self._path}' (version {hello.get('version')}) speaks protocol {hello.get('protocol')} of "
-                        f"'batch --stream', but this package needs {PROTOCOL}. Install both from one release.")
+                        f"'batch --stream', but this package needs {process.protocol}. Install both from one release.")
             except BaseException:
                 process.stop()
                 raise

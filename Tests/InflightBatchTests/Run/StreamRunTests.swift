@@ -16,14 +16,14 @@ struct StreamRunTests {
 
     /// Runs a stream over this input, which ends at once, and returns its lines and its ending.
     private func answers(
-        _ input: [String], files: String? = nil, _ change: (inout RowConfiguration) -> Void = { _ in }
+        _ input: [String], images: StreamRun.Images = .inLines, _ change: (inout RowConfiguration) -> Void = { _ in }
     ) async throws -> (lines: [String], StreamEnding) {
         world.directory.write("input", input.map { $0 + "\n" }.joined())
-        return try await answersToFile(files: files, change)
+        return try await answersToFile(images: images, change)
     }
 
     private func answersToFile(
-        files: String? = nil, _ change: (inout RowConfiguration) -> Void = { _ in }
+        images: StreamRun.Images = .inLines, _ change: (inout RowConfiguration) -> Void = { _ in }
     ) async throws -> (lines: [String], StreamEnding) {
         let source = unsafe open(world.directory.appending("input"), O_RDONLY)
         let target = unsafe open(world.directory.appending("output"), O_WRONLY | O_CREAT | O_TRUNC, 0o600)
@@ -33,20 +33,19 @@ struct StreamRunTests {
         }
         var configuration = RowConfiguration(treatment: ImageTreatment(encoding: EncodeOptions(format: .png)))
         change(&configuration)
-        let ending = try await end(configuration, files: files, source, target)
+        let ending = try await end(configuration, images: images, source, target)
         let text = String(decoding: world.directory.read("output") ?? [], as: UTF8.self)
         return (text.split(separator: "\n").map(String.init), ending)
     }
 
-    private func end(_ configuration: RowConfiguration, files: String? = nil, _ source: Int32, _ target: Int32)
-        async throws
-        -> StreamEnding
-    {
+    private func end(
+        _ configuration: RowConfiguration, images: StreamRun.Images = .inLines, _ source: Int32, _ target: Int32
+    ) async throws -> StreamEnding {
         var engine = ImagePipeline.Configuration(decoding: .inProcess)
         engine.retry = nil
         let pipeline = try ImagePipeline(configuration: engine)
         let run = StreamRun(
-            configuration, files: files, pipeline: pipeline, input: source, output: target, version: "9.9")
+            configuration, images: images, pipeline: pipeline, input: source, output: target, version: "9.9")
         let ending = await ValueBridge<StreamEnding>.value { bridge in run.start { bridge.open(with: $0) } }
         await pipeline.shutdown(.cancel)
         return ending
@@ -93,9 +92,31 @@ struct StreamRunTests {
     func files() async throws {
         world.serveImage("/a", width: 12)
         let row = "{\"id\":\"x\",\"url\":\"\(world.server.url("/a"))\"}"
-        let (lines, _) = try await answers([row], files: world.directory.path)
+        let (lines, _) = try await answers([row], images: .files(world.directory.path))
         #expect(lines[1].hasSuffix(#""data":null,"file":"0.png"}"#))
         #expect(try BatchWorld.codecs.info(of: Bytes(world.directory.read("0.png") ?? [])).width == 12)
+    }
+
+    @Test("Images of version 2 are bytes after the lines of their answers")
+    func binary() async throws {
+        world.serveImage("/a", width: 12)
+        let rows = ["/a", "/missing", "/a"].enumerated().map { number, path in
+            "{\"id\":\"\(number)\",\"url\":\"\(world.server.url(path))\"}"
+        }
+        _ = try await answers(rows, images: .afterLines)
+        var output = (world.directory.read("output") ?? [])[...]
+        var lines: [String] = []
+        while let end = output.firstIndex(of: UInt8(ascii: "\n")) {
+            let line = Array(output[..<end])
+            output = output[(end + 1)...]
+            lines.append(String(decoding: line, as: UTF8.self))
+            let size = try #require(try JSONScanner.members(line[...])).first { $0.name == "size" }?.value
+            guard let size, let count = Int(String(decoding: size, as: UTF8.self)) else { continue }
+            #expect(try BatchWorld.codecs.info(of: Bytes(Array(output.prefix(count)))).width == 12)
+            output = output.dropFirst(count)
+        }
+        #expect(output.isEmpty && lines.first == #"{"protocol":2,"version":"9.9"}"#)
+        #expect(lines.count == 4 && lines.dropFirst().allSatisfy { $0.hasSuffix(#""data":null,"file":null}"#) })
     }
 
     @Test("Rows beyond the window are answered, too, and no host has more requests at once than its limit")

@@ -49,6 +49,7 @@ final class BatchCommandTests: EndToEndSuite {
             (["a.txt", "-o", "x", "--format", "png", "--part", "9/8"], "--part"),
             (["a.txt", "-o", "x", "--format", "png", "--max-failure-rate", "2"], "--max-failure-rate"),
             (["--stream", "a.txt", "--format", "png"], "--stream and inputs cannot be combined"),
+            (["a.txt", "-o", "x", "--format", "png", "--binary"], "--binary can only be used with --stream"),
             (["status"], "No folder given"), (["status", "x", "--size", "1x1"], "can only be combined with"),
             (["a.txt", "-o", "s3://bucket/x", "--format", "png"], "s3 URLs are not supported"),
             (["--stream", "--format", "png", "--files", "gs://bucket"], "gs URLs are not supported"),

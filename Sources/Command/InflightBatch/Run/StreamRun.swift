@@ -24,8 +24,16 @@ package enum StreamEnding: Sendable {
 /// does not take the answers. Rows have the pace of their hosts, as in ``BatchRun``; nothing is recorded.
 // Unchecked: mutable state is accessed only on `queue`, or before the run starts.
 package final class StreamRun: @unchecked Sendable {
-    /// The version of the protocol.
-    package static let protocolVersion = 1
+    /// Where the images are.
+    package enum Images: Equatable, Sendable {
+        /// In the lines of the answers, as base64. This is version 1 of the protocol.
+        case inLines
+        /// After the lines, as bytes. This is version 2.
+        case afterLines
+        /// In files of this folder, in version 1.
+        case files(String)
+    }
+
     /// The maximum length of a line of the input, in bytes.
     private static let lineLimit = 1 << 20
     /// The number of bytes of answers that wait to be written above which nothing is read or started.
@@ -35,7 +43,7 @@ package final class StreamRun: @unchecked Sendable {
         .invalidRequest, stage: .request, message: "The row has no member 'id'. Add one, as a string.")
 
     private let configuration: RowConfiguration
-    private let files: String?
+    private let images: Images
     private let version: String
     private let input: Int32
     private let output: Int32
@@ -54,21 +62,25 @@ package final class StreamRun: @unchecked Sendable {
     /// Creates a stream.
     ///
     /// - Parameters:
-    ///   - files: The folder for the images; if `nil`, the answers contain them.
+    ///   - images: Where the images are.
     ///   - pipeline: Fetches and decodes. The stream does not shut it down.
     ///   - input: The descriptor of the rows.
     ///   - output: The descriptor of the answers.
     ///   - version: The version of the program, for the first line.
     package init(
-        _ configuration: RowConfiguration, files: String? = nil, pipeline: ImagePipeline, input: Int32 = 0,
+        _ configuration: RowConfiguration, images: Images = .inLines, pipeline: ImagePipeline, input: Int32 = 0,
         output: Int32 = 1, version: String
     ) {
         self.configuration = configuration
-        self.files = files
+        self.images = images
         self.version = version
         self.input = input
         self.output = output
         runner = RowRunner(configuration, pipeline: pipeline, queue: queue)
+    }
+
+    private var protocolVersion: Int {
+        if case .afterLines = images { 2 } else { 1 }
     }
 
     /// Starts the stream. `onEnd` is called once, on the stream's queue.
@@ -76,7 +88,7 @@ package final class StreamRun: @unchecked Sendable {
         queue.async { [self] in
             self.onEnd = onEnd
             var json = JSONWriter(.required)
-            json.add("protocol", Self.protocolVersion)
+            json.add("protocol", protocolVersion)
             json.add("version", version)
             write(json.object)
             let feed = InputFeed(queue: queue, hasDigests: false) { [self] in runner.schedule() }
@@ -103,8 +115,8 @@ package final class StreamRun: @unchecked Sendable {
 
     // MARK: Answers
 
-    private func write(_ line: [UInt8]) {
-        let bytes = line + [UInt8(ascii: "\n")]
+    private func write(_ line: [UInt8], image: [UInt8] = []) {
+        let bytes = line + [UInt8(ascii: "\n")] + image
         waitingOutput += bytes.count
         writer.run { [self] in
             let failure = Self.write(bytes, to: output)
@@ -179,27 +191,34 @@ extension StreamRun: RowSink {
     func takeAdmitted(room: Int) -> [(number: Int, since: Duration)] { [] }
 
     func store(for row: Int) -> @Sendable (Bytes) throws(BatchFailure) -> [UInt8] {
-        guard let files else {
-            return { image throws(BatchFailure) in Self.base64(image) }
-        }
-        let name = "\(row).\(configuration.treatment.encoding.format.fileExtension)"
-        return { image throws(BatchFailure) in
-            let file = try OutputFile(files + "/" + name)
-            try file.append(image.array)
-            try file.commit(synchronizes: false)
-            return Array(name.utf8)
+        switch images {
+        case .inLines: return { image throws(BatchFailure) in Self.base64(image) }
+        case .afterLines: return { image throws(BatchFailure) in image.array }
+        case .files(let folder):
+            let name = "\(row).\(configuration.treatment.encoding.format.fileExtension)"
+            return { image throws(BatchFailure) in
+                let file = try OutputFile(folder + "/" + name)
+                try file.append(image.array)
+                try file.commit(synchronizes: false)
+                return Array(name.utf8)
+            }
         }
     }
 
     func rowDidEnd(_ row: Int, host: String, _ result: RowResult<[UInt8]>) {
         guard var answer = rows.removeValue(forKey: row)?.answer else { return }
+        var following: [UInt8] = []
         switch result.outcome {
         case .image(let value, let size, let image):
             answer.succeed(size, image, format: configuration.treatment.encoding.format)
-            if files == nil { answer.data = value } else { answer.file = String(decoding: value, as: UTF8.self) }
+            switch images {
+            case .inLines: answer.data = value
+            case .afterLines: following = value
+            case .files: answer.file = String(decoding: value, as: UTF8.self)
+            }
         case .failure(let name, let message): answer.fail(name, message)
         }
-        write(answer.json)
+        write(answer.json, image: following)
     }
 
     func runnerDidRest() {

@@ -31,7 +31,10 @@ extension BatchOptions {
                 "--stream", "answer each row of standard input (JSON Lines) on standard output, for other programs",
                 \.streams),
             Option("--files DIR", "stream: write images to this folder instead of the answers", .folder) {
-                $0.streamFolder = try $1.folder()
+                $0.streamImages = .files(try $1.folder())
+            },
+            Option("--binary", "stream: write images as bytes, each after the line of its answer", values: 0) {
+                options, _ in options.streamImages = .afterLines
             },
         ]
     }

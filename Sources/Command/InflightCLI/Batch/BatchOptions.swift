@@ -15,7 +15,7 @@ struct BatchOptions: CommandOptions {
     /// Whether rows are read from standard input and answered on standard output.
     var streams = false
     /// The folder for the images of a stream; if `nil`, the answers contain them.
-    var streamFolder: String?
+    var streamImages: StreamRun.Images?
     /// The classes of failures to retry; if empty, all transient ones.
     var retriedClasses: Set<String> = []
 
@@ -91,7 +91,13 @@ struct BatchOptions: CommandOptions {
         try image.checkEncoding()
         try checkRaw()
         if !retriedClasses.isEmpty, action != .retry { throw UsageError("--class can only be used with retry.") }
-        if streamFolder != nil, !streams { throw UsageError("--files can only be used with --stream.") }
+        if !streams {
+            switch streamImages {
+            case .files: throw UsageError("--files can only be used with --stream.")
+            case .afterLines: throw UsageError("--binary can only be used with --stream.")
+            case .inLines, nil: break
+            }
+        }
         if !standardInputParts.isEmpty, !inputs.contains("-") {
             throw UsageError("--rows-of can only be used with standard input (-).")
         }
