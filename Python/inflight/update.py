@@ -67,7 +67,7 @@ def without_rows(job: Job, path: str, positions: Collection[int], number: int, a
     if path.endswith(_PARQUET):
         table = pq.read_table(io.BytesIO(content))
         rows = table.select(["status", "error_class"]).to_pylist()
-        kept = table.take([position for position in range(len(rows)) if position not in removed])
+        kept = table.take(pa.array([position for position in range(len(rows)) if position not in removed], pa.int64()))
         pq.write_table(kept, scratch / folder / name, compression="zstd", row_group_size=GROUP_ROWS)
     else:
         lines = _lines(content)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import ray
 from datasets import images, on_one_machine, rows, sidecars
-from inflight.ray import fetch, write_dataset
+from inflight.ray import fetch, update_dataset, write_dataset
 from ray.cluster_utils import Cluster
 from stores import S3, error
 from support import COMMAND, LOCAL, ROOT, Site
@@ -78,6 +78,30 @@ class Ray(unittest.TestCase):
         manifest = write_dataset(self.dataset(self.site.rows(60)), self.folder / "out", layout="parquet", **OPTIONS)
         self.assertEqual(collections.Counter(pq.read_table(manifest.shards)["status"].to_pylist()),
                          {"success": 54, "failed_to_download": 6})
+
+    def test_an_update_fetches_what_is_missing_and_chosen_failures_again(self):
+        records = self.site.rows(60)
+        for layout in ("webdataset", "parquet"):
+            out = self.folder / layout
+            first = write_dataset(self.dataset(records[:40]), out, id="id", layout=layout, partitions=3, shard_size=10,
+                                  **OPTIONS)
+            for rows_to_add in (records[:40], []):
+                self.assertEqual(update_dataset(self.dataset(rows_to_add), out), first)
+            count = self.site.count
+            second = update_dataset(self.dataset(records), out, partitions=3, job="second")
+            self.assertEqual((second.rows, second.successes, self.site.count - count), (60, 54, 20))
+            self.assertEqual(update_dataset(self.dataset(records), out, job="second"), second)
+            # Missing images have appeared, but for two that the list no longer has.
+            appeared = [row | {"url": row["url"].replace("missing", "image")} for row in records[:50]]
+            count = self.site.count
+            third = update_dataset(self.dataset(appeared), out, retry=["http_404"], partitions=3)
+            third.verify()
+            self.assertEqual((third.rows, third.successes, third.failed_to_download, self.site.count - count),
+                             (60, 59, 1, 5))
+            self.assertEqual(inflight.read_manifest(out), third)
+            keys = (collections.Counter(pq.read_table(third.shards)["key"].to_pylist()) if layout == "parquet"
+                    else rows(sidecars(third)))
+            self.assertEqual(keys, {row["id"]: 1 for row in records})
 
     def test_a_dataset_in_an_object_store(self):
         records = self.site.rows(60)
