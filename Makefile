@@ -165,8 +165,8 @@ cluster-stress: deps ## write datasets while tasks, executors, nodes and command
 	@Scripts/deps.sh nightly spark
 	@$(PLAN)
 	@$(STEP) "Building the command" $(SWIFT) build --product inflight $(TEST_FLAGS)
-	@$(STEP) "Installing the package and its engines" Scripts/python-env.sh spark,ray
-	@echo "==> $(ROWS) rows on Spark and on Ray, with kills"
+	@$(STEP) "Installing the package and its engines" Scripts/python-env.sh spark,ray,s3fs $(STORE_PACKAGES)
+	@echo "==> $(ROWS) rows on Spark and on Ray, in a folder and in a store, with kills"
 	@$(PYTHON_TESTS) $(SCRATCH)/venv/bin/python Python/Tests/stress.py $(ROWS)
 
 docs: deps ## build the documentation site into .build/docs: BASE=/ (path on the server)

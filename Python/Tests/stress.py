@@ -1,24 +1,33 @@
 #!/usr/bin/env python3
-"""Writes a dataset on Spark and on Ray while processes are killed, and compares it with one machine.
+"""Writes datasets on Spark and on Ray while processes are killed, and compares them with one machine.
 
-    INFLIGHT=COMMAND stress.py [ROWS] [spark|ray …]
+    INFLIGHT=COMMAND stress.py [ROWS] [spark|ray|folder|store …]
 
 After a number of requests the server has something killed: a command, the Python worker above it, or the executor or
 the node above that. Spark also speculates. At the end, every row must be in the published dataset once, with the images
 of `inflight batch` on one machine, and the output folder must have no other file.
+
+In an object store, a first driver is killed, too, and the second one has the same job. Each object of the dataset must
+have been uploaded once, and after `vacuum` the store must have no other.
 """
 
+import collections
 import contextlib
+import datetime
+import json
 import os
 import pathlib
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
 
+import fsspec
 import inflight
-from datasets import images, on_one_machine, rows, sidecars
+from datasets import images, on_one_machine, rows
+from stores import S3
 from support import COMMAND, LOCAL, Site, pids, recording
 
 OPTIONS = LOCAL | {"size": "16x16", "format": "jpeg", "shard_size": 100, "per_host": 4}
@@ -103,7 +112,7 @@ def kill(pid):
     return killed
 
 
-def on_spark(records, folder, killer, command):
+def on_spark(records, killer, out, **options):
     from pyspark.sql import SparkSession
 
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -122,19 +131,20 @@ def on_spark(records, folder, killer, command):
         kind = random.choice(["command", "command", "worker", "executor"])
         return kill(above(pid, {"command": "inflight", "worker": "python", "executor": "java"}[kind]))
 
-    killer.victim = victim
-    killer.start()
+    if killer:
+        killer.victim = victim
+        killer.start()
     try:
         from inflight.spark import write_dataset
 
         frame = spark.createDataFrame(records, "id string, url string").repartition(4)
-        manifest = write_dataset(frame, folder, id="id", partitions=20, command=command, **OPTIONS)
+        manifest = write_dataset(frame, out, id="id", partitions=20, job="night", **options, **OPTIONS)
         return manifest, peak("java")
     finally:
         spark.stop()
 
 
-def on_ray(records, folder, killer, command):
+def on_ray(records, killer, out, **options):
     import pyarrow as pa
     import ray
     from ray.cluster_utils import Cluster
@@ -156,52 +166,102 @@ def on_ray(records, folder, killer, command):
             return "node"
         return kill(above(pid, {"command": "inflight", "worker": "ray::"}[kind]))
 
-    killer.victim = victim
     try:
         from inflight.ray import write_dataset
 
         schema = pa.schema([("id", pa.string()), ("url", pa.string())])
         tables = [pa.Table.from_pylist(records[n::8], schema) for n in range(8)]
-        killer.start()
+        if killer:
+            killer.victim = victim
+            killer.start()
         ds = ray.data.from_arrow(tables)
-        manifest = write_dataset(ds, folder, id="id", partitions=20, command=command, **OPTIONS)
+        manifest = write_dataset(ds, out, id="id", partitions=20, job="night", **options, **OPTIONS)
         return manifest, peak("ray")
     finally:
         ray.shutdown()
         cluster.shutdown()
 
 
-def check(engine, count):
-    with tempfile.TemporaryDirectory() as folder, Site(hosts=HOSTS) as site:
+def killed_driver(engine, records, folder, site, out, options):
+    """Starts a driver, and kills it after a part of the requests."""
+    (folder / "driver.json").write_text(json.dumps([records, out, options]))
+    with site.lock:
+        site.reached.clear()
+        site.held_after = site.count + len(records) // 3
+    driver = subprocess.Popen([sys.executable, __file__, "driver", engine.__name__, folder / "driver.json"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    assert site.reached.wait(600), "the first driver has fetched nothing"
+    driver.kill()
+    driver.wait()
+    # What it has started ends by itself, but a node of Ray that has lost its driver does not.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(driver.pid, signal.SIGKILL)
+
+
+def check(engine, count, kind):
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        site = stack.enter_context(Site(hosts=HOSTS))
         records = site.rows(count)
-        keys, hashes = on_one_machine(records, f"{folder}/one", *FLAGS)
+        keys, hashes = on_one_machine(records, folder / "one", *FLAGS)
+        out, options, store = str(folder / "out"), {"command": recording(folder)}, None
+        if kind == "store":
+            store = stack.enter_context(S3())
+            store.make_bucket()
+            out = "s3://bucket/out"
+            options["storage_options"] = store.options
+            killed_driver(engine, records, folder, site, out, options)
         killer = Killer(site, folder, max(1, count // (KILLS + 2)), None)
-        out = pathlib.Path(folder) / "out"
-        manifest, memory = engine(records, out, killer, recording(folder))
+        manifest, memory = engine(records, killer, out, **options)
         killer.stop()
         if killer.error:
             raise killer.error
         assert len(killer.killed) == KILLS, f"only {len(killer.killed)} of {KILLS} kills"
-        manifest.verify()
-        assert inflight.read_manifest(out) == manifest
-        assert rows(sidecars(manifest)) == keys, "the rows differ from those of one machine"
-        assert images(manifest.shards) == hashes, "the images differ from those of one machine"
+        credentials = store.options if store else {}
+        manifest.verify(credentials)
+        assert inflight.read_manifest(out, credentials) == manifest
+        fs, root = fsspec.core.url_to_fs(out, use_listings_cache=False, **credentials)
+        local = folder / "copy"
+        for file in manifest.files:
+            (local / file.path).parent.mkdir(parents=True, exist_ok=True)
+            fs.get_file(f"{root}/{file.path}", str(local / file.path))
+        assert rows(local.rglob("*.jsonl.zst")) == keys, "the rows differ from those of one machine"
+        assert images(local.rglob("*.tar")) == hashes, "the images differ from those of one machine"
         assert manifest.rows == count
-        files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
-        assert files == {"manifest.json", *(file.path for file in manifest.files)}, "the folder has other files"
+        text = "a folder"
+        if store:
+            inflight.vacuum(out, older_than=datetime.timedelta(), storage_options=credentials)
+            uploads = collections.Counter(request.key.removeprefix("out/") for request in store.requests
+                                          if request.operation in ("Put", "Create"))
+            assert {uploads[file.path] for file in manifest.files} == {1}, "an object was uploaded twice"
+            others = uploads.keys() - {file.path for file in manifest.files}
+            text = (f"a store: {len(manifest.files)} objects uploaded once, {len(others)} of killed attempts, "
+                    f"{len(store.requests)} requests, {sum(len(one.body) for one in store.requests)} bytes")
+        files = {path.removeprefix(f"{root}/") for path in fs.find(root)}
+        name = "manifest-000001.json" if store else "manifest.json"
+        assert files == {name, *(file.path for file in manifest.files)}, "the output has other files"
         assert memory < MEMORY, f"a process had {memory >> 20} MiB"
-        print(f"{engine.__name__}: {count} rows once, {len(hashes)} images as on one machine; killed: "
-              f"{', '.join(killer.killed)}; the largest process had {memory >> 20} MiB", flush=True)
+        print(f"{engine.__name__} in {text}: {count} rows once, {len(hashes)} images as on one machine; killed: "
+              f"{'a driver, ' if store else ''}{', '.join(killer.killed)}; the largest process had "
+              f"{memory >> 20} MiB", flush=True)
 
 
 def main(arguments):
+    engines = {"on_spark": on_spark, "on_ray": on_ray}
+    if arguments[:1] == ["driver"]:
+        records, out, options = json.loads(pathlib.Path(arguments[2]).read_text())
+        engines[arguments[1]](records, None, out, **options)
+        return
     count = int(arguments[0]) if arguments else 5000
     seed = random.randrange(1 << 30)
     random.seed(seed)
     print(f"seed {seed}, command {COMMAND}", flush=True)
-    for engine in (on_spark, on_ray):
-        if len(arguments) < 2 or engine.__name__.removeprefix("on_") in arguments[1:]:
-            check(engine, count)
+    for name, engine in engines.items():
+        for kind in ("folder", "store"):
+            chosen = {"spark", "ray"} & set(arguments[1:]) or {"spark", "ray"}
+            kinds = {"folder", "store"} & set(arguments[1:]) or {"folder", "store"}
+            if name.removeprefix("on_") in chosen and kind in kinds:
+                check(engine, count, kind)
 
 
 if __name__ == "__main__":
