@@ -23,10 +23,11 @@ public import InflightCore
 public final class CurlTransport: Transport {
     private let mailbox: Mailbox
 
-    /// Creates a transport. Reads the environment and the CA file as configured, and opens no connection.
+    /// Creates a transport. Reads the environment and the files of certificates as configured, and opens no connection.
     ///
-    /// - Throws: ``LoadError/Code/cannotRead`` if the CA file cannot be read or holds no certificate,
-    ///   ``LoadError/Code/invalidRequest`` for limits outside 1 to 1,000,000 or an invalid `userAgent`,
+    /// - Throws: ``LoadError/Code/cannotRead`` if a file cannot be read or holds no certificate or key,
+    ///   ``LoadError/Code/invalidRequest`` for limits outside 1 to 1,000,000, an invalid `userAgent`, and a host or a
+    ///   pinned key that is none,
     ///   ``LoadError/Code/tooManyOpenFiles`` if no file descriptor is left.
     public init(configuration: Configuration = Configuration()) throws(LoadError) {
         mailbox = try Mailbox(settings: try Settings(configuration))

@@ -19,7 +19,10 @@ final class Nginx: Sendable {
     /// - Parameters:
     ///   - requests: The number of requests on one connection before nginx closes it.
     ///   - listening: Additional parameters of `listen`.
-    init(requestsPerConnection requests: Int = 1000, listening: String = "") throws {
+    ///   - authority: The file of the certificate that those of clients are checked by. `/client` returns the result.
+    init(requestsPerConnection requests: Int = 1000, listening: String = "", clientsTrustedIn authority: String? = nil)
+        throws
+    {
         let scratch = TemporaryDirectory()
         self.scratch = scratch
         try Self.makeCertificate(in: scratch)
@@ -40,7 +43,9 @@ final class Nginx: Sendable {
                 server {
                     listen 127.0.0.1:\(port) ssl http2 \(listening); root \(scratch.appending(""));
                     ssl_certificate \(scratch.appending("cert.pem")); ssl_certificate_key \(scratch.appending("key.pem"));
+                    \(authority.map { "ssl_client_certificate \($0); ssl_verify_client optional;" } ?? "")
                     location = /priority { return 200 "$http_priority"; }
+                    location = /client { return 200 "$ssl_client_verify $ssl_client_s_dn"; }
                 }
             }
             """
@@ -66,6 +71,21 @@ final class Nginx: Sendable {
                 "-addext", "subjectAltName=IP:127.0.0.1",
             ])
         try #require(Self.wait(for: made) == 0, "openssl made no certificate")
+    }
+
+    /// The server's public key as a pin (RFC 7469 section 2.4).
+    func publicKey() throws -> String {
+        let made = try Self.run(
+            "sh",
+            [
+                "-c",
+                """
+                openssl x509 -in '\(caFile)' -pubkey -noout | openssl pkey -pubin -outform der |
+                openssl dgst -sha256 -binary | openssl base64 -A -out '\(scratch.appending("pin"))'
+                """,
+            ])
+        try #require(Self.wait(for: made) == 0)
+        return String(decoding: try #require(scratch.read("pin")), as: UTF8.self)
     }
 
     /// Returns when the server listens. Fails if it ends instead.

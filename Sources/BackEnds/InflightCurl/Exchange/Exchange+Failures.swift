@@ -30,11 +30,22 @@ extension Exchange {
         case CURLE_SSL_CONNECT_ERROR where Self.meansLostConnection(why):
             return failure(
                 .cannotConnect, "\(host) closed the connection during the TLS handshake (\(why)). Try again later.")
-        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
-            CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_CRL_BADFILE:
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+            return failure(
+                .untrusted,
+                "The public key of \(host) is not among its pinned keys. If the operator has changed it, pin the new one."
+            )
+        case CURLE_SSL_CERTPROBLEM:
+            return failure(
+                .cannotRead,
+                "Cannot use the client certificate for \(host) (\(why)). Check the certificate, its key and its password."
+            )
+        case _ where why.contains("certificate required"):
+            return failure(.untrusted, "\(host) requires a client certificate (\(why)). Configure one.")
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CRL_BADFILE:
             return failure(.untrusted, "The certificate of \(host) is not trusted (\(why)). \(Self.remedy(for: why))")
-        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER, CURLE_SSL_CLIENTCERT,
-            CURLE_SSL_ENGINE_INITFAILED, CURLE_USE_SSL_FAILED:
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CLIENTCERT, CURLE_SSL_ENGINE_INITFAILED,
+            CURLE_USE_SSL_FAILED:
             return failure(.untrusted, "The TLS handshake with \(host) failed (\(why)).")
         case CURLE_PARTIAL_FILE:
             return failure(.truncated, "The body ended before its announced length (\(why)). Try again.")

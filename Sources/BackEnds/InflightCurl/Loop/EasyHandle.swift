@@ -30,6 +30,8 @@ internal import InflightCore
         var decodes = true
         var connectTimeout: Int?
         var proxy = ""
+        var certificate: CurlTransport.ClientCertificate?
+        var pinnedKeys: String?
         var weight = ImageRequest.Priority.normal
         var watchesProgress = false
         var hasResolveList = false
@@ -173,6 +175,7 @@ internal import InflightCore
             applied.proxy = proxy
             set(CURLOPT_PROXY, proxy)
         }
+        if let site = exchange.site { applyIdentity(of: site) }
         setPriority(exchange.priority, flushes: false)
         watchProgress(false)
         // Without TLS there is no HTTP/2 to wait for. libcurl would still wait for the first response on the first
@@ -190,6 +193,19 @@ internal import InflightCore
         self.exchange = exchange
         exchange.easy = self
         return nil
+    }
+
+    private func applyIdentity(of site: Site) {
+        if applied.certificate != site.clientCertificate {
+            applied.certificate = site.clientCertificate
+            set(CURLOPT_SSLCERT, site.clientCertificate?.file)
+            set(CURLOPT_SSLKEY, site.clientCertificate?.keyFile)
+            set(CURLOPT_KEYPASSWD, site.clientCertificate?.password)
+        }
+        if applied.pinnedKeys != site.pinnedKeys {
+            applied.pinnedKeys = site.pinnedKeys
+            set(CURLOPT_PINNEDPUBLICKEY, site.pinnedKeys)
+        }
     }
 
     /// Passes addresses in the form of `CURLOPT_RESOLVE`. libcurl keeps them for all handles.

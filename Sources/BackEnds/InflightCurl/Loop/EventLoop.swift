@@ -51,7 +51,7 @@ internal import InflightCore
         self.mailbox = mailbox
         settings = mailbox.settings
         poller = Poller(epoll: mailbox.epollDescriptor, wake: mailbox.wakeDescriptor)
-        siteTable = SiteTable(rules: mailbox.settings.proxies)
+        siteTable = SiteTable(settings: mailbox.settings)
         guard let multi = unsafe curl_multi_init() else { preconditionFailure("libcurl is out of memory") }
         unsafe self.multi = multi
         unsafe share = inflight_share_make()

@@ -6,6 +6,9 @@ final class Site {
     let route: Route
     /// The endpoints whose addresses must be known before libcurl can connect.
     let endpoints: [Endpoint]
+    let clientCertificate: CurlTransport.ClientCertificate?
+    /// In the form of `CURLOPT_PINNEDPUBLICKEY`.
+    let pinnedKeys: String?
     /// The number of exchanges that have not ended.
     var active = 0
     /// The number of active exchanges whose request is being sent, or was sent, on a connection.
@@ -23,10 +26,15 @@ final class Site {
     /// Whether the origin refused HTTP/2 (RFC 9113 section 7, HTTP_1_1_REQUIRED).
     var requiresHTTP1 = false
 
-    init(origin: Origin, route: Route, endpoints: [Endpoint]) {
+    init(
+        origin: Origin, route: Route, endpoints: [Endpoint],
+        clientCertificate: CurlTransport.ClientCertificate? = nil, pinnedKeys: String? = nil
+    ) {
         self.origin = origin
         self.route = route
         self.endpoints = endpoints
+        self.clientCertificate = clientCertificate
+        self.pinnedKeys = pinnedKeys
     }
 
     /// Returns the origin's address that `policy` refuses if a proxy connects to it: a literal one, or one of those

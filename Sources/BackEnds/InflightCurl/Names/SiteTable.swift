@@ -8,7 +8,7 @@ struct SiteTable: ~Copyable {
     /// How long, in nanoseconds, stale addresses remain in use after their lookup failed.
     private static let renewalDelay: Int64 = 5_000_000_000
 
-    private let rules: ProxyRules
+    private let settings: Settings
     private var sites: [Origin: Site] = [:]
     private var latest: Site?
     private var endpoints: [String: Endpoint] = [:]
@@ -16,8 +16,8 @@ struct SiteTable: ~Copyable {
     /// Entries that remove addresses from libcurl.
     private var removals: [String] = []
 
-    init(rules: ProxyRules) {
-        self.rules = rules
+    init(settings: Settings) {
+        self.settings = settings
     }
 
     mutating func site(for origin: Origin) throws(LoadError) -> Site {
@@ -27,7 +27,7 @@ struct SiteTable: ~Copyable {
             latest = site
             return site
         }
-        let route = try Route(to: origin, through: rules)
+        let route = try Route(to: origin, through: settings.proxies)
         if sites.count >= siteLimit { evictIdleSites() }
         var own: [Endpoint] = []
         for name in route.names {
@@ -39,7 +39,9 @@ struct SiteTable: ~Copyable {
             if name.isLoopback { endpoint.found(["127.0.0.1", "::1"], freshUntil: .max) }
             own.append(endpoint)
         }
-        let site = Site(origin: origin, route: route, endpoints: own)
+        let site = Site(
+            origin: origin, route: route, endpoints: own, clientCertificate: settings.clientCertificate(for: origin),
+            pinnedKeys: settings.pinnedKeys(of: origin))
         sites[origin] = site
         return site
     }
