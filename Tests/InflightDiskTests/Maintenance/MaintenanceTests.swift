@@ -1,3 +1,4 @@
+import Glibc
 import InflightConcurrency
 import InflightCore
 import InflightSQLite
@@ -30,6 +31,48 @@ struct MaintenanceTests {
         #expect(found.pendingFiles == 0)
         #expect(found.indexBytes > 201_000 && found.bytes == folder.bytes)
         await store.shutdown()
+    }
+
+    @Test("Statistics count the files of a killed process that cannot be removed, and the others are removed")
+    func unremovableFile() async throws {
+        let folder = Folder()
+        let store = folder.store()
+        await store.keep("http://host.org/", .random(1000, seed: 1))
+        try Self.leave(files: 1...100, in: folder)
+        // A folder with a file cannot be removed as a file.
+        let body = CachePaths(folder: folder.path).body(7)
+        for length in [20, 17, 0] { unsafe mkdir(String(body.dropLast(length)), 0o700) }
+        TemporaryDirectory.write(body + "/file", [])
+        #expect(try await store.statistics().pendingFiles == 1)
+        await store.shutdown()
+    }
+
+    @Test("While the log is full, statistics count what is left of a killed process; then it is removed")
+    func fullLog() async throws {
+        let folder = Folder()
+        let store = folder.store(limit: 10_000_000)
+        await store.keep("http://host.org/", .random(1000, seed: 1))
+        try Self.leave(files: 1...100, in: folder)
+        do {
+            // A reader of the log keeps it from being truncated.
+            let path = folder.appending("index.sqlite")
+            let reader = try Database(path: path, mode: .reading, waitingAtMost: 1000)
+            try reader.run("BEGIN; SELECT count(*) FROM entry")
+            let writer = try Database(path: path, mode: .writing, waitingAtMost: 1000)
+            try writer.run("PRAGMA wal_autocheckpoint = 0")
+            for room in 0..<1000 { try writer.change("UPDATE pending SET room = ?", .number(Int64(room))) }
+            #expect(try await store.statistics().pendingFiles == 100)
+        }
+        #expect(try await store.statistics().pendingFiles == 0)
+        await store.shutdown()
+    }
+
+    /// Records that a process that runs no more was writing these files.
+    private static func leave(files: ClosedRange<Int64>, in folder: Folder) throws {
+        let index = try Database(path: folder.appending("index.sqlite"), mode: .writing, waitingAtMost: 1000)
+        for file in files {
+            try index.change("INSERT INTO pending VALUES (?, ?, ?)", .number(file), .number(12345), .number(0))
+        }
     }
 
     @Test("After a crash, statistics count the bytes that are on disk") func statisticsAfterCrash() async throws {

@@ -189,7 +189,7 @@ final class Writer: @unchecked Sendable {
             return batch.operations.map { _ in .done }
         }
         if case .sweep? = batch.operations.first?.work {
-            guard sweepSome(cache) else { return [.done] }
+            if sweepSome(cache) == .someLeft { return [.done] }
             bodies.removeEmptyFolders()
             _ = try? cache.database.checkpoint(.passive)
             return [.failed]
@@ -201,7 +201,7 @@ final class Writer: @unchecked Sendable {
             }
         }
         let transaction = BatchTransaction(writer: self, cache: cache, batch: batch)
-        defer { if !hasSwept { hasSwept = sweepSome(cache) } }
+        defer { if !hasSwept { hasSwept = sweepSome(cache) == .finished } }
         let outcomes = try transaction.run()
         if !transaction.hadTrouble {
             noteSuccess(bytes: zip(batch.operations, outcomes).reduce(0) { $0 + ($1.1.isFailed ? 0 : $1.0.bytes) })
@@ -262,15 +262,27 @@ final class Writer: @unchecked Sendable {
         if removedFiles.count >= 64 { releaseRemovedFiles() }
     }
 
-    private func releaseRemovedFiles() {
-        guard !removedFiles.isEmpty, let cache else { return }
-        _ = try? transaction(cache) { (_) throws(StoreFailure) in }
+    /// - Returns: Whether space was released.
+    @discardableResult
+    private func releaseRemovedFiles() -> Bool {
+        guard !removedFiles.isEmpty, let cache else { return false }
+        do throws(StoreFailure) {
+            try transaction(cache) { (_) throws(StoreFailure) in }
+            return true
+        } catch {
+            guard error.isLogFull, truncateLog(cache) else { return false }
+            return (try? transaction(cache) { (_) throws(StoreFailure) in }) != nil
+        }
+    }
+
+    private enum Sweep {
+        case finished, someLeft
+        /// What is left cannot be removed now: a file, or its row while the log is full.
+        case stuck
     }
 
     /// Removes some of the files that stores were writing, or still had to remove, when they ended.
-    ///
-    /// - Returns: Whether none were left.
-    private func sweepSome(_ cache: OpenCache) -> Bool {
+    private func sweepSome(_ cache: OpenCache) -> Sweep {
         let left = try? inDatabase { () throws(DatabaseError) -> [Int64] in
             let owners = try cache.database.numbers(
                 "SELECT DISTINCT owner FROM pending WHERE owner <> ?", .number(cache.lock.owner))
@@ -281,13 +293,15 @@ final class Writer: @unchecked Sendable {
             }
             return files
         }
-        guard let left, !left.isEmpty else {
+        guard let left else { return .stuck }
+        if left.isEmpty {
             if cache.lock.isOnlyOne { releaseUnusedSpace(cache) }
-            return true
+            return .finished
         }
-        remove(left)
-        releaseRemovedFiles()
-        return false
+        // Those of an earlier sweep are removed, or tried again, with the next batch.
+        let known = Set(removedFiles).union(unremovedFiles)
+        remove(left.filter { !known.contains($0) })
+        return releaseRemovedFiles() ? .someLeft : .stuck
     }
 
     /// Releases the space that was reserved for bodies whose writer was killed before it used all of it. Only done
