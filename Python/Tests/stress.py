@@ -188,11 +188,15 @@ def killed_driver(engine, records, folder, site, out, options):
     with site.lock:
         site.reached.clear()
         site.held_after = site.count + len(records) // 3
-    driver = subprocess.Popen([sys.executable, __file__, "driver", engine.__name__, folder / "driver.json"],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    assert site.reached.wait(600), "the first driver has fetched nothing"
+    with open(folder / "driver.log", "w") as log:
+        driver = subprocess.Popen([sys.executable, __file__, "driver", engine.__name__, folder / "driver.json"],
+                                  stdout=log, stderr=log, start_new_session=True)
+    ended = threading.Thread(target=lambda: (driver.wait(), site.reached.set()))
+    ended.start()
+    is_running = site.reached.wait(600) and driver.poll() is None
     driver.kill()
-    driver.wait()
+    ended.join()
+    assert is_running, (folder / "driver.log").read_text()
     # What it has started ends by itself, but a node of Ray that has lost its driver does not.
     with contextlib.suppress(ProcessLookupError):
         os.killpg(driver.pid, signal.SIGKILL)
