@@ -8,7 +8,7 @@ struct Target: Sendable {
     var run: @Sendable ([UInt8]) -> Void
 
     static let all: [Target] = [
-        .head, .cacheControl, .date, .ranges, .retryAfter, .vary, .cookies, .decision, .record, .dataURL,
+        .head, .cacheControl, .date, .ranges, .retryAfter, .vary, .cookies, .cookieFile, .decision, .record, .dataURL,
         .coding("gzip"), .coding("deflate"), .coding("br"), .coding("zstd"), .contentCodings,
         .picture(.jpeg), .picture(.png), .picture(.webp), .picture(.gif), .picture(.bmp), .picture(.ico), .placeholder,
         .header("avif"), .header("heic"), .header("jxl"), .header("tiff"), .header("svg"), .jsonArray, .codedColor,

@@ -81,7 +81,8 @@ package struct CookieFile: Sendable {
             throw Malformed(reason: "has \(fields.count) fields instead of seven, separated by tabs")
         }
         let domain = fields[0].first == UInt8(ascii: ".") ? fields[0].dropFirst() : fields[0]
-        guard !domain.isEmpty, !domain.contains(.slash), !domain.contains(0x20) else {
+        guard let first = domain.first, first != UInt8(ascii: "."), !domain.contains(.slash), !domain.contains(0x20)
+        else {
             throw Malformed(reason: "has no host or domain in its first field")
         }
         guard let isShared = flag(fields[1]), let isSecure = flag(fields[3]) else {
