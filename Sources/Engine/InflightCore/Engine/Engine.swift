@@ -253,13 +253,13 @@ final class Engine: @unchecked Sendable {
         } else {
             graph.taskCancelled(id, now: now, actions: &actions)
         }
-        guard joined > 0 || !task.request.hasDefaults, let fetch = graph.firstJob(of: id) as? FetchJob else {
+        guard joined > 0 || !task.request.hasDefaults, let job = graph.firstJob(of: id) as? FetchJob else {
             return (joined > 0, nil)
         }
-        if fetch.added(task, as: id, at: now, isOver: { !graph.isAlive($0) }) { actions.append(.limitsChanged(fetch)) }
+        if job.added(task, as: id, at: now, isOver: { !graph.isAlive($0) }) { actions.append(.limitsChanged(job)) }
         guard joined > 0, task.observesFetch else { return (joined > 0, nil) }
-        fetch.hasNewObserver.store(true, ordering: .relaxed)
-        return (true, task.observesProgress ? fetch.progress : nil)
+        job.hasNewObserver.store(true, ordering: .relaxed)
+        return (true, task.observesProgress ? job.stripe.lock.withLock { job.fetch }?.progress : nil)
     }
 
     /// Returns the step of a plan at a position.
@@ -573,13 +573,13 @@ final class Engine: @unchecked Sendable {
     /// Bytes have arrived. Passes the progress to the tasks that observe it.
     ///
     /// - Returns: preview options that serve all subscribers that want previews, or nil if none does.
-    func didProgress(_ job: FetchJob, _ progress: ImageTask.Progress) -> ImageRequest.PreviewOptions? {
+    func didProgress(_ fetch: Fetch, _ progress: ImageTask.Progress) -> ImageRequest.PreviewOptions? {
         var observers: [ImageTask] = []
         var previews: ImageRequest.PreviewOptions?
         lock.withLock {
-            job.progress = progress
-            guard graph.isObserved(job.id) else { return }
-            graph.forEachTask(of: job.id) { _, task in
+            fetch.progress = progress
+            guard graph.isObserved(fetch.job.id) else { return }
+            graph.forEachTask(of: fetch.job.id) { _, task in
                 if task.observesProgress { observers.append(task) }
                 if let options = task.previewOptions { previews = options.together(with: previews) }
             }
@@ -588,8 +588,8 @@ final class Engine: @unchecked Sendable {
         return previews
     }
 
-    /// Clears the job's progress: the body starts over, and a task that joins before its first byte gets none.
-    func clearProgress(_ job: FetchJob) { lock.withLock { job.progress = nil } }
+    /// Clears the progress: the body starts over, and a task that joins before its first byte gets none.
+    func clearProgress(_ fetch: Fetch) { lock.withLock { fetch.progress = nil } }
 
     /// - Returns: whether there is a slot for a preview of the job's partial result. ``endPreview()`` gives it back.
     func beginPreview(of id: JobGraph.JobID) -> Bool {

@@ -157,7 +157,7 @@ extension Fetch {
             unreported = progress
         } else {
             (reportedAt, unreported) = (now, nil)
-            previewOptions = engine.didProgress(job, progress)
+            previewOptions = engine.didProgress(self, progress)
         }
     }
 

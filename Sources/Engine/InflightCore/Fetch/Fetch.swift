@@ -3,33 +3,24 @@ internal import Synchronization
 
 /// The job of a fetch, as the graph of jobs sees it. It is small, because most jobs of a long queue are fetches. A
 /// ``Fetch`` exists from its first start to its end.
-// Unchecked: `fetch`, `isCancelled` and `hasMissedPriority` are accessed only while the job's stripe of locks is held.
+// Unchecked: `fetch` and `early` are accessed only while the job's stripe of locks is held.
 final class FetchJob: Job, @unchecked Sendable {
     private(set) var fetch: Fetch?
-    private var boxedProgress: BoxedProgress?
+    /// Guarded by the engine's lock.
+    var totalTimes: TotalTimes?
     /// Whether a task that observes progress or previews has joined since the last report.
     let hasNewObserver = Atomic(false)
     /// Whether the tasks' limits differ, besides their total times, or have differed. If not, they are the request's.
     let hasMixedLimits = Atomic(false)
     /// Whether a task besides the first may have a total time.
     let hasTimedTasks = Atomic(false)
+    /// What arrived before the first start.
+    private var early = EarlyInput.none
     /// The number of redirects behind the result.
     var followedRedirects: Int32 = 0
-    /// Guarded by the engine's lock.
-    var totalTimes: TotalTimes?
-    // Inputs that arrived before the first start.
-    private var isCancelled = false
-    private var hasMissedPriority = false
 
-    /// In a box, because few jobs of a long queue have any.
-    private indirect enum BoxedProgress {
-        case progress(ImageTask.Progress)
-    }
-
-    /// The progress last reported to subscribers. Guarded by the engine's lock.
-    var progress: ImageTask.Progress? {
-        get { if case .progress(let progress) = boxedProgress { progress } else { nil } }
-        set { boxedProgress = newValue.map { .progress($0) } }
+    private enum EarlyInput {
+        case none, priority, cancel
     }
 
     var stripe: LockStripes.Stripe { LockStripes.stripe(for: self) }
@@ -46,7 +37,7 @@ final class FetchJob: Job, @unchecked Sendable {
                 self.fetch
                 ?? Fetch(
                     self, startedAt: now,
-                    FetchState(isCancelled: self.isCancelled, hasMissedPriority: hasMissedPriority))
+                    FetchState(isCancelled: early == .cancel, hasMissedPriority: early == .priority))
             self.fetch = fetch
             fetch.state.started()
             fetch.active.slotTaken(at: now)
@@ -59,7 +50,7 @@ final class FetchJob: Job, @unchecked Sendable {
     override func reprioritize() {
         passPriorityOn { priority in
             let (transfer, body) = stripe.lock.withLock {
-                if fetch == nil { hasMissedPriority = true }
+                if fetch == nil, early == .none { early = .priority }
                 return (fetch?.state.priorityChanged(), fetch?.bodyID)
             }
             if let body { engine.bodies.withLock { $0.priorityChanged(body, to: priority) } }
@@ -69,7 +60,7 @@ final class FetchJob: Job, @unchecked Sendable {
 
     override func cancel() {
         let ((transfer, call), previews) = stripe.lock.withLock {
-            isCancelled = true
+            early = .cancel
             return (fetch?.state.cancelled() ?? (nil, nil), fetch?.previews)
         }
         previews?.end()
@@ -209,6 +200,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     var response = ReceivedResponse()
     /// The body's ID in the budget of bodies in flight, once it holds bytes.
     var bodyID: BodyBudget.ID?
+    /// The progress last reported to subscribers. Guarded by the engine's lock.
+    var progress: ImageTask.Progress?
     /// Makes previews, if a subscriber requests them.
     var previews: PreviewProducer?
     /// The options of the previews that subscribers requested when progress was last reported.
@@ -720,7 +713,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         exchange = Exchange()
         forgetBody()
         endBody()
-        engine.clearProgress(job)
+        engine.clearProgress(self)
     }
 
     /// Discards the received body.

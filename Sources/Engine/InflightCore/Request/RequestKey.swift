@@ -66,7 +66,7 @@ final class DecodeKey: RequestKey, @unchecked Sendable {
         let resize: Resize?
         let order: PixelBuffer.Format.Order
         let premultiplied: Bool
-        let page: Int
+        let page: Int32
     }
 
     /// The options of a decode besides those for the pixels.
@@ -82,7 +82,8 @@ final class DecodeKey: RequestKey, @unchecked Sendable {
 
     init(after fetch: FetchKey, options: DecodeOptions, flags: Flags = []) {
         pixels = Pixels(
-            resize: options.resize, order: options.order, premultiplied: options.premultiplied, page: options.page)
+            resize: options.resize, order: options.order, premultiplied: options.premultiplied,
+            page: Int32(clamping: options.page))
         var hasher = Hasher()
         fetch.hash(into: &hasher)
         hasher.combine(pixels)

@@ -42,18 +42,33 @@ final class RequestPlan: Sendable {
     }
 
     let request: ImageRequest
-    let purpose: Purpose
     let url: ResourceURL
     let goal: Goal
     /// The number of steps: fetch, decode, and one for each processor to apply.
     private let steps: Int32
-    /// The harmless fields, in lower case, by which a response was found to vary. They are part of the keys.
-    let varying: Set<String>
-    /// The cookies of the pipeline that the first request sends; nil if it keeps none. They are part of the keys.
-    let cookies: ImagePipeline.CookieStore.Selection?
+    private let extras: Extras?
     var origin: OriginKey { url.originKey }
     /// The key of the caller's result, which contains those of the steps before.
     let finalKey: RequestKey
+
+    /// What few plans of a long queue have.
+    private final class Extras: Sendable {
+        let purpose: Purpose
+        let varying: Set<String>
+        let cookies: ImagePipeline.CookieStore.Selection?
+
+        init(_ purpose: Purpose, _ varying: Set<String>, _ cookies: ImagePipeline.CookieStore.Selection?) {
+            self.purpose = purpose
+            self.varying = varying
+            self.cookies = cookies
+        }
+    }
+
+    var purpose: Purpose { extras?.purpose ?? .usual }
+    /// The harmless fields, in lower case, by which a response was found to vary. They are part of the keys.
+    var varying: Set<String> { extras?.varying ?? [] }
+    /// The cookies of the pipeline that the first request sends; nil if it keeps none. They are part of the keys.
+    var cookies: ImagePipeline.CookieStore.Selection? { extras?.cookies }
     /// The index of the first processor to apply. Those before it produced the image that is looked up in the store.
     var firstProcessor: Int { purpose.storedProcessors }
 
@@ -78,14 +93,13 @@ final class RequestPlan: Sendable {
                 message: "Image information covers the first page only. Load the bytes and call codecs.info(of:page:).")
         }
         self.request = request
-        self.purpose = purpose
         self.url = url
         self.goal = goal
-        self.varying = varying
-        self.cookies = cookies ?? cookieStore?.selection(for: url)
+        let cookies = cookies ?? cookieStore?.selection(for: url)
+        extras = purpose == .usual && varying.isEmpty && cookies == nil ? nil : Extras(purpose, varying, cookies)
         let fetchKey = FetchKey(
             request, url: url, goal: goal, purpose: purpose, ignored: fieldsExcludedFromKey.subtracting(varying),
-            varying: varying, cookies: self.cookies?.cookies ?? [])
+            varying: varying, cookies: cookies?.cookies ?? [])
         // A stored file of the wanted image is the result.
         let isLookUpOfFile = goal == .encoded && purpose.isLookUp(ofImageAfter: request.processors.count)
         guard goal.makesImage, !isLookUpOfFile else {
