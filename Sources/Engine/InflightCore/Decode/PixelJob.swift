@@ -157,7 +157,7 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
             store(image)
             // Processors may compute their identity here, so the key is made with no lock held.
             if let key = plan.memoryPlan(engine.fieldsExcludedFromKey)?.imageKey(appliedProcessors),
-                engine.images.mayStore(image), engine.anyOwnTask(of: id, \.writesMemory)
+                engine.images.mayStore(image), engine.isWantedInMemory(id)
             {
                 engine.images.store(image, for: key)
             }
@@ -288,7 +288,7 @@ final class PixelJob: Job, MemoryWaiter, @unchecked Sendable {
         file.isStale = image.isStale
         if let lifetime = image.lifetime { file.lifetime = lifetime }
         guard !image.isStale, !image.isIncomplete else { return file }
-        if engine.anyOwnTask(of: id, \.writesMemory) { engine.images.keep(file, for: plan) }
+        if engine.isWantedInMemory(id) { engine.images.keep(file, for: plan) }
         if let original = image.storable {
             let identity = plan.request.imageIdentity(plan.request.processors.count, options)
             keep(for: original, identity: identity, bytes: body.count) { $0(body, options.format) }

@@ -51,6 +51,9 @@ final class Engine: @unchecked Sendable {
     private let multiplexedLimit: Int
     /// The number of origins whose connection failures the graph records.
     private let failingOrigins = Atomic(0)
+    /// Whether a request has had limits of its own for decoding, or left out the memory cache. Until then, jobs need not
+    /// ask their tasks.
+    private let tasksDiffer = Atomic(false)
 
     private let lock = Lock()
     private var graph: JobGraph
@@ -235,6 +238,7 @@ final class Engine: @unchecked Sendable {
         _ task: ImageTask, plan: RequestPlan, prefix: MemoryHit?, into graph: inout JobGraph, now: MonotonicTime,
         actions: inout JobGraph.Actions
     ) -> (isShared: Bool, progress: ImageTask.Progress?) {
+        noteOptions(of: plan.request)
         let (id, joined) = graph.taskAdded(
             task, steps: plan.stepCount, done: prefix?.steps ?? 0, step: { step($0, of: plan) },
             priority: task.priority, isNewestFirst: (task.order ?? order) == .lastInFirstOut,
@@ -260,6 +264,14 @@ final class Engine: @unchecked Sendable {
         guard joined > 0, task.observesFetch else { return (joined > 0, nil) }
         job.hasNewObserver.store(true, ordering: .relaxed)
         return (true, task.observesProgress ? job.stripe.lock.withLock { job.fetch }?.progress : nil)
+    }
+
+    /// A task has this request now.
+    func noteOptions(of request: ImageRequest) {
+        guard !request.hasDefaults else { return }
+        if !request.writesMemory || PixelJob.Limits(request.limits) != PixelJob.Limits(ImageRequest.Limits()) {
+            tasksDiffer.store(true, ordering: .releasing)
+        }
     }
 
     /// Returns the step of a plan at a position.
@@ -347,12 +359,18 @@ final class Engine: @unchecked Sendable {
         return policy
     }
 
-    /// Returns the different limits of a job's tasks for decoding.
+    /// Returns the different limits of a job's tasks for decoding; none if all have those of the job's request.
     func decodeLimits(of job: Job) -> Set<PixelJob.Limits> {
-        read { graph in
-            var all: Set<PixelJob.Limits> = []
-            graph.forEachTask(of: job.id) { _, task in all.insert(PixelJob.Limits(task.limits)) }
-            return all
+        guard tasksDiffer.load(ordering: .acquiring) else { return [] }
+        let own = PixelJob.Limits(job.plan.request.limits)
+        return read { graph in
+            var others: Set<PixelJob.Limits> = []
+            var isOwn = false
+            graph.forEachTask(of: job.id) { _, task in
+                let limits = PixelJob.Limits(task.limits)
+                if limits == own { isOwn = true } else { others.insert(limits) }
+            }
+            return others.isEmpty || !isOwn ? others : others.union([own])
         }
     }
 
@@ -449,12 +467,13 @@ final class Engine: @unchecked Sendable {
         read { graph in graph.hasTask(of: id) { _, task in condition(task) } }
     }
 
-    /// Returns whether `condition` holds for a task that subscribes to the job's own result.
-    func anyOwnTask(of id: JobGraph.JobID, _ condition: (ImageTask) -> Bool) -> Bool {
-        read { graph in
-            var holds = false
-            graph.forEachOwnTask(of: id) { task in holds = holds || condition(task) }
-            return holds
+    /// Returns whether a task that subscribes to the job's own result wants it in memory.
+    func isWantedInMemory(_ id: JobGraph.JobID) -> Bool {
+        guard tasksDiffer.load(ordering: .acquiring) else { return read { $0.hasOwnTask(of: id) } }
+        return read { graph in
+            var isWanted = false
+            graph.forEachOwnTask(of: id) { task in isWanted = isWanted || task.writesMemory }
+            return isWanted
         }
     }
 

@@ -269,6 +269,9 @@ struct JobGraph: ~Copyable {
         return false
     }
 
+    /// Returns whether a task subscribes to this job's own result.
+    func hasOwnTask(of id: JobID) -> Bool { isAlive(id) && jobs[Int(id.index)].firstTask >= 0 }
+
     /// Calls `body` for each task that subscribes to this job's own result.
     func forEachOwnTask(of id: JobID, _ body: (ImageTask) -> Void) {
         guard isAlive(id) else { return }

@@ -188,6 +188,7 @@ public final class ImageTask: @unchecked Sendable {
     /// - Returns: `false`, without a change, if that requires a new load: the fallbacks tried so far are not those of
     ///   the new request, or it is too late to try others.
     func amend(to new: Subject) -> Bool {
+        engine.noteOptions(of: new.request)
         let (isAmended, old) = stripe.lock.withLock { () -> (Bool, Subject?) in
             let (old, new) = (state.amended ?? subject, new)
             let (fallbacks, others) = (old.request.fallbacks, new.request.fallbacks)
