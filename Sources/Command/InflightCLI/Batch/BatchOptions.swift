@@ -14,7 +14,7 @@ struct BatchOptions: CommandOptions {
     var folder: String?
     /// Whether rows are read from standard input and answered on standard output.
     var streams = false
-    /// The folder for the images of a stream; if `nil`, the answers contain them.
+    /// Where the images of a stream are, by default in the lines of the answers.
     var streamImages: StreamRun.Images?
     /// The classes of failures to retry; if empty, all transient ones.
     var retriedClasses: Set<String> = []
