@@ -51,8 +51,8 @@ final class Engine: @unchecked Sendable {
     private let multiplexedLimit: Int
     /// The number of origins whose connection failures the graph records.
     private let failingOrigins = Atomic(0)
-    /// Whether a request has had limits of its own for decoding, or left out the memory cache. Until then, jobs need not
-    /// ask their tasks.
+    /// Whether a request has had limits of its own for decoding, or left out the memory cache. Until then, jobs need
+    /// not ask their tasks.
     private let tasksDiffer = Atomic(false)
 
     private let lock = Lock()
