@@ -156,7 +156,7 @@ enum BatchCommand {
         let main = MainThreadWaiter()
         let pipeline = try options.pipeline()
         let run = StreamRun(
-            options.rows, images: options.streamImages ?? .inLines, pipeline: pipeline, version: CurlTransport.version)
+            options.rows, images: options.streamImages, pipeline: pipeline, version: CurlTransport.version)
         let interruption = Guarded<Int32?>(nil)
         run.start { ending in
             let status =

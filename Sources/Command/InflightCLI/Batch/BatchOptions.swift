@@ -14,8 +14,8 @@ struct BatchOptions: CommandOptions {
     var folder: String?
     /// Whether rows are read from standard input and answered on standard output.
     var streams = false
-    /// Where the images of a stream are, by default in the lines of the answers.
-    var streamImages: StreamRun.Images?
+    /// Where the images of a stream are.
+    var streamImages = StreamRun.Images.inLines
     /// The classes of failures to retry; if empty, all transient ones.
     var retriedClasses: Set<String> = []
 
@@ -95,7 +95,7 @@ struct BatchOptions: CommandOptions {
             switch streamImages {
             case .files: throw UsageError("--files can only be used with --stream.")
             case .afterLines: throw UsageError("--binary can only be used with --stream.")
-            case .inLines, nil: break
+            case .inLines: break
             }
         }
         if !standardInputParts.isEmpty, !inputs.contains("-") {
