@@ -58,7 +58,8 @@ final class TraceTests: EndToEndSuite {
         #expect(first.errors.contains("\(url): cache miss; sent GET; over a new connection; received 200\n"))
         let times = first.errors.split(separator: "\n").filter { $0.contains(": took ") }
         #expect(times.count == 1)
-        #expect(times.first?.contains("first byte ") == true && times.first?.contains("write ") == true)
+        #expect(
+            times.first?.contains("first byte ") == true && times.first?.contains("write ") == true, "\(first.errors)")
         let second = place.run(
             "get", url, "-o", "out", "--cache", "cache", "--cache-policy", "prefer-cached", "--verbose")
         #expect(second.errors.contains("\(url): cache hit, "))
