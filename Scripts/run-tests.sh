@@ -17,5 +17,8 @@ status=${PIPESTATUS[0]}
 if [ "$status" != 0 ]; then
     printf '==> failures (status %s)\n' "$status"
     grep -aE '✘|↳|error: |Fatal error|^SUMMARY: |ERROR: |WARNING: Thread' "$log" | head -n 60
+    # A report of leaks ends with the least of them. The first ones, and where they were allocated, say more.
+    awk '/^Direct leak of/ { left = 3; print } left > 0 && /\/(Sources|Tests)\// { left--; print $4 }' "$log" \
+        | head -n 20 | "${SWIFT:-swift}" demangle -compact | cut -c 1-200
 fi
 exit "$status"

@@ -4,7 +4,11 @@ internal import InflightConcurrency
 ///
 /// Memory is allocated for received bytes, not for the announced length, so a false length costs nothing. If the body
 /// exceeds the memory limit, ``spill(to:)`` moves it to a file.
-@safe struct BodyBuffer: ~Copyable {
+///
+/// For one thread at a time.
+// A class, although it has one owner: accesses to a value inside an object are checked for conflicts at run time if any
+// of its methods changes it, which here would be several times for each piece of a body.
+final class BodyBuffer {
     /// The maximum number of bytes to allocate in advance for an announced length.
     private static let believedBytes = 1 << 20
 
@@ -25,12 +29,12 @@ internal import InflightConcurrency
     var hasSpilled: Bool { file != nil }
 
     /// Reserves memory for a body of the announced length, up to a limit.
-    mutating func expect(_ expected: Int64) {
+    func expect(_ expected: Int64) {
         guard count == 0, expected > 0 else { return }
         grow(to: Int(min(expected, Int64(Self.believedBytes))))
     }
 
-    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    func append(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count > 0 else { return }
         sealed = nil
         let needed = memoryCount + bytes.count
@@ -41,7 +45,7 @@ internal import InflightConcurrency
     }
 
     /// Returns the bytes, and resets the buffer.
-    mutating func take() -> Bytes {
+    func take() -> Bytes {
         defer { reset() }
         if file != nil {
             try? seal()
@@ -52,7 +56,7 @@ internal import InflightConcurrency
 
     /// Returns the bytes received so far without copying them, since bytes in memory are never overwritten. Empty if
     /// the body is in a file.
-    mutating func snapshot() -> Bytes {
+    func snapshot() -> Bytes {
         guard let memory, memoryCount > 0, file == nil else { return .empty }
         isShared = true
         return memory.bytes(memoryCount)
@@ -80,7 +84,7 @@ internal import InflightConcurrency
         }
     }
 
-    mutating func reset() {
+    func reset() {
         memory = nil
         memoryCount = 0
         isShared = false
@@ -96,7 +100,7 @@ internal import InflightConcurrency
     /// - Parameters:
     ///   - folder: the folder of the file; if `nil`, the system's.
     ///   - isDownload: whether the file may get a name in that folder.
-    mutating func spill(to folder: String?, isDownload: Bool = false) throws(PosixError) {
+    func spill(to folder: String?, isDownload: Bool = false) throws(PosixError) {
         guard memoryCount > 0 else { return }
         let file =
             if let file { file } else if isDownload, let folder { try SpillFile(forDownloadsTo: folder) } else {
@@ -112,7 +116,7 @@ internal import InflightConcurrency
 
     /// Completes a body that is in a file and reads it back into memory; no more bytes may follow. After that,
     /// ``take()`` does not fail.
-    mutating func seal() throws(PosixError) {
+    func seal() throws(PosixError) {
         guard let file, sealed == nil else { return }
         try spill(to: nil)
         sealed = try file.bytes(fileCount)
@@ -121,14 +125,14 @@ internal import InflightConcurrency
     /// Returns the complete body in its file, and resets the buffer. Nil if it is in memory.
     ///
     /// - Parameter isShared: whether several loads get it.
-    mutating func takeFile(isShared: Bool) throws(PosixError) -> BodyFile? {
+    func takeFile(isShared: Bool) throws(PosixError) -> BodyFile? {
         guard let file else { return nil }
         try spill(to: nil)
         defer { reset() }
         return BodyFile(file: file, count: fileCount, isShared: isShared)
     }
 
-    private mutating func grow(to wanted: Int) {
+    private func grow(to wanted: Int) {
         if !isShared, let memory, memory.grow(to: wanted) { return }
         let larger = MemoryBlock(wanted)
         if let memory, memoryCount > 0 {

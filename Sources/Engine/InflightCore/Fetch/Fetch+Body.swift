@@ -30,12 +30,12 @@ extension Fetch {
         response.rawBytes += Int64(bytes.count)
         exchange.receivedBytes += Int64(bytes.count)
         if let coded = response.coded {
-            if !response.isInFile { unsafe cache?.raw.append(bytes) }
+            if !isBodyInFile { unsafe cache?.raw.append(bytes) }
             return unsafe decode(bytes, by: coded, spills: spills)
         }
-        let count = Int64(response.body.count + bytes.count)
+        let count = Int64(bodyBuffer.count + bytes.count)
         if let error = excess(count) { return .failure(error) }
-        unsafe response.body.append(bytes)
+        unsafe bodyBuffer.append(bytes)
         return nil
     }
 
@@ -51,12 +51,12 @@ extension Fetch {
         var added = 0
         var verdict: Verdict?
         let body: (UnsafeRawBufferPointer) -> Bool = { [self] part in
-            let count = Int64(response.body.count + part.count)
+            let count = Int64(bodyBuffer.count + part.count)
             if let error = excess(count, of: "After content decoding, the body") {
                 verdict = .failure(error)
                 return false
             }
-            unsafe response.body.append(part)
+            unsafe bodyBuffer.append(part)
             added += part.count
             guard spills else { return recordBytes() && added < Self.turnBytes }
             verdict = keepLimit()
@@ -74,7 +74,7 @@ extension Fetch {
     /// file and announce its own length, so that the end of the coded data is the end of the body.
     private func hasDecodedLength(_ coded: CodedBody) -> Bool {
         guard let announced = response.expectedBytes, response.rawBytes < announced,
-            Int64(response.body.count) == announced
+            Int64(bodyBuffer.count) == announced
         else { return false }
         return coded.isComplete
     }
@@ -131,7 +131,7 @@ extension Fetch {
             cache?.changes.bodyStorage = .nothing
             return false
         }
-        let count = Int64(response.body.count)
+        let count = Int64(bodyBuffer.count)
         if engine.telemetry != nil, count - exchange.reportedBytes >= Self.reportingStep {
             exchange.reportedBytes = count
             emit(.received(bytes: count))
@@ -139,7 +139,7 @@ extension Fetch {
         if let cache { storePart(cache) }
         if plan.goal == .info { return !probe() }
         reportProgress()
-        if let options = previewOptions, !response.body.hasSpilled { preview(options) }
+        if let options = previewOptions, !bodyBuffer.hasSpilled { preview(options) }
         return true
     }
 
@@ -150,7 +150,7 @@ extension Fetch {
     /// since then gets the next one in any case.
     private func reportProgress() {
         let progress = ImageTask.Progress(
-            receivedBytes: Int64(response.body.count), expectedBytes: response.expectedBytes)
+            receivedBytes: Int64(bodyBuffer.count), expectedBytes: response.expectedBytes)
         let now = clock.now()
         let isRecent = reportedAt.map { now - $0 < Self.reportInterval } ?? false
         if isRecent, !job.hasNewObserver.exchange(false, ordering: .relaxed) {
@@ -171,14 +171,14 @@ extension Fetch {
                 if !state.isCancelled { self.previews = previews }
             }
         }
-        previews?.bytesReceived(&response.body)
+        previews?.bytesReceived(bodyBuffer)
     }
 
     /// Returns whether the received bytes suffice to read the image's header, or to know why it cannot be read.
     private func probe() -> Bool {
-        guard response.body.count >= response.neededBytes else { return false }
+        guard bodyBuffer.count >= response.neededBytes else { return false }
         exchange.verdict = info { () throws(LoadError) in
-            switch try codecs.probe(response.body.copy(), isComplete: false) {
+            switch try codecs.probe(bodyBuffer.copy(), isComplete: false) {
             case .info(let info): return info
             case .needsMoreBytes(let count):
                 response.neededBytes = count
@@ -191,7 +191,7 @@ extension Fetch {
     /// Reads the image's header from the complete body, or determines why it cannot be read.
     func probeWhole() {
         exchange.verdict = info { () throws(LoadError) in
-            try codecs.info(of: response.body.copy())
+            try codecs.info(of: bodyBuffer.copy())
         }
     }
 
@@ -212,7 +212,7 @@ extension Fetch {
     ///
     /// - Returns: whether the budget allows more.
     private func recordBytes() -> Bool {
-        let bytes = Int64(response.body.memoryCount) + Int64(cache?.raw.memoryCount ?? 0)
+        let bytes = Int64(bodyBuffer.memoryCount) + Int64(cache?.raw.memoryCount ?? 0)
         if let id = bodyID { return engine.bodies.withLock { $0.recordBytes(bytes, of: id) } }
         let (id, isRoom) = engine.bodies.withLock { budget in
             let id = budget.began(spills: response.downloadFolder != nil)
@@ -295,11 +295,11 @@ extension Fetch {
     private func spill() -> Verdict? {
         do throws(PosixError) {
             if let folder = response.downloadFolder {
-                try response.body.spill(to: folder, isDownload: true)
+                try bodyBuffer.spill(to: folder, isDownload: true)
                 cache?.changes.bodyStorage = .nothing
                 cache?.raw.reset()
             } else {
-                try response.body.spill(to: engine.temporaryFolder)
+                try bodyBuffer.spill(to: engine.temporaryFolder)
                 try cache?.raw.spill(to: engine.temporaryFolder)
             }
         } catch {
@@ -312,7 +312,7 @@ extension Fetch {
     /// Completes a body that is in a file.
     func seal() -> LoadError? {
         do throws(PosixError) {
-            try response.body.seal()
+            try bodyBuffer.seal()
             try cache?.raw.seal()
             return nil
         } catch {

@@ -271,7 +271,7 @@ extension Fetch {
                 exchange.verdict = (finishCoding() ?? seal()).map { .failure($0) }
             }
             if case .failure(let error) = exchange.verdict { return finish(rejecting: error) }
-            return served(response.body.take(), head, from: source)
+            return served(bodyBuffer.take(), head, from: source)
         }
         if case .failure(let error) = exchange.verdict { return finish(rejecting: error) }
         served(bytes, head, from: source)
@@ -481,17 +481,17 @@ extension Fetch {
     /// Stores a long body while it is received, if its rest could be requested later.
     func storePart(_ cache: CacheTransaction) {
         guard let store = engine.storage.store, plan.goal != .info, plan.request.storedRepresentation.keepsOriginal,
-            let incoming = cache.incoming, incoming.response.bodyRange.isEmpty, !response.body.hasSpilled,
+            let incoming = cache.incoming, incoming.response.bodyRange.isEmpty, !bodyBuffer.hasSpilled,
             response.downloadFolder == nil, incoming.response.hasStrongValidator
         else { return }
         let isCoded = response.coded != nil
-        let count = isCoded ? cache.raw.count : response.body.count
+        let count = isCoded ? cache.raw.count : bodyBuffer.count
         guard count >= PartialBodyWriter.step else { return }
         let partWriter =
             cache.partWriter ?? PartialBodyWriter(store, engine.storage, key: cache.key, incoming: incoming)
         cache.partWriter = partWriter
         partWriter.noticed(count) { start in
-            isCoded ? cache.raw.copy(from: start) : response.body.copy(from: start)
+            isCoded ? cache.raw.copy(from: start) : bodyBuffer.copy(from: start)
         }
     }
 
@@ -501,13 +501,13 @@ extension Fetch {
             completion?()
             return
         }
-        if response.isInFile {
+        if isBodyInFile {
             cache.changes.bodyStorage = .nothing
             return updateStore(cache, .empty, isWhole: isWhole, completion: completion)
         }
         let hasOwnBody = response.coded != nil || exchange.verdict != nil
         updateStore(
-            cache, hasOwnBody ? cache.raw.take() : response.body.take(), isWhole: isWhole,
+            cache, hasOwnBody ? cache.raw.take() : bodyBuffer.take(), isWhole: isWhole,
             completion: completion)
     }
 
@@ -744,7 +744,7 @@ final class CacheTransaction: @unchecked Sendable {
     /// The changes of the store that the response requires.
     var changes = StoreChanges()
     /// The body as received from its first byte on, if the fetch's own buffer does not hold the same bytes.
-    var raw = BodyBuffer()
+    let raw = BodyBuffer()
     /// Stores the first part of a long body while the rest is received.
     var partWriter: PartialBodyWriter?
 

@@ -145,9 +145,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     }
 
     /// The response whose body is received, by one exchange or by several that resume it.
-    struct ReceivedResponse: ~Copyable {
+    struct ReceivedResponse {
         var head: ResponseHead?
-        var body = BodyBuffer()
         /// The decoder of the body's content coding, if it has one.
         var coded: CodedBody?
         /// The number of bytes received, before content decoding.
@@ -161,8 +160,6 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         var storedPart: StoredEntry.ID?
         /// The folder of the body's file, if only downloads to files wait for it.
         var downloadFolder: String?
-        /// Whether the body is in the file of a download. It is not stored.
-        var isInFile: Bool { downloadFolder != nil && body.hasSpilled }
     }
 
     let job: FetchJob
@@ -198,6 +195,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     var sentExchanges = 0
     var exchange = Exchange()
     var response = ReceivedResponse()
+    /// The body of ``response`` as far as it was received, decoded.
+    let bodyBuffer = BodyBuffer()
     /// The body's ID in the budget of bodies in flight, once it holds bytes.
     var bodyID: BodyBudget.ID?
     /// The progress last reported to subscribers. Guarded by the engine's lock.
@@ -226,6 +225,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     /// The URL of the current request.
     var currentURL: ResourceURL { redirected?.url ?? plan.url }
+    /// Whether the body is in the file of a download. It is not stored.
+    var isBodyInFile: Bool { response.downloadFolder != nil && bodyBuffer.hasSpilled }
 
     // MARK: Start
 
@@ -401,7 +402,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     func didReceive(interim head: ResponseHead) {
         guard !hasEnded else { return }
-        exchange.interimHeads.append(head)
+        // Not by `append`, which would make every access to `exchange` one that is checked at run time.
+        exchange.interimHeads = exchange.interimHeads + [head]
         engine.originAnswered(job, at: currentURL)
     }
 
@@ -533,7 +535,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         exchange.verdict =
             expectedBytes.flatMap { excess($0) }.map { .failure($0) }
             ?? undoCoding(of: head)
-        if let expectedBytes, response.coded == nil { response.body.expect(expectedBytes) }
+        if let expectedBytes, response.coded == nil { bodyBuffer.expect(expectedBytes) }
     }
 
     /// The folder for the body's file, if all tasks are downloads.
@@ -719,6 +721,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     /// Discards the received body.
     func forgetBody() {
         response = ReceivedResponse()
+        bodyBuffer.reset()
         (reportedAt, unreported) = (nil, nil)
         cache?.raw.reset()
         exchange.receivedBytes = 0
@@ -869,8 +872,8 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             return failed(failure, nil)
         }
         // Reading a long body from its temporary file, or hashing it, would block the transport's thread for too long.
-        let hasSpilled = response.body.hasSpilled || cache?.raw.hasSpilled ?? false
-        let isLong = max(response.body.count, cache?.raw.count ?? 0) > Self.turnBytes
+        let hasSpilled = bodyBuffer.hasSpilled || cache?.raw.hasSpilled ?? false
+        let isLong = max(bodyBuffer.count, cache?.raw.count ?? 0) > Self.turnBytes
         guard (hasSpilled && isLong) || (plan.checksum != nil && plan.goal != .info) else {
             return conclude(head, wireBytes: wireBytes)
         }
@@ -882,7 +885,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     /// The body is complete: checks it, passes it to the store, and ends the job.
     private func conclude(_ head: ResponseHead, wireBytes: Int64) -> JobStep? {
-        if response.isInFile, let step = concludeInFile(head, wireBytes: wireBytes) { return step }
+        if isBodyInFile, let step = concludeInFile(head, wireBytes: wireBytes) { return step }
         if let failure = seal() {
             cache?.changes.bodyStorage = .nothing
             return failed(failure, nil)
@@ -891,7 +894,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
             probeWhole()
             return stepAfter(.success(TransportSummary(wireBytes: wireBytes, bodyBytes: 0)))
         }
-        let body = response.body.take()
+        let body = bodyBuffer.take()
         if let failure = plan.checksum.flatMap({ Self.failure(of: body, $0) }) {
             cache?.changes.bodyStorage = .nothing
             updateStore(isWhole: false)
@@ -920,7 +923,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         let file: BodyFile?
         let sum: Checksum?
         do throws(PosixError) {
-            file = try response.body.takeFile(isShared: tasks.count > 1)
+            file = try bodyBuffer.takeFile(isShared: tasks.count > 1)
             sum = try plan.checksum == nil ? nil : file.map { (file) throws(PosixError) in try Checksum(of: file) }
         } catch {
             return failed(unspilled(error), nil)
@@ -977,12 +980,11 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
 
     private func remoteInfo(_ info: ImageInfo) -> RemoteImageInfo {
         // Without codings of its own, the pipeline does not know whether the transport decodes the body.
-        let isCoded =
-            response.coded != nil
-            || engine.codings.accepted == nil && response.head?.fields["content-encoding"] != nil
+        let codings = response.head.map { $0.fields["content-encoding"] != nil } ?? false
+        let isCoded = response.coded != nil || engine.codings.accepted == nil && codings
         return RemoteImageInfo(
             info: info, url: currentURL.string, contentLength: isCoded ? nil : response.expectedBytes,
-            readBytes: Int64(response.body.count), source: source(plan.url))
+            readBytes: Int64(bodyBuffer.count), source: source(plan.url))
     }
 
     // MARK: Conclude
@@ -1029,6 +1031,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
         previews?.end()
         // A transport may retain its receiver for longer.
         response = ReceivedResponse()
+        bodyBuffer.reset()
         cache = nil
         guard let body else { return [] }
         return engine.bodies.withLock { $0.ended(body) }
@@ -1058,7 +1061,7 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     }
 
     private func reportEnd(_ result: Result<TransportSummary, LoadError>) {
-        let count = Int64(response.body.count)
+        let count = Int64(bodyBuffer.count)
         if count > exchange.reportedBytes { emit(.received(bytes: count)) }
         emit(.exchangeEnded(wireBytes: (try? result.get())?.wireBytes))
     }

@@ -30,7 +30,7 @@ final class PreviewProducer: @unchecked Sendable {
     // MARK: Fetch events
 
     /// More bytes have arrived.
-    func bytesReceived(_ body: inout BodyBuffer) {
+    func bytesReceived(_ body: BodyBuffer) {
         let now = engine.clock.now()
         lock.lock()
         guard !state.machine.isEnded else { return lock.unlock() }
