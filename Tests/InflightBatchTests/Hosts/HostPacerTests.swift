@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightBatch
 
-@Suite("Pace of requests to a host", .timeLimit(.minutes(10)))
+@Suite("Pace of requests to a host", .timeLimit(.minutes(2)))
 struct HostPacerTests {
     private func pacer(
         ceiling: Int = 8, initial: Int = 8, _ change: (inout HostPacer.Configuration) -> Void = { _ in }

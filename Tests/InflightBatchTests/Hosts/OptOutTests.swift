@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightBatch
 
-@Suite("Opt-out header fields", .timeLimit(.minutes(10)))
+@Suite("Opt-out header fields", .timeLimit(.minutes(2)))
 struct OptOutTests {
     private func signal(
         _ fields: (String, String)..., honoring honored: Set<OptOut.Signal> = Set(OptOut.Signal.allCases)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightBatch
 
-@Suite("robots.txt files", .timeLimit(.minutes(10)))
+@Suite("robots.txt files", .timeLimit(.minutes(2)))
 struct RobotsFileTests {
     private func file(_ text: String, token: String = "FooBot", maximumDelay: Duration = .seconds(60)) -> RobotsFile {
         RobotsFile(Array(text.utf8), productToken: token, maximumCrawlDelay: maximumDelay)

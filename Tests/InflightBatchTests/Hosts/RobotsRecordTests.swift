@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightBatch
 
-@Suite("robots.txt over time", .timeLimit(.minutes(10)))
+@Suite("robots.txt over time", .timeLimit(.minutes(2)))
 struct RobotsRecordTests {
     private static let hour = 3_600
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightBatch
 
-@Suite("Rows outside of the window", .timeLimit(.minutes(10)))
+@Suite("Rows outside of the window", .timeLimit(.minutes(1)))
 struct RowBacklogTests {
     @Test("Rows leave in the order in which they came, whatever their numbers and times")
     func order() throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightBatch
 
-@Suite("Boxes to blur", .timeLimit(.minutes(10)))
+@Suite("Boxes to blur", .timeLimit(.minutes(1)))
 struct BlurBoxTests {
     @Test(
         "Boxes are lists of four numbers, and no text, null and an empty list are none",

@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightBatch
 
-@Suite("Monitor of a batch run", .timeLimit(.minutes(10)))
+@Suite("Monitor of a batch run", .timeLimit(.minutes(2)))
 struct BatchMonitorTests {
     /// A monitor, the time, and the warnings so far with the seconds in which they came.
     private struct World {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import InflightBatch
 
-@Suite("Blurring of boxes", .timeLimit(.minutes(10)))
+@Suite("Blurring of boxes", .timeLimit(.minutes(1)))
 struct BoxBlurTests {
     private static let (width, height) = (90, 70)
 

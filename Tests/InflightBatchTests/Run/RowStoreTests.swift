@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightBatch
 
-@Suite("Contents of rows on disk", .timeLimit(.minutes(10)))
+@Suite("Contents of rows on disk", .timeLimit(.minutes(1)))
 struct RowStoreTests {
     private let directory = TemporaryDirectory()
 

@@ -7,7 +7,7 @@ import Testing
 @testable import InflightCLI
 
 /// `get --verify` decodes bodies on threads of its own, within the limits of the engine.
-@Suite("Verification of bodies", .timeLimit(.minutes(10)))
+@Suite("Verification of bodies", .timeLimit(.minutes(1)))
 struct BodyVerificationTests {
     private func outcome(
         _ codec: WatchedCodec, _ arguments: [String], change: (inout ImagePipeline.Configuration) -> Void

@@ -3,7 +3,7 @@ import Testing
 @testable import InflightBatch
 @testable import InflightCLI
 
-@Suite("Texts of inflight batch", .timeLimit(.minutes(10)))
+@Suite("Texts of inflight batch", .timeLimit(.minutes(2)))
 struct BatchTextTests {
     private func status(_ classes: [String: Int], images: Int = 90) -> BatchStatus {
         var status = BatchStatus(folder: "cats")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import InflightConcurrency
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(1)))
 struct TimerQueueTests {
     private func time(_ nanoseconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: nanoseconds) }
 
@@ -30,7 +30,7 @@ struct TimerQueueTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(1)))
 struct DescriptorLimitTests {
     @Test(
         "Connections leave a quarter of the descriptors for files and decoders",

@@ -3,7 +3,7 @@ import InflightCore
 import InflightTestSupport
 import Testing
 
-@Suite("Images assigned to the memory cache", .timeLimit(.minutes(10)))
+@Suite("Images assigned to the memory cache", .timeLimit(.minutes(1)))
 struct CacheFacadeTests {
     private func loaded(_ fields: (String, String)...) async throws -> (StoreStage, LoadedImage) {
         let stage = try StoreStage { $0.store = nil }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Budget of bodies in flight", .timeLimit(.minutes(10)))
+@Suite("Budget of bodies in flight", .timeLimit(.minutes(1)))
 struct BodyBudgetTests {
     private static let unit: Int64 = 8 << 20
 

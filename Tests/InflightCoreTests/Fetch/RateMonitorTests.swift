@@ -4,7 +4,7 @@ import Testing
 
 @testable import InflightCore
 
-@Suite("Minimum transfer rate", .timeLimit(.minutes(10)))
+@Suite("Minimum transfer rate", .timeLimit(.minutes(1)))
 struct RateMonitorTests {
     /// An event of a monitor of 1,024 bytes per second over 30 s. Times are in seconds from its start.
     enum Event: Sendable {

@@ -1,7 +1,7 @@
 import InflightCore
 import Testing
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(1)))
 struct AddressPolicyTests {
     private func v6(_ groups: Int...) throws -> IPAddress {
         try #require(IPAddress(bytes: groups.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }))
