@@ -54,7 +54,11 @@ struct EncodedTests {
     func shared() async throws {
         let stage = try stage(picture(Self.fresh).stalled("body"))
         let loads = [nil, nil, 50].map { quality in Task { try await encoded(stage, quality: quality).bytes } }
-        try await eventually("three loads") { stage.pipeline.statistics.tasksInFlight == 3 }
+        // A load that still looks for a stored file may find the shared image gone.
+        try await eventually("three loads that wait for the fetch") {
+            let now = stage.pipeline.statistics
+            return now.tasksInFlight == 3 && now.running[.store] == 0 && now.waiting[.store] == 0
+        }
         stage.transport.release("body")
         for load in loads { #expect(try await load.value == Self.small) }
         #expect(stage.codec.encodes.count == 2 && stage.codec.decodes.count == 1 && stage.sent.count == 1)
