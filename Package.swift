@@ -67,7 +67,7 @@ let package = Package(
         .target(name: "InflightCurl", dependencies: ["CInflightCurl", "InflightCore", "InflightConcurrency"]),
         .target(
             name: "CInflightCodecs",
-            linkerSettings: ["jpeg", "png", "z", "webp", "lcms2"].map { .linkedLibrary($0) }),
+            linkerSettings: ["jpeg", "png", "deflate", "z", "webp", "lcms2"].map { .linkedLibrary($0) }),
         .target(name: "CInflightSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
         .target(name: "InflightSQLite", dependencies: ["CInflightSQLite"]),
         .target(

@@ -16,6 +16,7 @@ build|libidn2-dev|idn2.h|libidn2|internationalised host names
 build|libjpeg-dev|jpeglib.h|libjpeg-turbo|JPEG
 build|libpng-dev|png.h|libpng 1.6|PNG
 build|zlib1g-dev|zlib.h|zlib|PNG; bodies in gzip and deflate
+build|libdeflate-dev|libdeflate.h|libdeflate|PNG
 build|libbrotli-dev|brotli/decode.h|Brotli|bodies in Brotli
 build|libzstd-dev|zstd.h|Zstandard|bodies in Zstandard
 build|libwebp-dev|webp/decode.h|libwebp|WebP

@@ -38,7 +38,7 @@ struct MemoryEstimateTests {
         }
     }
 
-    @Test("A row-by-row PNG needs memory for its result only, an interlaced one for all its pixels")
+    @Test("A large PNG needs memory for its result only, an interlaced one for all its pixels")
     func others() throws {
         for file in [Fixtures.rgbPNG, Fixtures.interlacedPNG, Fixtures.losslessWebP, Fixtures.interlacedGIF] {
             let needed = try Self.needed(file)

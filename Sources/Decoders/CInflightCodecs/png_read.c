@@ -1,4 +1,5 @@
 #include "CInflightCodecs.h"
+#include "png_source.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -11,9 +12,7 @@
 struct inflight_png_reader {
     png_structp png;
     png_infop info;
-    const uint8_t *bytes;
-    size_t count;
-    size_t position;
+    inflight_png_source source;
     int has_ended;
     char message[256];
 };
@@ -29,19 +28,16 @@ static void ignore(png_structp png, png_const_charp text) { (void)png, (void)tex
 
 static void read_bytes(png_structp png, png_bytep target, size_t count) {
     inflight_png_reader *reader = png_get_io_ptr(png);
-    if (count > reader->count - reader->position) {
+    if (!inflight_png_source_read(&reader->source, target, count)) {
         reader->has_ended = 1;
         png_error(png, "unexpected end of file");
     }
-    memcpy(target, reader->bytes + reader->position, count);
-    reader->position += count;
 }
 
 inflight_png_reader *inflight_png_open(const uint8_t *bytes, size_t count) {
     inflight_png_reader *reader = calloc(1, sizeof *reader);
     if (!reader) return NULL;
-    reader->bytes = bytes;
-    reader->count = count;
+    inflight_png_source_open(&reader->source, bytes, count);
     reader->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, reader, fail, ignore);
     if (reader->png) reader->info = png_create_info_struct(reader->png);
     if (!reader->info) {
@@ -53,6 +49,7 @@ inflight_png_reader *inflight_png_open(const uint8_t *bytes, size_t count) {
 
 void inflight_png_close(inflight_png_reader *reader) {
     if (reader->png) png_destroy_read_struct(&reader->png, reader->info ? &reader->info : NULL, NULL);
+    inflight_png_source_close(&reader->source);
     free(reader);
 }
 
@@ -64,8 +61,10 @@ static int read_header(inflight_png_reader *reader, int keeps_depth, inflight_pn
     png_structp png = reader->png;
     png_infop info = reader->info;
     png_set_read_fn(png, reader, read_bytes);
-    // As in browsers, an optional chunk with a wrong checksum is ignored.
-    png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
+    // As in browsers, an optional chunk with a wrong checksum is ignored. The critical chunks of a source with inflated
+    // rows were checked.
+    png_set_crc_action(png, reader->source.rows ? PNG_CRC_QUIET_USE : PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
+    if (reader->source.rows) png_set_option(png, PNG_IGNORE_ADLER32, PNG_OPTION_ON);
     // The caller checks the image's size. The limit on chunks stops files with too many chunks.
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
     png_set_chunk_cache_max(png, 256);

@@ -6,6 +6,9 @@
 #if !__has_include(<png.h>)
 #error "libpng 1.6 is missing: install the Debian package libpng-dev"
 #endif
+#if !__has_include(<libdeflate.h>)
+#error "libdeflate is missing: install the Debian package libdeflate-dev"
+#endif
 #if !__has_include(<webp/decode.h>)
 #error "libwebp is missing: install the Debian package libwebp-dev"
 #endif
@@ -110,7 +113,10 @@ void inflight_free(void *_Nullable memory);
 
 typedef struct inflight_png_reader inflight_png_reader;
 
-/// The bytes must outlive the reader. Returns `NULL` if there is no memory.
+/// Returns an upper bound of the bytes that a reader holds at once, beside a few rows.
+size_t inflight_png_held(const uint8_t *_Nonnull bytes, size_t count);
+
+/// The bytes must outlive the reader. Returns `NULL` if there is no memory. Inflates the pixels of a small image.
 inflight_png_reader *_Nullable inflight_png_open(const uint8_t *_Nonnull bytes, size_t count);
 void inflight_png_close(inflight_png_reader *_Nonnull reader);
 /// Returns whether the bytes have ended before the end of the image, which explains a failure.

@@ -11,6 +11,14 @@ import InflightImages
 
     var bytesPerPixel: Int { isDeep ? 8 : 4 }
 
+    /// Returns an upper bound of the bytes that a reader holds at once, beside a few rows.
+    static func heldBytes(of bytes: Bytes) -> Int {
+        unsafe bytes.withUnsafeBytes { memory in
+            guard let base = memory.baseAddress else { return 0 }
+            return unsafe inflight_png_held(base.assumingMemoryBound(to: UInt8.self), memory.count)
+        }
+    }
+
     /// - Parameter keepsDepth: whether samples of 16 bits keep all of them.
     static func with(
         _ bytes: Bytes, keepsDepth: Bool = false, _ body: (PNGReader) throws(LoadError) -> Void
