@@ -30,6 +30,7 @@ peer process_vips "${vips[@]}"
 # The header uses clang's nullability annotations, which other compilers lack.
 peer disk_peer -D_Nonnull= -D_Nullable= -ISources/BackEnds/CInflightSQLite/include Sources/BackEnds/CInflightSQLite/checksum.c -lsqlite3
 peer decode_floor -ljpeg -lpthread
+peer whole_limit -O3 -march=native -lcurl -ljpeg -lm
 peer quality -ljpeg -lpthread -lm
 
 # The newest peers of Python, which Debian lacks, in a folder of their own.

@@ -155,3 +155,25 @@ def run_start(bench, table):
     for key, what, target in [("wall", "time", "≤ 2"), ("cpu", "CPU time", "")]:
         sides = [[one[key] for one in times[side]] for side in ("ours", "peer")]
         table.compare(f"`inflight --version`: {what}", "ms", *sides, "`curl --version`", target)
+    run_first(bench, table, curl)
+
+
+def run_first(bench, table, curl):
+    """Measures what a new process takes for one image that the disk cache has."""
+    cache, target = bench.folder / "first-cache", bench.folder / "first.jpg"
+    path = paths(bench)[0]
+    ours = [bench.inflight, "get", f"{bench.plain}/fresh/{path}", "-o", target, "--cache", cache, "--overwrite", "--quiet"]
+    peer = [curl, "--silent", "--output", target, f"file://{bench.folder}/files/{path}"]
+
+    def get():
+        return start_time([str(part) for part in ours])
+
+    get()
+    again = counted(bench, get)
+    if again["requests"]:
+        raise SystemExit("bench: the first image of a process was not served from the disk cache")
+    times = in_turns(20 if bench.is_quick else 200, ours=get, peer=lambda: start_time([str(part) for part in peer]))
+    for key, what, goal in [("wall", "time", "≤ 1.5"), ("cpu", "CPU time", "")]:
+        sides = [[one[key] for one in times[side]] for side in ("ours", "peer")]
+        table.compare(f"`inflight get` of one cached image, a new process: {what}", "ms", *sides, "`curl file://…`", goal)
+    shutil.rmtree(cache)

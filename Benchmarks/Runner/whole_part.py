@@ -61,6 +61,9 @@ def run(bench, table):
     ours += ["--no-cache", "--quality", QUALITY, "--concurrency", AT_ONCE, "--per-host", AT_ONCE]
     sides = {"ours": lambda: spent(ours, count, made)}
 
+    limit = [bench.peer("whole_limit"), listed, made, WIDTH, QUALITY, AT_ONCE]
+    sides["limit"] = lambda: spent([*limit, 1], count, made)
+    sides["half"] = lambda: spent([*limit, 2], count, made)
     if shutil.which("curl") and shutil.which("vipsthumbnail"):
         script = (
             f'cd "$1" && curl -Z --parallel-max {AT_ONCE} --silent --config "$3"'
@@ -88,6 +91,8 @@ def run(bench, table):
         ("python", "aiohttp and Pillow, two processes", "≥ 2"),
         ("newest", "the same with the newest Pillow, `draft`, bilinear", "≥ 2"),
         ("dataset", "img2dataset 1.47, two processes", "≥ 5"),
+        ("limit", "C: libcurl, libjpeg-turbo at full size, Lanczos", "≥ 0.8"),
+        ("half", "the same, decoding at half size", ""),
     ]
     what = f"{count:,} JPEGs of 640 × 480 from nginx to thumbnail files"
     table.alone(f"{what}: peak memory", "MB", [watched(ours, made)["memory"] for _ in range(3)], "≤ 80 MB")
