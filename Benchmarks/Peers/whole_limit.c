@@ -2,9 +2,9 @@
 //
 //     whole_limit LIST FOLDER WIDTH QUALITY AT_ONCE SCALE_DENOMINATOR
 //
-// libcurl's multi interface fetches, libjpeg-turbo decodes at a fraction of the size and encodes, and a separable Lanczos filter with
-// three lobes, as Inflight's, resizes in between: columns first, because that is one multiplication for many pixels.
-// It has no limits, retries, names, locks or checks of what it received, and writes each file in place.
+// libcurl's multi interface fetches, libjpeg-turbo decodes at a fraction of the size and encodes, and a separable
+// Lanczos filter with three lobes, as Inflight's, resizes in between: columns first, because that is one multiplication
+// for many pixels. It has no limits, retries, names, locks or checks of what it received, and writes files in place.
 #include <curl/curl.h>
 #include <math.h>
 #include <stdint.h>

@@ -89,7 +89,8 @@ struct PNGRowsTests {
     private static func header(_ width: Int, _ height: Int, _ format: Format) -> [UInt8] {
         [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
             + Pieces.chunk(
-                "IHDR", Pieces.big32(width) + Pieces.big32(height) + [UInt8(format.depth), UInt8(format.colorType), 0, 0, 0])
+                "IHDR",
+                Pieces.big32(width) + Pieces.big32(height) + [UInt8(format.depth), UInt8(format.colorType), 0, 0, 0])
     }
 
     /// Returns an image of noise, whose rows have these filters.

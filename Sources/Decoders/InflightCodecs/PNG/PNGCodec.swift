@@ -4,8 +4,8 @@ public import InflightImages
 /// A codec that reads and writes PNG with libpng: all colour types, with 16 bits reduced to 8 after their colours are
 /// converted; animations as a still or all frames.
 ///
-/// A non-interlaced image is resized while its rows are read. The rows are inflated by libdeflate at once if they and the
-/// file take at most 16 MiB, otherwise one by one. Of an interlaced image, all pixels are held. An incorrect
+/// A non-interlaced image is resized while its rows are read. libdeflate inflates the rows at once if they and the file
+/// take at most 16 MiB; otherwise they are inflated one by one. Of an interlaced image, all pixels are held. A wrong
 /// checksum is an error in a critical chunk; an optional chunk is then ignored. The orientation is read from an `eXIf`
 /// chunk, which may follow the pixels; a probe of the first part of a file finds it only before them.
 ///
