@@ -153,12 +153,15 @@ struct ContainmentTests {
     func endsWithProgram() async throws {
         let ending = await #expect(processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]) {
             let pool = DecoderPool.faulty { $0.maximumDecodeTime = .seconds(500) }
-            let process = try #require(await pool.failure("process")).message
+            let answer = try #require(await pool.failure("process")).message
+            let process = try #require(pid_t(answer))
             print("decoder \(process) is at work")
             fflush(nil)
             // The pool reuses the same decoder, which is idle.
+            let before = Self.processorTime(process)
             JoinableThread(name: "decode") { _ = pool.blockingFailure("loop") }.detach()
-            while !Self.isBusy(try #require(pid_t(process))) { sched_yield() }
+            // More than receiving the request takes.
+            while Self.processorTime(process) < before + .milliseconds(20) { sched_yield() }
             kill(getpid(), SIGKILL)
         }
         let output = String(decoding: try #require(ending).standardOutputContent, as: UTF8.self)
@@ -168,12 +171,11 @@ struct ContainmentTests {
         try await eventually("the decoder to end") { kill(process, 0) != 0 }
     }
 
-    /// Returns whether a process is computing: it has used more CPU time than its start takes.
-    private static func isBusy(_ process: pid_t) -> Bool {
+    private static func processorTime(_ process: pid_t) -> Duration {
         var clock = clockid_t()
         var time = timespec()
-        return unsafe clock_getcpuclockid(process, &clock) == 0 && clock_gettime(clock, &time) == 0
-            && (time.tv_sec > 0 || time.tv_nsec > 300_000_000)
+        guard unsafe clock_getcpuclockid(process, &clock) == 0 && clock_gettime(clock, &time) == 0 else { return .zero }
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
     @Test("A decoder always has resource limits and a system call filter")
