@@ -11,9 +11,9 @@ WIDTH = 256
 ONE_THREAD = os.environ | {"VIPS_CONCURRENCY": "1"}
 
 
-def pillow(bench, folder, milliseconds):
+def pillow(bench, folder, milliseconds, python=sys.executable):
     """Runs two processes at once and adds their rates. Start-up is excluded."""
-    command = [sys.executable, bench.source("decode_pillow.py"), folder, WIDTH, milliseconds]
+    command = [python, bench.source("decode_pillow.py"), folder, WIDTH, milliseconds]
     processes = [
         subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(2)

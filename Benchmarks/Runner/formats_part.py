@@ -12,16 +12,20 @@ def run(bench, table):
     milliseconds = 500 if bench.is_quick else 1000
     for key, name in NAMES.items():
         folder = folders[key]
-        samples = in_turns(
-            bench.rounds,
-            ours=lambda folder=folder: rated(sample(ours(bench, folder, milliseconds))),
-            pillow=lambda folder=folder: pillow(bench, folder, milliseconds),
-            vips=lambda folder=folder: libvips(bench, folder, milliseconds),
-        )
-        for peer, title, target in [("pillow", "Pillow", "≥ 1, aim 1.5"), ("vips", "libvips", "")]:
-            table.compare(
-                f"{name} 640 × 480 to {WIDTH} wide, two threads", "/s",
-                column(samples, "ours", "rate"), column(samples, peer, "rate"), title, target)
+        sides = {
+            "ours": lambda folder=folder: rated(sample(ours(bench, folder, milliseconds))),
+            "pillow": lambda folder=folder: pillow(bench, folder, milliseconds),
+            "vips": lambda folder=folder: libvips(bench, folder, milliseconds),
+        }
+        if bench.python:
+            sides["newest"] = lambda folder=folder: pillow(bench, folder, milliseconds, bench.python)
+        samples = in_turns(bench.rounds, **sides)
+        peers = [("pillow", "Pillow", "≥ 1, aim 1.5"), ("newest", "the newest Pillow", "≥ 1.3"), ("vips", "libvips", "")]
+        for peer, title, target in peers:
+            if peer in samples:
+                table.compare(
+                    f"{name} 640 × 480 to {WIDTH} wide, two threads", "/s",
+                    column(samples, "ours", "rate"), column(samples, peer, "rate"), title, target)
     if "avif" in folders:
         run_avif(bench, table, folders["avif"], milliseconds)
     else:
