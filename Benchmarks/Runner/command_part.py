@@ -34,7 +34,8 @@ def watched(command, folder):
     seconds = time.monotonic() - start
     if status != 0:
         raise SystemExit(f"bench: {' '.join(map(str, command))} exited with status {os.waitstatus_to_exitcode(status)}")
-    files = sum(1 for _ in folder.iterdir()) if folder.exists() else 0
+    # `inflight get` keeps its index in a hidden file.
+    files = sum(1 for _ in folder.glob("[!.]*")) if folder.exists() else 0
     shutil.rmtree(folder, ignore_errors=True)
     return {
         "memory": memory / 1024, "threads": threads, "files": files,

@@ -13,7 +13,7 @@ from measure import in_turns
 QUALITY, AT_ONCE, WIDTH = 80, 16, 256
 
 
-def spent(command, made, *folders, env=None, pattern="*"):
+def spent(command, made, *folders, env=None, pattern="[!.]*"):
     """Empties the folders, runs a command, and returns images per second of CPU time and of wall time.
 
     `pattern` names the images in the last folder.
