@@ -20,23 +20,29 @@ let glib: [CSetting] = [
             + ["lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64", "lib"].map { "-I/usr/\($0)/glib-2.0/include" })
 ]
 
+// SwiftPM compiles a client again only if the file of a module in its products has changed, and the file of a module
+// stays the same if only a module behind it has changed. So each product lists the modules whose types clients contain,
+// and each program below depends on them; otherwise an update would link code that knows an older layout of a type.
+let images = ["InflightImages", "InflightConcurrency"]
+let engine = ["InflightCore"] + images
+
 let package = Package(
     name: "inflight",
     products: [
-        .library(name: "Inflight", targets: ["Inflight"]),
-        .library(name: "InflightCore", targets: ["InflightCore"]),
-        .library(name: "InflightImages", targets: ["InflightImages"]),
+        .library(name: "Inflight", targets: ["Inflight", "InflightCurl", "InflightDisk", "InflightWorker"] + engine),
+        .library(name: "InflightCore", targets: engine),
+        .library(name: "InflightImages", targets: images),
         .library(name: "InflightConcurrency", targets: ["InflightConcurrency"]),
-        .library(name: "InflightPatterns", targets: ["InflightPatterns"]),
-        .library(name: "InflightFoundation", targets: ["InflightFoundation"]),
-        .library(name: "InflightCurl", targets: ["InflightCurl"]),
-        .library(name: "InflightDisk", targets: ["InflightDisk"]),
-        .library(name: "InflightCodecs", targets: ["InflightCodecs"]),
-        .library(name: "InflightCodings", targets: ["InflightCodings"]),
-        .library(name: "InflightWorker", targets: ["InflightWorker"]),
-        .library(name: "InflightSandbox", targets: ["InflightSandbox"]),
-        .library(name: "InflightVips", targets: ["InflightVips"]),
-        .library(name: "InflightTestSupport", targets: ["InflightTestSupport"]),
+        .library(name: "InflightPatterns", targets: ["InflightPatterns", "InflightConcurrency"]),
+        .library(name: "InflightFoundation", targets: ["InflightFoundation"] + engine),
+        .library(name: "InflightCurl", targets: ["InflightCurl"] + engine),
+        .library(name: "InflightDisk", targets: ["InflightDisk"] + engine),
+        .library(name: "InflightCodecs", targets: ["InflightCodecs"] + images),
+        .library(name: "InflightCodings", targets: ["InflightCodings"] + engine),
+        .library(name: "InflightWorker", targets: ["InflightWorker"] + engine),
+        .library(name: "InflightSandbox", targets: ["InflightSandbox", "InflightWorker"] + engine),
+        .library(name: "InflightVips", targets: ["InflightVips", "InflightCodecs"] + images),
+        .library(name: "InflightTestSupport", targets: ["InflightTestSupport"] + engine),
         // Without public names; for the fuzz targets.
         .library(name: "InflightBatch", targets: ["InflightBatch"]),
         .executable(name: "inflight", targets: ["InflightCLI"]),
@@ -96,11 +102,17 @@ let package = Package(
         .target(
             name: "InflightSandbox",
             dependencies: ["CInflightSandbox", "InflightWorker", "InflightCore", "InflightConcurrency"]),
-        .executableTarget(name: "InflightDecoder", dependencies: ["InflightSandbox", "InflightCodecs"]),
+        .executableTarget(
+            name: "InflightDecoder",
+            dependencies: [
+                "InflightSandbox", "InflightCodecs", "InflightWorker", "InflightCore", "InflightImages",
+                "InflightConcurrency",
+            ]),
         .executableTarget(
             name: "InflightVipsDecoder",
             dependencies: [
-                "InflightSandbox", "InflightVips", "InflightCodecs", "InflightCore", "InflightConcurrency",
+                "InflightSandbox", "InflightVips", "InflightCodecs", "InflightWorker", "InflightCore", "InflightImages",
+                "InflightConcurrency",
             ]),
 
         // Assembly, command, demo.
@@ -129,7 +141,7 @@ let package = Package(
         .executableTarget(
             name: "InflightCLI",
             dependencies: [
-                "CInflightReport", "InflightPrograms", "Inflight", "InflightBatch", "InflightCore",
+                "CInflightReport", "InflightPrograms", "Inflight", "InflightBatch", "InflightCore", "InflightImages",
                 "InflightConcurrency", "InflightFiles", "InflightCurl", "InflightDisk", "InflightSQLite",
                 "InflightWorker",
             ]),
@@ -141,10 +153,15 @@ let package = Package(
             name: "InflightLab",
             dependencies: [
                 "CInflightLab", "InflightPrograms", "InflightPatterns", "Inflight", "InflightFoundation",
-                "InflightCore", "InflightConcurrency", "InflightFiles", "InflightCurl",
+                "InflightCore", "InflightImages", "InflightConcurrency", "InflightFiles", "InflightCurl",
+                "InflightDisk", "InflightWorker",
             ]),
         .executableTarget(
-            name: "InflightDemo", dependencies: ["Inflight", "InflightConcurrency", "InflightTestSupport"],
+            name: "InflightDemo",
+            dependencies: [
+                "Inflight", "InflightCore", "InflightImages", "InflightConcurrency", "InflightCurl", "InflightDisk",
+                "InflightWorker", "InflightTestSupport",
+            ],
             swiftSettings: optimized),
 
         // The test kit.
