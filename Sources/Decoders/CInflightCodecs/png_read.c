@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <libdeflate.h>
 #include <png.h>
-#include <zlib.h>
 
 struct inflight_png_reader {
     png_structp png;
@@ -118,5 +118,5 @@ int inflight_png_finish(inflight_png_reader *reader) {
 }
 
 uint32_t inflight_crc32(uint32_t crc, const uint8_t *bytes, size_t count) {
-    return (uint32_t)crc32_z(crc, bytes, count);
+    return libdeflate_crc32(crc, bytes, count);
 }

@@ -60,7 +60,7 @@ static size_t find_image(const inflight_png_source *source, size_t *start, size_
         size_t length = big32(chunk);
         if (length > source->count - position - FRAMING) return 0;
         int is_critical = (chunk[4] & 0x20) == 0;
-        if (is_critical && libdeflate_crc32(0, chunk + 4, length + 4) != big32(chunk + 8 + length)) return 0;
+        if (is_critical && inflight_crc32(0, chunk + 4, length + 4) != big32(chunk + 8 + length)) return 0;
         if (memcmp(chunk + 4, "IEND", 4) == 0) return total;
         if (is_image(chunk) && (total == 0 || position == *end)) {
             if (total == 0) *start = position;
