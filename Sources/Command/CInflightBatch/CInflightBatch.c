@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -28,8 +29,16 @@ int inflight_exchange(const char *path, const char *other) {
     return renameat2(AT_FDCWD, path, AT_FDCWD, other, RENAME_EXCHANGE);
 }
 
+// OpenSSL looks the algorithm up in its providers for each digest, which takes as long as the digest of a URL, unless it
+// was fetched.
+static EVP_MD *sha256;
+
+static void fetch_sha256(void) { sha256 = EVP_MD_fetch(NULL, "SHA256", NULL); }
+
 int inflight_sha256(const void *bytes, size_t count, unsigned char *digest) {
-    return EVP_Digest(bytes, count, digest, NULL, EVP_sha256(), NULL) == 1 ? 0 : -1;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, fetch_sha256);
+    return sha256 && EVP_Digest(bytes, count, digest, NULL, sha256, NULL) == 1 ? 0 : -1;
 }
 
 int inflight_md5(const void *bytes, size_t count, unsigned char *digest) {

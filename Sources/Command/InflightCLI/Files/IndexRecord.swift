@@ -91,27 +91,32 @@ struct IndexRecord: Equatable {
 
     /// The line, without a line break.
     var line: [UInt8] {
-        var rest = Array(key.utf8)
-        for field in [
-            String(identity.size), String(identity.modified), Hexadecimal.text(identity.checksum), variant,
-            fileExtension ?? "-",
-        ] {
-            rest.append(UInt8(ascii: " "))
-            rest += field.utf8
+        var line: [UInt8] = []
+        line.reserveCapacity(256)
+        line += repeatElement(UInt8(ascii: "0"), count: Self.checksumLength)
+        func add(_ field: some Sequence<UInt8>) {
+            line.append(UInt8(ascii: " "))
+            line += field
         }
-        rest.append(UInt8(ascii: " "))
-        rest += validator?.recorded ?? [UInt8(ascii: "-")]
-        rest.append(UInt8(ascii: " "))
-        rest += escapedName
-        return Array(Hexadecimal.text(Self.checksum(rest[...])).utf8) + [UInt8(ascii: " ")] + rest
+        add(key.utf8)
+        add(String(identity.size).utf8)
+        add(String(identity.modified).utf8)
+        add(Hexadecimal.text(identity.checksum).utf8)
+        add(variant.utf8)
+        add((fileExtension ?? "-").utf8)
+        add(validator?.recorded ?? [UInt8(ascii: "-")])
+        add(escapedName)
+        let checksum = Hexadecimal.text(Self.checksum(line[(Self.checksumLength + 1)...]))
+        line.replaceSubrange(..<Self.checksumLength, with: checksum.utf8)
+        return line
     }
 
     /// Parses a line, or returns nil if it is damaged.
     init?(line: [UInt8]) {
         let fields = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
         func text(_ index: Int) -> String { String(decoding: fields[index], as: UTF8.self) }
-        guard fields.count == 9, fields[0].count == 16,
-            fields[0].elementsEqual(Hexadecimal.text(Self.checksum(line[17...])).utf8),
+        guard fields.count == 9, fields[0].count == Self.checksumLength,
+            fields[0].elementsEqual(Hexadecimal.text(Self.checksum(line[(Self.checksumLength + 1)...])).utf8),
             fields[1].count == Self.keyLength, let size = Int64(text(2)), size >= 0, let modified = Int64(text(3)),
             let checksum = UInt64(text(4), radix: 16),
             let name = Self.unescaped(fields[8]), Self.isPlain(name)
@@ -142,6 +147,7 @@ struct IndexRecord: Equatable {
     }
 
     private static let keyLength = 32
+    private static let checksumLength = 16
 
     /// Whether a name is one that this program gives: in the folder itself, and not hidden.
     private static func isPlain(_ name: String) -> Bool {

@@ -18,9 +18,9 @@ package enum Hexadecimal {
     }
 
     /// Returns two lower-case digits for each byte.
-    package static func text(_ bytes: some Sequence<UInt8>) -> String {
+    package static func text(_ bytes: [UInt8]) -> String {
         var digits: [UInt8] = []
-        digits.reserveCapacity(2 * bytes.underestimatedCount)
+        digits.reserveCapacity(2 * bytes.count)
         for byte in bytes {
             digits.append(digit(byte >> 4))
             digits.append(digit(byte & 15))
@@ -30,7 +30,8 @@ package enum Hexadecimal {
 
     /// Returns the 16 lower-case digits of a number.
     package static func text(_ number: UInt64) -> String {
-        text((0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * $0)) })
+        let digits = (0..<16).map { digit(UInt8(truncatingIfNeeded: number >> (60 - 4 * $0)) & 15) }
+        return String(decoding: digits, as: UTF8.self)
     }
 
     private static func digit(_ value: UInt8, ten: UInt8 = 0x61) -> UInt8 {

@@ -2,8 +2,10 @@ internal import Glibc
 
 /// The number of descriptors (files, sockets and pipes) that this process may open.
 package enum DescriptorLimit {
-    /// The kernel returns the lowest free number, so few above this one are open while the process has any left.
+    /// The kernel returns the lowest free number, so few above these are open while the process has any left.
     private static let mostCounted = 4096
+    /// The count ends at so many numbers in a row that are free.
+    private static let countedAtOnce = 256
 
     /// Raises the soft limit to the hard limit. Cost: two system calls.
     package static func raise() {
@@ -17,14 +19,21 @@ package enum DescriptorLimit {
     /// Whether a call failed with `error` because this process or the system has no descriptor left.
     package static func isReached(_ error: Int32) -> Bool { error == EMFILE || error == ENFILE }
 
-    /// The number of descriptors that can still be opened. Cost: two system calls, some 100 µs.
+    /// The number of descriptors that can still be opened. Cost: two system calls, some 10 µs, if few are open.
     package static var available: Int {
         var limits = rlimit()
         guard unsafe getrlimit(resource, &limits) == 0 else { return mostCounted }
         let limit = Int(clamping: limits.rlim_cur)
-        var numbers = (0..<Int32(min(limit, mostCounted))).map { pollfd(fd: $0, events: 0, revents: 0) }
-        guard unsafe poll(&numbers, nfds_t(numbers.count), 0) >= 0 else { return limit }
-        return limit - numbers.count { $0.revents & Int16(POLLNVAL) == 0 }
+        let end = min(limit, mostCounted)
+        var open = 0
+        for first in stride(from: 0, to: end, by: countedAtOnce) {
+            var numbers = (first..<min(end, first + countedAtOnce)).map { pollfd(fd: Int32($0), events: 0, revents: 0) }
+            guard unsafe poll(&numbers, nfds_t(numbers.count), 0) >= 0 else { return limit }
+            let found = numbers.count { $0.revents & Int16(POLLNVAL) == 0 }
+            if found == 0 { break }
+            open += found
+        }
+        return limit - open
     }
 
     /// The number of connections that leaves enough descriptors for decoders, cache, files and the rest of the program.
