@@ -69,7 +69,7 @@ let package = Package(
         .target(name: "InflightFoundation", dependencies: ["InflightCore", "InflightConcurrency"]),
 
         // Back ends: each C library behind one C target, imported by one Swift target.
-        .target(name: "CInflightCurl", linkerSettings: ["curl", "cares", "idn2"].map { .linkedLibrary($0) }),
+        .target(name: "CInflightCurl", linkerSettings: ["cares", "idn2"].map { .linkedLibrary($0) }),
         .target(name: "InflightCurl", dependencies: ["CInflightCurl", "InflightCore", "InflightConcurrency"]),
         .target(
             name: "CInflightCodecs",

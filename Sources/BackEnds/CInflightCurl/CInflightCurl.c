@@ -43,21 +43,21 @@ static size_t collect(char *bytes, size_t size, size_t count, void *context) {
 
 void inflight_easy_set_callbacks(
     CURL *easy, struct inflight_callbacks callbacks, void *context, void *close_context) {
-    curl_easy_setopt(easy, CURLOPT_PRIVATE, context);
-    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, collect);
-    curl_easy_setopt(easy, CURLOPT_HEADERDATA, callbacks.head);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, callbacks.body);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, context);
-    curl_easy_setopt(easy, CURLOPT_READFUNCTION, callbacks.upload);
-    curl_easy_setopt(easy, CURLOPT_READDATA, context);
-    curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, callbacks.progress);
-    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, context);
-    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callbacks.sends);
-    curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
-    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callbacks.open);
-    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
-    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, callbacks.close);
-    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, close_context);
+    inflight_curl.easy_setopt(easy, CURLOPT_PRIVATE, context);
+    inflight_curl.easy_setopt(easy, CURLOPT_HEADERFUNCTION, collect);
+    inflight_curl.easy_setopt(easy, CURLOPT_HEADERDATA, callbacks.head);
+    inflight_curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, callbacks.body);
+    inflight_curl.easy_setopt(easy, CURLOPT_WRITEDATA, context);
+    inflight_curl.easy_setopt(easy, CURLOPT_READFUNCTION, callbacks.upload);
+    inflight_curl.easy_setopt(easy, CURLOPT_READDATA, context);
+    inflight_curl.easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, callbacks.progress);
+    inflight_curl.easy_setopt(easy, CURLOPT_XFERINFODATA, context);
+    inflight_curl.easy_setopt(easy, CURLOPT_PREREQFUNCTION, callbacks.sends);
+    inflight_curl.easy_setopt(easy, CURLOPT_PREREQDATA, context);
+    inflight_curl.easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callbacks.open);
+    inflight_curl.easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
+    inflight_curl.easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, callbacks.close);
+    inflight_curl.easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, close_context);
 }
 
 int inflight_wake_make(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }

@@ -29,8 +29,7 @@ int inflight_exchange(const char *path, const char *other) {
     return renameat2(AT_FDCWD, path, AT_FDCWD, other, RENAME_EXCHANGE);
 }
 
-// OpenSSL looks the algorithm up in its providers for each digest, which takes as long as the digest of a URL, unless it
-// was fetched.
+// OpenSSL looks an algorithm up for each digest, which takes as long as the digest of a URL, unless it was fetched.
 static EVP_MD *sha256;
 
 static void fetch_sha256(void) { sha256 = EVP_MD_fetch(NULL, "SHA256", NULL); }

@@ -45,6 +45,33 @@ struct UnavailableTests {
     }
 }
 
+@Suite("Without a usable libcurl", .timeLimit(.minutes(10)))
+struct MissingLibraryTests {
+    private let place = TemporaryDirectory()
+
+    @Test("URLs over HTTP fail with a message, files still load, and nothing is repeated")
+    func missing() throws {
+        let server = try LoopbackServer()
+        defer { server.stop() }
+        // The loader finds this file first, and cannot load it.
+        place.write("libcurl.so.4", [])
+        place.write("list.txt", "\(server.url("/a.jpg"))\n\(server.url("/b.jpg"))\n")
+        let environment = ["LD_LIBRARY_PATH": place.path]
+        let result = place.run("get", "-i", "list.txt", "--discard", environment: environment)
+        #expect(result.status == 1)
+        let failures = result.errors.split(separator: "\n").filter { $0.hasPrefix("failed ") }
+        #expect(failures.count == 2)
+        #expect(
+            failures.allSatisfy {
+                $0.contains(": unsupportedScheme: libcurl cannot be used (")
+                    && $0.hasSuffix("Install version 7.84 or later, Debian's package libcurl4.")
+            })
+        #expect(server.requestCount == 0)
+        let file = "file://\(place.path)/list.txt"
+        #expect(place.run("get", file, "--any", "--discard", environment: environment).status == 0)
+    }
+}
+
 @Suite("Groups of equal failures", .timeLimit(.minutes(10)))
 struct FailureGroupTests {
     @Test("The first three failures of each origin and error are shown, and the rest is counted")

@@ -17,27 +17,69 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
-// Swift cannot call variadic functions, so there is one wrapper for each type of argument.
+/// Loads libcurl, once, and initialises it. Returns NULL, or why it cannot be used. No other function of libcurl may be
+/// called before.
+///
+/// Programs need libcurl to be built, but not to start: with the 25 libraries that it needs itself, it would take a
+/// third of the time in which a command starts.
+const char *_Nullable inflight_curl_load(void);
+
+/// libcurl's functions, once it is loaded.
+struct inflight_curl {
+    __typeof__(curl_easy_cleanup) *_Nonnull easy_cleanup;
+    __typeof__(curl_easy_getinfo) *_Nonnull easy_getinfo;
+    __typeof__(curl_easy_init) *_Nonnull easy_init;
+    __typeof__(curl_easy_pause) *_Nonnull easy_pause;
+    __typeof__(curl_easy_setopt) *_Nonnull easy_setopt;
+    __typeof__(curl_easy_strerror) *_Nonnull easy_strerror;
+    __typeof__(curl_global_init) *_Nonnull global_init;
+    __typeof__(curl_multi_add_handle) *_Nonnull multi_add_handle;
+    __typeof__(curl_multi_cleanup) *_Nonnull multi_cleanup;
+    __typeof__(curl_multi_info_read) *_Nonnull multi_info_read;
+    __typeof__(curl_multi_init) *_Nonnull multi_init;
+    __typeof__(curl_multi_remove_handle) *_Nonnull multi_remove_handle;
+    __typeof__(curl_multi_setopt) *_Nonnull multi_setopt;
+    __typeof__(curl_multi_socket_action) *_Nonnull multi_socket_action;
+    __typeof__(curl_share_cleanup) *_Nonnull share_cleanup;
+    __typeof__(curl_share_init) *_Nonnull share_init;
+    __typeof__(curl_share_setopt) *_Nonnull share_setopt;
+    __typeof__(curl_slist_append) *_Nonnull slist_append;
+    __typeof__(curl_slist_free_all) *_Nonnull slist_free_all;
+    __typeof__(curl_version_info) *_Nonnull version_info;
+};
+extern struct inflight_curl inflight_curl;
+
+// Wrappers of these functions. Swift cannot call variadic ones, so there is one for each type of argument.
+
+static inline CURL *_Nullable inflight_easy_make(void) { return inflight_curl.easy_init(); }
+
+static inline void inflight_easy_free(CURL *_Nonnull easy) { inflight_curl.easy_cleanup(easy); }
+
+static inline CURLcode inflight_easy_pause(CURL *_Nonnull easy, int directions) {
+    return inflight_curl.easy_pause(easy, directions);
+}
+
+static inline const char *_Nonnull inflight_easy_strerror(CURLcode code) { return inflight_curl.easy_strerror(code); }
 
 static inline CURLcode inflight_easy_set_long(CURL *_Nonnull easy, CURLoption option, long value) {
-    return curl_easy_setopt(easy, option, value);
+    return inflight_curl.easy_setopt(easy, option, value);
 }
 
 static inline CURLcode inflight_easy_set_string(CURL *_Nonnull easy, CURLoption option, const char *_Nullable value) {
-    return curl_easy_setopt(easy, option, value);
+    return inflight_curl.easy_setopt(easy, option, value);
 }
 
 static inline CURLcode inflight_easy_set_pointer(CURL *_Nonnull easy, CURLoption option, void *_Nullable value) {
-    return curl_easy_setopt(easy, option, value);
+    return inflight_curl.easy_setopt(easy, option, value);
 }
 
 static inline CURLcode inflight_easy_set_list(
     CURL *_Nonnull easy, CURLoption option, struct curl_slist *_Nullable value) {
-    return curl_easy_setopt(easy, option, value);
+    return inflight_curl.easy_setopt(easy, option, value);
 }
 
 static inline CURLcode inflight_easy_set_size(CURL *_Nonnull easy, CURLoption option, curl_off_t value) {
-    return curl_easy_setopt(easy, option, value);
+    return inflight_curl.easy_setopt(easy, option, value);
 }
 
 typedef size_t (*inflight_data_callback)(
@@ -88,26 +130,50 @@ void inflight_easy_set_callbacks(
 
 static inline void *_Nullable inflight_easy_private(CURL *_Nonnull easy) {
     char *context = NULL;
-    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &context);
+    inflight_curl.easy_getinfo(easy, CURLINFO_PRIVATE, &context);
     return context;
 }
 
 /// Returns the number of bytes of the body received so far, before content decoding.
 static inline curl_off_t inflight_easy_downloaded(CURL *_Nonnull easy) {
     curl_off_t size = 0;
-    curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &size);
+    inflight_curl.easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &size);
     return size;
 }
 
 /// Returns the microseconds from the start of the transfer to `point`, or 0 if it has not reached that point.
 static inline int64_t inflight_easy_time(CURL *_Nonnull easy, CURLINFO point) {
     curl_off_t time = 0;
-    curl_easy_getinfo(easy, point, &time);
+    inflight_curl.easy_getinfo(easy, point, &time);
     return time;
 }
 
+static inline struct curl_slist *_Nullable inflight_list_append(
+    struct curl_slist *_Nullable list, const char *_Nonnull text) {
+    return inflight_curl.slist_append(list, text);
+}
+
+static inline void inflight_list_free(struct curl_slist *_Nullable list) { inflight_curl.slist_free_all(list); }
+
+static inline CURLM *_Nullable inflight_multi_make(void) { return inflight_curl.multi_init(); }
+
+static inline void inflight_multi_free(CURLM *_Nonnull multi) { inflight_curl.multi_cleanup(multi); }
+
+static inline CURLMcode inflight_multi_add(CURLM *_Nonnull multi, CURL *_Nonnull easy) {
+    return inflight_curl.multi_add_handle(multi, easy);
+}
+
+static inline CURLMcode inflight_multi_remove(CURLM *_Nonnull multi, CURL *_Nonnull easy) {
+    return inflight_curl.multi_remove_handle(multi, easy);
+}
+
+static inline CURLMcode inflight_multi_act(CURLM *_Nonnull multi, curl_socket_t descriptor, int events) {
+    int running = 0;
+    return inflight_curl.multi_socket_action(multi, descriptor, events, &running);
+}
+
 static inline CURLMcode inflight_multi_set_long(CURLM *_Nonnull multi, CURLMoption option, long value) {
-    return curl_multi_setopt(multi, option, value);
+    return inflight_curl.multi_setopt(multi, option, value);
 }
 
 typedef int (*inflight_socket_callback)(
@@ -117,17 +183,17 @@ typedef int (*inflight_timer_callback)(CURLM *_Nullable multi, long milliseconds
 static inline void inflight_multi_set_callbacks(
     CURLM *_Nonnull multi, inflight_socket_callback _Nonnull socket, inflight_timer_callback _Nonnull timer,
     void *_Nonnull context) {
-    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket);
-    curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
-    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
-    curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
+    inflight_curl.multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket);
+    inflight_curl.multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
+    inflight_curl.multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
+    inflight_curl.multi_setopt(multi, CURLMOPT_TIMERDATA, context);
 }
 
 /// Returns the next transfer that has ended, or NULL if there is none.
 static inline CURL *_Nullable inflight_multi_next_done(CURLM *_Nonnull multi, CURLcode *_Nonnull result) {
     int left = 0;
     CURLMsg *message;
-    while ((message = curl_multi_info_read(multi, &left))) {
+    while ((message = inflight_curl.multi_info_read(multi, &left))) {
         if (message->msg != CURLMSG_DONE) continue;
         *result = message->data.result;
         return message->easy_handle;
@@ -136,13 +202,15 @@ static inline CURL *_Nullable inflight_multi_next_done(CURLM *_Nonnull multi, CU
 }
 
 static inline const curl_version_info_data *_Nullable inflight_version(void) {
-    return curl_version_info(CURLVERSION_NOW);
+    return inflight_curl.version_info(CURLVERSION_NOW);
 }
+
+static inline void inflight_share_free(CURLSH *_Nonnull share) { inflight_curl.share_cleanup(share); }
 
 /// Creates a share object, through which easy handles share TLS sessions. Returns NULL if there is no memory.
 static inline CURLSH *_Nullable inflight_share_make(void) {
-    CURLSH *share = curl_share_init();
-    if (share) curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+    CURLSH *share = inflight_curl.share_init();
+    if (share) inflight_curl.share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
     return share;
 }
 

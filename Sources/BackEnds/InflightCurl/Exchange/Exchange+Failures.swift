@@ -6,7 +6,7 @@ extension Exchange {
     /// Returns the error for libcurl's code at this point of the exchange. `detail` is libcurl's own message, cleaned.
     func failure(for code: CURLcode, detail: String) -> LoadError {
         let host = peer
-        let why = detail.isEmpty ? Message.cleaned(unsafe String(cString: curl_easy_strerror(code))) : detail
+        let why = detail.isEmpty ? Message.cleaned(unsafe String(cString: inflight_easy_strerror(code))) : detail
         if let refusedAddress, !hasOpenedSocket { return failure(forRefused: refusedAddress) }
         switch code {
         case CURLE_OK:

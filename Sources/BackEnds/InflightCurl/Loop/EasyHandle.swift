@@ -41,7 +41,7 @@ internal import InflightCore
     }
 
     init?(loop: EventLoop, share: UnsafeMutableRawPointer?) {
-        guard let easy = unsafe curl_easy_init() else { return nil }
+        guard let easy = unsafe inflight_easy_make() else { return nil }
         unsafe self.easy = easy
         unsafe self.loop = loop
         unsafe errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -55,7 +55,7 @@ internal import InflightCore
     }
 
     deinit {
-        unsafe curl_easy_cleanup(easy)
+        unsafe inflight_easy_free(easy)
         unsafe errorText.deallocate()
         unsafe free(head.pointee.text)
         unsafe head.deallocate()
@@ -247,8 +247,8 @@ internal import InflightCore
         applied.weight = priority
         set(CURLOPT_STREAM_WEIGHT, Self.weight(priority))
         guard flushes else { return }
-        unsafe curl_easy_pause(easy, CURLPAUSE_SEND)
-        unsafe curl_easy_pause(easy, CURLPAUSE_CONT)
+        unsafe inflight_easy_pause(easy, CURLPAUSE_SEND)
+        unsafe inflight_easy_pause(easy, CURLPAUSE_CONT)
     }
 
     /// Returns the urgency of RFC 9218 section 4.1. The default of 3 is omitted; 6 and 7 are for less than images.
@@ -349,7 +349,7 @@ internal import InflightCore
     }
 
     deinit {
-        unsafe curl_slist_free_all(list)
+        unsafe inflight_list_free(list)
     }
 
     /// - Parameter strings: Strings without zero bytes.
@@ -357,11 +357,11 @@ internal import InflightCore
         var next: UnsafeMutablePointer<curl_slist>?
         for string in strings {
             let copy = (string + [0]).map { CChar(bitPattern: $0) }
-            guard let longer = unsafe curl_slist_append(next, copy) else { break }
+            guard let longer = unsafe inflight_list_append(next, copy) else { break }
             unsafe next = longer
         }
         unsafe install(next)
-        unsafe curl_slist_free_all(list)
+        unsafe inflight_list_free(list)
         unsafe list = next
     }
 }

@@ -44,15 +44,13 @@ internal import InflightCore
     /// The time of the next check of the exchanges' own deadlines, never later than the first of them.
     private var nextScan = Int64.max
 
-    private static let isLibraryReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
-
+    /// Creates the loop. libcurl must have been loaded.
     init(mailbox: Mailbox) {
-        precondition(Self.isLibraryReady, "libcurl cannot be initialised: out of memory")
         self.mailbox = mailbox
         settings = mailbox.settings
         poller = Poller(epoll: mailbox.epollDescriptor, wake: mailbox.wakeDescriptor)
         siteTable = SiteTable(settings: mailbox.settings)
-        guard let multi = unsafe curl_multi_init() else { preconditionFailure("libcurl is out of memory") }
+        guard let multi = unsafe inflight_multi_make() else { preconditionFailure("libcurl is out of memory") }
         unsafe self.multi = multi
         unsafe share = inflight_share_make()
         resolver = Resolver(loop: self, mailbox: mailbox)
@@ -152,8 +150,7 @@ internal import InflightCore
     }
 
     private func act(_ descriptor: curl_socket_t, _ events: Int32) {
-        var running: Int32 = 0
-        unsafe curl_multi_socket_action(multi, descriptor, events, &running)
+        unsafe inflight_multi_act(multi, descriptor, events)
     }
 
     private func collectEnded() {
@@ -210,8 +207,8 @@ internal import InflightCore
         endAll()
         resolver.close()
         pool.removeAll()
-        unsafe curl_multi_cleanup(multi)
-        if let share = unsafe share { unsafe curl_share_cleanup(share) }
+        unsafe inflight_multi_free(multi)
+        if let share = unsafe share { unsafe inflight_share_free(share) }
     }
 
     // MARK: Callbacks
@@ -353,7 +350,7 @@ internal import InflightCore
         handle.setNeedsNewConnection(
             exchange.request.needsNewConnection || site.reuse.needsNewConnection || wasRefusedAlone)
         site.handed += 1
-        unsafe curl_multi_add_handle(multi, handle.easy)
+        unsafe inflight_multi_add(multi, handle.easy)
         // libcurl reads the addresses when it starts a transfer. Start this one before another to the same host.
         if !entries.isEmpty { act(CURL_SOCKET_TIMEOUT, 0) }
     }
@@ -400,7 +397,7 @@ internal import InflightCore
         nextScan = min(nextScan, exchange.stallDeadline)
         if exchange.holdsBytes, let handle = exchange.easy {
             exchange.holdsBytes = false
-            unsafe curl_easy_pause(handle.easy, CURLPAUSE_CONT)
+            unsafe inflight_easy_pause(handle.easy, CURLPAUSE_CONT)
         }
     }
 
@@ -444,7 +441,7 @@ internal import InflightCore
     private func release(_ exchange: Exchange) {
         if let handle = exchange.easy {
             exchange.easy = nil
-            unsafe curl_multi_remove_handle(multi, handle.easy)
+            unsafe inflight_multi_remove(multi, handle.easy)
             handle.exchange = nil
             if let site = exchange.site {
                 site.handed -= 1

@@ -115,8 +115,32 @@ final class Mailbox: Sendable {
         case .nothing: break
         case .wake: inflight_wake(wakeDescriptor)
         case .run(let thread):
-            thread.run { EventLoop(mailbox: self).run() }
+            thread.run {
+                if let problem = unsafe inflight_curl_load() {
+                    self.refuseAll(because: Message.cleaned(unsafe String(cString: problem)))
+                } else {
+                    EventLoop(mailbox: self).run()
+                }
+            }
         }
+    }
+
+    /// Fails all exchanges, because there is no libcurl to run them.
+    private func refuseAll(because why: String) {
+        var commands: [Command] = []
+        repeat {
+            _ = take(into: &commands)
+            for case .start(let exchange) in commands {
+                guard let receiver = exchange.receiver else { continue }
+                exchange.receiver = nil
+                let error = LoadError(
+                    .unsupportedScheme, stage: .fetch, url: exchange.request.url.string,
+                    message: "libcurl cannot be used (\(why)). "
+                        + "Install version 7.84 or later, Debian's package libcurl4.")
+                TransportEnding.deliver([TransportEnding(receiver: receiver, result: .failure(error))])
+            }
+            commands.removeAll()
+        } while !ended()
     }
 
     // MARK: The loop's side
