@@ -42,7 +42,7 @@ let package = Package(
         .library(name: "InflightWorker", targets: ["InflightWorker"] + engine),
         .library(name: "InflightSandbox", targets: ["InflightSandbox", "InflightWorker"] + engine),
         .library(name: "InflightVips", targets: ["InflightVips", "InflightCodecs"] + images),
-        .library(name: "InflightTestSupport", targets: ["InflightTestSupport"] + engine),
+        .library(name: "InflightTestSupport", targets: ["InflightTestSupport", "InflightContract"] + engine),
         // Without public names; for the fuzz targets.
         .library(name: "InflightBatch", targets: ["InflightBatch"]),
         .executable(name: "inflight", targets: ["InflightCLI"]),

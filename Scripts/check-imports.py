@@ -4,7 +4,8 @@
     Scripts/check-imports.py [ROOT]
 
 Targets import only lower layers. Each C library has one C target, imported by one Swift target. No C target is imported
-publicly, so that no public signature contains a C type.
+publicly, so that no public signature contains a C type. Each library product lists the modules that its own import
+publicly: otherwise SwiftPM does not compile a client again when their types have changed.
 """
 
 import pathlib
@@ -89,13 +90,41 @@ def problems_in(target, text):
             yield line, f"{module} is imported publicly: public signatures could contain C types"
 
 
+def listed(expression, lists):
+    """The names in a list of the manifest, such as `["A", "B"] + engine`."""
+    return set(re.findall(r'"(\w+)"', expression)).union(
+        *(lists.get(name, set()) for name in re.findall(r"\b\w+\b", re.sub(r'"\w+"', "", expression))))
+
+
+def incomplete_products(manifest, public_imports):
+    """The library products that do not list a module that theirs import publicly, each with its line number."""
+    lists = {}
+    for name, expression in re.findall(r"^let (\w+) = (\[\"\w+\".*)$", manifest, re.MULTILINE):
+        lists[name] = listed(expression, lists)
+    for found in re.finditer(r'\.library\(name: "(\w+)", targets: (.*)\)', manifest):
+        modules = listed(found[2], lists)
+        needed = set().union(*(public_imports.get(module, set()) for module in modules))
+        for module in sorted(needed - modules):
+            yield manifest.count("\n", 0, found.start()) + 1, f"product {found[1]} does not list {module}"
+
+
 def main(root):
     failed = False
+    public_imports = {}
     for path in sorted((root / "Sources").rglob("*.swift")):
         _folder, target, *_ = path.relative_to(root / "Sources").parts
-        for line, problem in problems_in(target, path.read_text(encoding="utf-8")):
+        text = path.read_text(encoding="utf-8")
+        public_imports.setdefault(target, set()).update(
+            found["module"] for found in IMPORT.finditer(text)
+            if "public" in found["before"] and found["module"].startswith("Inflight"))
+        for line, problem in problems_in(target, text):
             failed = True
             print(f"{path.relative_to(root)}:{line}: {problem}", file=sys.stderr)
+    manifest = root / "Package.swift"
+    text = manifest.read_text(encoding="utf-8") if manifest.exists() else ""
+    for line, problem in incomplete_products(text, public_imports):
+        failed = True
+        print(f"Package.swift:{line}: {problem}", file=sys.stderr)
     return 1 if failed else 0
 
 

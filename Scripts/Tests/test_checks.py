@@ -44,6 +44,16 @@ class Imports(unittest.TestCase):
         self.assertEqual(self.lines("InflightCore", "public import Foundation\n"), [1])
         self.assertEqual(self.lines("InflightCore", small + "#endif\nimport Foundation\n"), [5])
 
+    def test_a_product_lists_the_modules_that_its_own_import_publicly(self):
+        manifest = """let images = ["Pixels"]
+let engine = ["Core"] + images
+        .library(name: "Core", targets: engine),
+        .library(name: "Whole", targets: ["Whole", "Disk"] + engine),
+        .library(name: "Disk", targets: ["Disk"]),
+"""
+        public = {"Whole": {"Disk", "Core"}, "Core": {"Pixels"}, "Disk": {"Core"}}
+        self.assertEqual(list(imports.incomplete_products(manifest, public)), [(5, "product Disk does not list Core")])
+
     def test_no_part_of_the_engine_or_the_command_imports_the_patterns(self):
         for target in imports.ALLOWED.keys() - {"InflightLab"}:
             self.assertEqual(self.lines(target, "internal import InflightPatterns\n"), [1], target)
