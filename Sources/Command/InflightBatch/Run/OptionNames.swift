@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// The options of a command that correspond to the settings that errors of the library name.
 package enum OptionNames {
     /// `get`, `info` and `show`.
@@ -29,7 +31,8 @@ package enum OptionNames {
     /// advice to change a setting for which there is no option.
     package func message(_ text: String) -> String {
         (Self.shared + (self == .get ? Self.ofGet : Self.ofBatch)).reduce(text) { text, name in
-            guard text.contains(name.setting) else { return text }
+            // `text.contains(_:)` would take most of the time of a row that fails.
+            guard unsafe strstr(text, name.setting) != nil else { return text }
             guard let option = name.option else { return Self.removingAdvice(on: name.setting, from: text) }
             return text.replacing(name.setting, with: option)
         }
