@@ -107,8 +107,8 @@ test-img2dataset: deps ## compare inflight batch with img2dataset row by row (do
 
 # The Python package. Its engines are downloads of several hundred megabytes, so only `test-python` is in the CI.
 PYTHON_TESTS = env PYTHONDONTWRITEBYTECODE=1 INFLIGHT=$(BIN)/inflight
-# moto's server with S3 only, which is a third of the whole. Compiling all packages would take longer than the tests. That
-# boto3 fits s3fs's botocore is said at once, because pip would try one version after another for a minute.
+# moto's server with S3 only, which is a third of the whole. Compiling all packages would take longer than the tests.
+# That boto3 fits s3fs's botocore is said at once, because pip would try one version after another for a minute.
 STORE_PACKAGES = 'moto[s3]' 'aiobotocore[boto3]' flask flask-cors gcp-storage-emulator
 STORE_ENV = env VENV=venv-stores PIP_NO_COMPILE=1 Scripts/python-env.sh parquet,s3fs,gcsfs $(STORE_PACKAGES)
 READER_PACKAGES = webdataset datasets duckdb pillow

@@ -29,5 +29,16 @@ struct SHA256Tests {
             for byte in text.utf8 { hash.append([byte]) }
             #expect(hash.hex == hex(text))
         }
+        let text = (0..<1000).map { String($0) }.joined()
+        for length in [1, 37, 63, 64, 65, 127, 200, 5000] {
+            var hash = SHA256()
+            var rest = Array(text.utf8)[...]
+            while !rest.isEmpty {
+                // Not contiguous in memory.
+                hash.append(rest.prefix(length).reversed().lazy.reversed())
+                rest = rest.dropFirst(length)
+            }
+            #expect(hash.hex == hex(text))
+        }
     }
 }

@@ -1,4 +1,3 @@
-import InflightBatch
 import InflightCore
 import InflightSQLite
 
@@ -143,7 +142,9 @@ struct IndexRecord: Equatable {
 
     /// Returns the key of a text such as a URL.
     static func key(of text: String) -> String {
-        String(ContentDigest(of: Bytes(text)).hex.prefix(keyLength))
+        var hash = SHA256()
+        hash.append(text.utf8)
+        return Hexadecimal.text(Array(hash.digest.prefix(keyLength / 2)))
     }
 
     private static let keyLength = 32

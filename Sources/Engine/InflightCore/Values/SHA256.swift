@@ -6,15 +6,16 @@
 /// hash.hex   // "ba7816bf8f01cfea…"
 /// ```
 package struct SHA256: Sendable {
-    private var state: [UInt32] = [
+    private static let blockLength = 64
+
+    private var state: InlineArray<8, UInt32> = [
         0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB, 0x5BE0_CD19,
     ]
-    /// Up to 63 bytes of an incomplete block.
+    /// The beginning of an incomplete block.
     private var pending: [UInt8] = []
     private var count: UInt64 = 0
-    private var words = [UInt32](repeating: 0, count: 64)
 
-    private static let constants: [UInt32] = [
+    private static let constants: InlineArray<64, UInt32> = [
         0x428A_2F98, 0x7137_4491, 0xB5C0_FBCF, 0xE9B5_DBA5, 0x3956_C25B, 0x59F1_11F1, 0x923F_82A4, 0xAB1C_5ED5,
         0xD807_AA98, 0x1283_5B01, 0x2431_85BE, 0x550C_7DC3, 0x72BE_5D74, 0x80DE_B1FE, 0x9BDC_06A7, 0xC19B_F174,
         0xE49B_69C1, 0xEFBE_4786, 0x0FC1_9DC6, 0x240C_A1CC, 0x2DE9_2C6F, 0x4A74_84AA, 0x5CB0_A9DC, 0x76F9_88DA,
@@ -27,25 +28,37 @@ package struct SHA256: Sendable {
 
     package init() {}
 
-    package mutating func append(_ bytes: some Sequence<UInt8>) {
-        for byte in bytes {
-            pending.append(byte)
-            count &+= 1
-            if pending.count == 64 {
-                mix()
-                pending.removeAll(keepingCapacity: true)
-            }
+    package mutating func append(_ bytes: some Collection<UInt8>) {
+        if bytes.withContiguousStorageIfAvailable({ unsafe append(UnsafeRawBufferPointer($0)) }) == nil {
+            append(Array(bytes))
         }
+    }
+
+    package mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        count &+= UInt64(bytes.count)
+        var rest = unsafe bytes[...]
+        if !pending.isEmpty {
+            let missing = unsafe rest.prefix(Self.blockLength - pending.count)
+            unsafe pending.append(contentsOf: missing)
+            unsafe rest = rest.dropFirst(missing.count)
+            guard pending.count == Self.blockLength else { return }
+            unsafe pending.withUnsafeBytes { unsafe mix($0) }
+            pending.removeAll(keepingCapacity: true)
+        }
+        while unsafe rest.count >= Self.blockLength {
+            unsafe mix(UnsafeRawBufferPointer(rebasing: rest.prefix(Self.blockLength)))
+            unsafe rest = rest.dropFirst(Self.blockLength)
+        }
+        unsafe pending.append(contentsOf: rest)
     }
 
     /// The hash of the bytes appended so far.
     package var digest: [UInt8] {
         var last = self
-        let bits = count &* 8
-        last.append([0x80])
-        while last.pending.count != 56 { last.append([0]) }
-        last.append((0..<8).map { UInt8(truncatingIfNeeded: bits >> (56 - 8 * $0)) })
-        return last.state.flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) } }
+        let zeros = (2 * Self.blockLength - 9 - pending.count) % Self.blockLength
+        last.append([0x80] + [UInt8](repeating: 0, count: zeros))
+        last.append(Self.bytes(count &* 8))
+        return state.indices.flatMap { Self.bytes(last.state[$0]) }
     }
 
     /// ``digest`` in lower-case hexadecimal digits.
@@ -53,30 +66,43 @@ package struct SHA256: Sendable {
         Hexadecimal.text(digest)
     }
 
-    private mutating func mix() {
-        for index in 0..<16 {
-            words[index] = (0..<4).reduce(0) { $0 << 8 | UInt32(pending[index * 4 + $1]) }
-        }
-        for index in 16..<64 {
-            let early = words[index - 15]
-            let late = words[index - 2]
-            let first = Self.rotated(early, 7) ^ Self.rotated(early, 18) ^ (early >> 3)
-            let second = Self.rotated(late, 17) ^ Self.rotated(late, 19) ^ (late >> 10)
-            words[index] = words[index - 16] &+ first &+ words[index - 7] &+ second
+    private static func bytes<Word: FixedWidthInteger>(_ word: Word) -> [UInt8] {
+        unsafe withUnsafeBytes(of: word.bigEndian) { unsafe [UInt8]($0) }
+    }
+
+    /// Mixes in one block.
+    private mutating func mix(_ block: UnsafeRawBufferPointer) {
+        // The last 16 words of the schedule.
+        var words = InlineArray<16, UInt32> { index in
+            unsafe block.loadUnaligned(fromByteOffset: 4 * index, as: UInt32.self).bigEndian
         }
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
         var (e, f, g, h) = (state[4], state[5], state[6], state[7])
         for index in 0..<64 {
+            if index >= 16 {
+                let early = words[(index &+ 1) & 15]
+                let late = words[(index &+ 14) & 15]
+                let first = Self.rotated(early, 7) ^ Self.rotated(early, 18) ^ (early &>> 3)
+                let second = Self.rotated(late, 17) ^ Self.rotated(late, 19) ^ (late &>> 10)
+                words[index & 15] &+= first &+ words[(index &+ 9) & 15] &+ second
+            }
             let fromE = Self.rotated(e, 6) ^ Self.rotated(e, 11) ^ Self.rotated(e, 25)
-            let first = h &+ fromE &+ ((e & f) ^ (~e & g)) &+ Self.constants[index] &+ words[index]
+            let first = h &+ fromE &+ ((e & f) ^ (~e & g)) &+ Self.constants[index] &+ words[index & 15]
             let fromA = Self.rotated(a, 2) ^ Self.rotated(a, 13) ^ Self.rotated(a, 22)
             let second = fromA &+ ((a & b) ^ (a & c) ^ (b & c))
             (h, g, f, e, d, c, b, a) = (g, f, e, d &+ first, c, b, a, first &+ second)
         }
-        for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { state[index] &+= word }
+        state[0] &+= a
+        state[1] &+= b
+        state[2] &+= c
+        state[3] &+= d
+        state[4] &+= e
+        state[5] &+= f
+        state[6] &+= g
+        state[7] &+= h
     }
 
     private static func rotated(_ word: UInt32, _ count: UInt32) -> UInt32 {
-        word >> count | word << (32 - count)
+        word &>> count | word &<< (32 &- count)
     }
 }
