@@ -20,8 +20,8 @@
 /// Loads libcurl, once, and initialises it. Returns NULL, or why it cannot be used. No other function of libcurl may be
 /// called before.
 ///
-/// Programs need libcurl to be built, but not to start: with the 25 libraries that it needs itself, it would take a
-/// third of the time in which a command starts.
+/// Programs need libcurl to be built, but not to start: with the 22 libraries that only it needs, it would take a third
+/// of the time in which a command starts.
 const char *_Nullable inflight_curl_load(void);
 
 /// libcurl's functions, once it is loaded.
