@@ -17,6 +17,9 @@ public import InflightCore
 /// with ``shutdown()``, or when the transport is released and its last exchange has ended. Name resolution does not
 /// block that thread, nor does each lookup take a thread.
 ///
+/// libcurl is loaded on that thread by the first exchange of the process. If it is missing or older than 7.84,
+/// exchanges fail with ``LoadError/Code/unsupportedScheme``.
+///
 /// The connect timeout begins when the exchange starts. It does not run while the exchange waits because its origin has
 /// all its connections in use, or the process has no file descriptor for another: it uses at most three quarters of
 /// those that are free when the thread starts.
