@@ -19,30 +19,11 @@ static void *find(const char *name) {
 }
 
 static void load(void) {
-    // Never closed: it has threads and callbacks of its own.
+    // Never closed: transports may be created until the process ends.
     library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-    inflight_curl = (struct inflight_curl){
-        .easy_cleanup = find("curl_easy_cleanup"),
-        .easy_getinfo = find("curl_easy_getinfo"),
-        .easy_init = find("curl_easy_init"),
-        .easy_pause = find("curl_easy_pause"),
-        .easy_setopt = find("curl_easy_setopt"),
-        .easy_strerror = find("curl_easy_strerror"),
-        .global_init = find("curl_global_init"),
-        .multi_add_handle = find("curl_multi_add_handle"),
-        .multi_cleanup = find("curl_multi_cleanup"),
-        .multi_info_read = find("curl_multi_info_read"),
-        .multi_init = find("curl_multi_init"),
-        .multi_remove_handle = find("curl_multi_remove_handle"),
-        .multi_setopt = find("curl_multi_setopt"),
-        .multi_socket_action = find("curl_multi_socket_action"),
-        .share_cleanup = find("curl_share_cleanup"),
-        .share_init = find("curl_share_init"),
-        .share_setopt = find("curl_share_setopt"),
-        .slist_append = find("curl_slist_append"),
-        .slist_free_all = find("curl_slist_free_all"),
-        .version_info = find("curl_version_info"),
-    };
+#define FIND(name) .name = find("curl_" #name),
+    inflight_curl = (struct inflight_curl){INFLIGHT_CURL_FUNCTIONS(FIND)};
+#undef FIND
     if (problem[0]) return;
     const curl_version_info_data *version = inflight_curl.version_info(CURLVERSION_NOW);
     if (version->version_num < CURL_VERSION_BITS(7, 84, 0))

@@ -24,28 +24,34 @@
 /// of the time in which a command starts.
 const char *_Nullable inflight_curl_load(void);
 
+// The functions of libcurl that are called, without `curl_`.
+#define INFLIGHT_CURL_FUNCTIONS(FUNCTION) \
+    FUNCTION(easy_cleanup) \
+    FUNCTION(easy_getinfo) \
+    FUNCTION(easy_init) \
+    FUNCTION(easy_pause) \
+    FUNCTION(easy_setopt) \
+    FUNCTION(easy_strerror) \
+    FUNCTION(global_init) \
+    FUNCTION(multi_add_handle) \
+    FUNCTION(multi_cleanup) \
+    FUNCTION(multi_info_read) \
+    FUNCTION(multi_init) \
+    FUNCTION(multi_remove_handle) \
+    FUNCTION(multi_setopt) \
+    FUNCTION(multi_socket_action) \
+    FUNCTION(share_cleanup) \
+    FUNCTION(share_init) \
+    FUNCTION(share_setopt) \
+    FUNCTION(slist_append) \
+    FUNCTION(slist_free_all) \
+    FUNCTION(version_info)
+
 /// libcurl's functions, once it is loaded.
 struct inflight_curl {
-    __typeof__(curl_easy_cleanup) *_Nonnull easy_cleanup;
-    __typeof__(curl_easy_getinfo) *_Nonnull easy_getinfo;
-    __typeof__(curl_easy_init) *_Nonnull easy_init;
-    __typeof__(curl_easy_pause) *_Nonnull easy_pause;
-    __typeof__(curl_easy_setopt) *_Nonnull easy_setopt;
-    __typeof__(curl_easy_strerror) *_Nonnull easy_strerror;
-    __typeof__(curl_global_init) *_Nonnull global_init;
-    __typeof__(curl_multi_add_handle) *_Nonnull multi_add_handle;
-    __typeof__(curl_multi_cleanup) *_Nonnull multi_cleanup;
-    __typeof__(curl_multi_info_read) *_Nonnull multi_info_read;
-    __typeof__(curl_multi_init) *_Nonnull multi_init;
-    __typeof__(curl_multi_remove_handle) *_Nonnull multi_remove_handle;
-    __typeof__(curl_multi_setopt) *_Nonnull multi_setopt;
-    __typeof__(curl_multi_socket_action) *_Nonnull multi_socket_action;
-    __typeof__(curl_share_cleanup) *_Nonnull share_cleanup;
-    __typeof__(curl_share_init) *_Nonnull share_init;
-    __typeof__(curl_share_setopt) *_Nonnull share_setopt;
-    __typeof__(curl_slist_append) *_Nonnull slist_append;
-    __typeof__(curl_slist_free_all) *_Nonnull slist_free_all;
-    __typeof__(curl_version_info) *_Nonnull version_info;
+#define INFLIGHT_DECLARE(name) __typeof__(curl_##name) *_Nonnull name;
+    INFLIGHT_CURL_FUNCTIONS(INFLIGHT_DECLARE)
+#undef INFLIGHT_DECLARE
 };
 extern struct inflight_curl inflight_curl;
 
