@@ -14,9 +14,10 @@ unless they name another. Each table names the suite that must find its mutants:
 - `rules`: at least the unit tests of HTTP's rules that the mutant names (`tests`) fail.
 - `views`: GTKChecks sees wrong cells under Xvfb, in its own grid and in the gallery. Requires `Scripts/deps.sh gtk`.
 
-With --check, only checks that every fault is described, once in its suite, and that every text occurs exactly once. Otherwise applies each mutant in turn to a copy of the
-sources, builds the copy and runs the suite. NAME selects mutants by name or table. Prints a table with the findings.
-Fails if a mutant is not found.
+With --check, only checks that every fault is described, once in its suite, that every text occurs exactly once, and that
+the tests of the rules name no type of other tests. Otherwise applies each mutant in turn to a copy of the sources,
+builds the copy and runs the suite. NAME selects mutants by name or table. Prints a table with the findings. Fails if a
+mutant is not found.
 
 With --in-place, for a few mutants of the suite `simulator` in CI: changes the files of the working tree, which must not
 differ from the last commit, and restores them. So only these files are built again.
@@ -166,6 +167,19 @@ def problems_in(mutants, root=ROOT):
             yield f"Scripts/Mutants/{mutant['table']}.toml: {name}: {error}"
 
 
+def strangers(root=ROOT):
+    """The types of other tests that the tests of the rules name, which are not in the suite's package."""
+    at_top = re.compile(r"^(?:\w+ )*(?:class|struct|enum|actor|protocol) (\w+)", re.MULTILINE)
+    texts = {file: file.read_text(encoding="utf-8") for file in (root / "Tests/InflightCoreTests").rglob("*.swift")}
+    mine = {file for name in SUITES["rules"][1] for file in (root / name).rglob("*.swift")} & texts.keys()
+    others = {name for file in texts.keys() - mine for name in at_top.findall(texts[file])}
+    for file in sorted(mine):
+        aliases = set(re.findall(r"\btypealias (\w+)", texts[file]))
+        if named := sorted(others & set(re.findall(r"\w+", texts[file])) - aliases):
+            yield (f"{file.relative_to(root)} uses {', '.join(named)}, which the suite of the rules does not build: move "
+                   "the test to another folder")
+
+
 def write(target, content):
     """Writes a file unless it has this content, so that an unchanged file is not built again."""
     if not target.exists() or target.read_bytes() != content:
@@ -245,7 +259,7 @@ def main(scratch, names):
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--check"]:
-        sys.exit("\n".join(problems_in(read_tables())) or 0)
+        sys.exit("\n".join([*problems_in(read_tables()), *strangers()]) or 0)
     in_place, arguments = sys.argv[1:2] == ["--in-place"], sys.argv[1:]
     if in_place and "--" in arguments:
         arguments, flags = arguments[:arguments.index("--")], arguments[arguments.index("--") + 1:]
