@@ -7,7 +7,7 @@ final class StoreCore: Sendable {
     let configuration: DiskStore.Configuration
     let readers: ReaderPool
     private let writer: Writer
-    private let queue = Guarded(WriteQueue())
+    private let queue: Guarded<WriteQueue>
     private let life = Guarded(Life())
 
     private struct Threads {
@@ -28,6 +28,7 @@ final class StoreCore: Sendable {
 
     init(_ configuration: DiskStore.Configuration) {
         self.configuration = configuration
+        queue = Guarded(WriteQueue(logReserve: configuration.logReserve))
         let opened = Guarded<OpenIndex?>(nil)
         writer = Writer(configuration, opened: opened)
         readers = ReaderPool(configuration, opened: opened)

@@ -119,6 +119,18 @@ struct LimitTests {
         await next.shutdown()
     }
 
+    @Test("An entry that is still used stays while others age") func usesAfterTheMost() async {
+        let folder = Folder()
+        let store = folder.store(limit: Self.limit)
+        await store.keep("used", .random(100_000, seed: 2))
+        for _ in 0..<100 { _ = await store.body("used") }
+        for number in 0..<1200 {
+            await store.keep("\(number)", .random(100_000, seed: 1))
+            if number.isMultiple(of: 50) { #expect(await store.body("used") != nil) }
+        }
+        await store.shutdown()
+    }
+
     @Test("Entries past the age limit are removed; setting the date back removes nothing") func ageLimit() async {
         let folder = Folder()
         let clock = VirtualClock()

@@ -23,6 +23,8 @@ struct FindOperation: Sendable {
         var index: OpenIndex
         /// The body of the first candidate, if it is in the index. It is usually the one chosen.
         var body: Bytes?
+        /// The age of the index, read if a candidate has the maximum number of uses.
+        var age: Int64?
 
         func left(without position: Int) -> [StoredEntry] {
             candidates[..<position].map(\.entry) + candidates[(position + 1)...].map(\.entry)
@@ -65,6 +67,9 @@ struct FindOperation: Sendable {
             if found.candidates.count == 1, !row.isInFile {
                 found.body = try StoredBodies.read(row, identity: identity, in: connection.database)
             }
+        }
+        if found.candidates.contains(where: { $0.row.uses >= EvictionRank.maximumUses }) {
+            found.age = try connection.database.number("SELECT age FROM cache")
         }
         return found
     }
@@ -110,7 +115,8 @@ struct FindOperation: Sendable {
     private func finish(_ found: Found, _ position: Int, _ body: Bytes?) {
         let entries = found.candidates.map(\.entry)
         if let body {
-            core.touch(found.candidates[position].row.id)
+            let row = found.candidates[position].row
+            if EvictionRank.changes(row, age: found.age) { core.touch(row.id) }
             return completion(entries, StoredBody(position: position, bytes: body))
         }
         // The entry was evicted, removed or replaced meanwhile, or is damaged. The writer decides by the seal that was

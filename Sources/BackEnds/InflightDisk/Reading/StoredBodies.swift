@@ -7,15 +7,16 @@ enum StoredBodies {
     static func read(
         _ row: EntryRow, identity: UInt64, in database: Database
     ) throws(DatabaseError) -> Bytes? {
-        let body = try database.row("SELECT bytes FROM body WHERE id = ?", .number(row.id)) { found in
-            unsafe found.withBytes(0) { memory -> Bytes? in
-                guard Int64(memory.count) == row.length, unsafe XXH64.of(memory, seed: identity) == row.sum else {
-                    return nil
+        var body: Bytes?
+        try database.query("SELECT bytes FROM body WHERE id = ?", .number(row.id)) { found in
+            unsafe found.withBytes(0) { memory in
+                if Int64(memory.count) == row.length, unsafe XXH64.of(memory, seed: identity) == row.sum {
+                    body = unsafe Bytes(copying: memory)
                 }
-                return unsafe Bytes(copying: memory)
             }
+            return false
         }
-        return body ?? nil
+        return body
     }
 
     /// Like `read`, for a row of this snapshot. Throws if the body is missing, since the path to it is damaged.

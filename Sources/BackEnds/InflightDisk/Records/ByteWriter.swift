@@ -1,3 +1,5 @@
+internal import InflightCore
+
 /// Encodes a record: numbers in as few bytes as they need (seven bits per byte, lowest first), texts and byte runs
 /// prefixed with their lengths.
 struct ByteWriter {
@@ -79,7 +81,8 @@ struct ByteReader {
     }
 
     mutating func text() throws(Malformed) -> String {
-        guard let text = String(validating: try run(), as: UTF8.self) else { throw Malformed() }
+        let bytes = try run()
+        guard let text = String(utf8: bytes.span) else { throw Malformed() }
         return text
     }
 }

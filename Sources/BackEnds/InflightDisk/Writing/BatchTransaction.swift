@@ -415,7 +415,7 @@ final class BatchTransaction {
     }
 
     private func applyTouches(_ state: IndexState) throws(StoreFailure) {
-        for (id, count) in touches {
+        for (id, count) in touches.sorted(by: { $0.key < $1.key }) {
             try inDatabase(
                 cache.database.change(
                     """

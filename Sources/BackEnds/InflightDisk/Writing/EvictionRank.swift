@@ -27,6 +27,15 @@ enum EvictionRank {
         rank > age && rank <= age + maximumUses ? rank : age
     }
 
+    /// Whether a use changes the row. Of the entries used most, no use is written until others have aged.
+    ///
+    /// - Parameter age: nil if it is not known.
+    static func changes(_ row: EntryRow, age: Int64?) -> Bool {
+        guard row.uses >= maximumUses, let age else { return true }
+        // Numbers of a damaged index may be too large. Then this use counts or not.
+        return row.rank < age &+ maximumUses
+    }
+
     static func of(isComplete: Bool, age: Int64, uses: Int64) -> Int64 {
         isComplete ? whole(age: age, uses: uses) : partial(age: age)
     }

@@ -14,7 +14,13 @@ struct WriteQueue {
     /// body.
     static let byteLimit = 64 << 20
     /// The number of used entries that justifies a transaction of its own.
-    static let touchLimit = 256
+    private let touchLimit: Int
+
+    /// - Parameter logReserve: The maximum size of SQLite's log in bytes. A use changes at most three pages of 4 KiB,
+    ///   so the uses of one transaction take less than half of it.
+    init(logReserve: Int64) {
+        touchLimit = Int(logReserve >> 15)
+    }
 
     /// - Returns: Whether the operation was accepted, and whether the writer must be woken for it.
     mutating func add(_ operation: WriteOperation) -> (isTaken: Bool, wakes: Bool) {
@@ -30,7 +36,7 @@ struct WriteQueue {
     mutating func touch(_ id: Int64) -> Bool {
         guard !isClosed else { return false }
         touches[id, default: 0] += 1
-        return touches.count >= Self.touchLimit && wake()
+        return touches.count >= touchLimit && wake()
     }
 
     private mutating func wake() -> Bool {
@@ -58,7 +64,7 @@ struct WriteQueue {
             count += 1
             if waiting[count - 1].needsOwnBatch { break }
         }
-        let isWorthIt = touches.count >= Self.touchLimit || isClosed
+        let isWorthIt = touches.count >= touchLimit || isClosed
         guard count > 0 || (isWorthIt && !touches.isEmpty) else {
             isDraining = false
             return nil
