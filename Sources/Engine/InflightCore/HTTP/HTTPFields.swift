@@ -80,11 +80,14 @@ public struct HTTPFields: Sendable, Hashable {
 
     /// Removes all fields with this name.
     public mutating func remove(_ name: String) {
-        guard contains(name) else { return }
+        guard var removed = first(name) else { return }
         var kept = HTTPFields()
         forEachPosition { position in
-            guard !isNamed(position, name) else { return true }
-            kept.append(name: text[position.name..<position.value], value: text[position.value..<position.end])
+            if position.name == removed.name {
+                removed = first(name, from: position.end) ?? removed
+            } else {
+                kept.append(name: text[position.name..<position.value], value: text[position.value..<position.end])
+            }
             return true
         }
         self = kept
@@ -103,20 +106,16 @@ public struct HTTPFields: Sendable, Hashable {
 
     /// Returns all values with this name, in order. Bytes that are not UTF-8 are decoded as Latin-1.
     public func values(_ name: String) -> [String] {
-        var values: [String] = []
-        forEachPosition { position in
-            if isNamed(position, name) { values.append(Self.decoded(text[position.value..<position.end])) }
-            return true
-        }
-        return values
+        rawValues(name).map(Self.decoded)
     }
 
     /// Returns all values with this name, in order, as the bytes sent.
     public func rawValues(_ name: String) -> [ArraySlice<UInt8>] {
         var values: [ArraySlice<UInt8>] = []
-        forEachPosition { position in
-            if isNamed(position, name) { values.append(text[position.value..<position.end]) }
-            return true
+        var start = 0
+        while let position = first(name, from: start) {
+            values.append(text[position.value..<position.end])
+            start = position.end
         }
         return values
     }
@@ -202,19 +201,22 @@ public struct HTTPFields: Sendable, Hashable {
         return position
     }
 
-    private func first(_ name: String) -> Position? {
-        var found: Position?
-        forEachPosition { position in
-            if isNamed(position, name) { found = position }
-            return found == nil
+    /// Returns the position of the first field with this name, of those from `start`.
+    private func first(_ name: String, from start: Int = 0) -> Position? {
+        let (bytes, wanted) = (text.span, name.utf8.span)
+        var start = start
+        while start < bytes.count {
+            let position = position(at: start)
+            if position.value - position.name == wanted.count {
+                var matched = 0
+                while matched < wanted.count,
+                    bytes[position.name + matched].asciiLowercased == wanted[matched].asciiLowercased
+                { matched += 1 }
+                if matched == wanted.count { return position }
+            }
+            start = position.end
         }
-        return found
-    }
-
-    private func isNamed(_ position: Position, _ name: String) -> Bool {
-        let wanted = name.utf8
-        guard position.value - position.name == wanted.count else { return false }
-        return zip(text[position.name..<position.value], wanted).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
+        return nil
     }
 
     private static func decoded(_ bytes: ArraySlice<UInt8>) -> String {

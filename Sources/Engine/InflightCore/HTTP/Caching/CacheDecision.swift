@@ -40,7 +40,10 @@ package enum CacheDecision: Hashable, Sendable {
         }
         let candidates = CacheCandidates(found, request)
         for position in candidates.matching {
-            guard let answer = ServedResponse(found[position], at: position, for: request, now: now) else { continue }
+            let own = candidates.controls[position]
+            guard let answer = ServedResponse(found[position], own, at: position, for: request, now: now) else {
+                continue
+            }
             switch Reuse(of: answer, for: request, control) {
             case .allowed: return .serve(answer)
             case .whileRevalidating where !mayAsk: return .serve(answer)
@@ -249,15 +252,19 @@ struct CacheCandidates {
     var matching: [Int]
     /// Other variants of the same resource, which the origin may select for this request by their entity tags.
     var others: [Int]
+    /// The directives of all entries, by position.
+    let controls: [CacheControl]
 
     init(_ found: [StoredEntry], _ request: CachingRequest) {
-        var sorted = found.indices.filter { !found[$0].response.cacheControl.forbidsStoring }
+        let controls = found.map(\.response.cacheControl)
+        self.controls = controls
+        var sorted = found.indices.filter { !controls[$0].forbidsStoring }
         if sorted.count > 1 {
             sorted = sorted.map { (position: $0, date: found[$0].response.date, time: found[$0].response.responseTime) }
                 .sorted { ($1.date, $1.time, $0.position) < ($0.date, $0.time, $1.position) }
                 .map(\.position)
         }
-        matching = sorted.filter { VaryFields.match(found[$0].response, request.fields) }
+        matching = sorted.filter { VaryFields.match(found[$0].response, request.fields, control: controls[$0]) }
         let ours = Set(matching)
         others = sorted.filter {
             !ours.contains($0) && VaryFields.mayBeOffered(found[$0].response, request.fields)

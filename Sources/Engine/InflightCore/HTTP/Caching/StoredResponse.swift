@@ -138,10 +138,15 @@ package struct ServedResponse: Hashable, Sendable {
 
     /// Evaluates the conditions of `request` against `entry` (RFC 9111 section 4.3.2), then its range.
     ///
+    /// - Parameter control: the directives of the entry's response, if they have been parsed.
     /// - Returns: `nil` if the entry cannot serve the request: another method, or bytes that are not stored.
-    package init?(_ entry: StoredEntry, at position: Int, for request: CachingRequest, now: WallTime) {
+    package init?(
+        _ entry: StoredEntry, _ control: CacheControl? = nil, at position: Int, for request: CachingRequest,
+        now: WallTime
+    ) {
         let stored = entry.response
-        control = stored.cacheControl
+        let control = control ?? stored.cacheControl
+        self.control = control
         freshness = Freshness(of: stored, control, at: now)
         var head = stored.head
         head.fields.set("Age", "\(freshness.ageInSeconds)")
@@ -253,11 +258,14 @@ package enum VaryFields {
     private static let preferences: Set<String> = ["accept-encoding", "accept-language"]
 
     /// Returns the names in lower case, sorted; `nil` if no other request can be known to match (`Vary: *`).
-    package static func names(of head: ResponseHead) -> [String]? {
-        var names = Set(head.fields.rawValues("vary").flatMap { FieldScanner.names($0) })
-        guard !names.contains("*") else { return nil }
-        if !CacheControl(head.fields).isPublic { names.insert(credentials) }
-        names.insert(ProcessedImages.field)
+    ///
+    /// - Parameter control: the directives of `head`, if they have been parsed.
+    package static func names(of head: ResponseHead, _ control: CacheControl? = nil) -> [String]? {
+        let listed = head.fields.rawValues("vary").flatMap { FieldScanner.names($0) }
+        guard !listed.contains("*") else { return nil }
+        var names = listed.isEmpty ? [] : Array(Set(listed))
+        if !(control ?? CacheControl(head.fields)).isPublic { names.append(credentials) }
+        names.append(ProcessedImages.field)
         return names.sorted()
     }
 
@@ -273,8 +281,12 @@ package enum VaryFields {
     }
 
     /// Returns whether a stored response was selected by a request with the same selecting fields.
-    package static func match(_ stored: StoredResponse, _ request: HTTPFields) -> Bool {
-        guard let names = names(of: stored.head) else { return false }
+    ///
+    /// - Parameter control: the directives of `stored`, if they have been parsed.
+    package static func match(
+        _ stored: StoredResponse, _ request: HTTPFields, control: CacheControl? = nil
+    ) -> Bool {
+        guard let names = names(of: stored.head, control) else { return false }
         return agree(stored, request, in: names)
     }
 
