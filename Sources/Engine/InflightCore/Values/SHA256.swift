@@ -54,20 +54,20 @@ package struct SHA256: Sendable {
 
     /// The hash of the bytes appended so far.
     package var digest: [UInt8] {
-        var last = self
+        // A one bit, zeros, and the length in bits as a number of eight bytes fill the last block.
         let zeros = (2 * Self.blockLength - 9 - pending.count) % Self.blockLength
-        last.append([0x80] + [UInt8](repeating: 0, count: zeros))
-        last.append(Self.bytes(count &* 8))
-        return state.indices.flatMap { Self.bytes(last.state[$0]) }
+        let bits = count &* 8
+        var padding = [UInt8](repeating: 0, count: 1 + zeros + 8)
+        padding[0] = 0x80
+        for index in 0..<8 { padding[1 + zeros + index] = UInt8(truncatingIfNeeded: bits >> (56 - 8 * index)) }
+        var last = self
+        last.append(padding)
+        return (0..<32).map { UInt8(truncatingIfNeeded: last.state[$0 / 4] >> (24 - 8 * ($0 % 4))) }
     }
 
     /// ``digest`` in lower-case hexadecimal digits.
     package var hex: String {
         Hexadecimal.text(digest)
-    }
-
-    private static func bytes<Word: FixedWidthInteger>(_ word: Word) -> [UInt8] {
-        unsafe withUnsafeBytes(of: word.bigEndian) { unsafe [UInt8]($0) }
     }
 
     /// Mixes in one block.
