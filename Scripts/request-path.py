@@ -111,6 +111,6 @@ def main(scratch, page):
 
 if __name__ == "__main__":
     arguments = [argument for argument in sys.argv[1:] if argument != "--page"]
-    if len(arguments) != 1:
+    if len(arguments) != 1 or arguments[0].startswith("-"):
         sys.exit(__doc__)
     main(arguments[0], "--page" in sys.argv)
