@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import InflightConcurrency
 import InflightTestSupport
@@ -11,6 +12,8 @@ final class FrameServer: Sendable {
         case reset(UInt32)
         /// 200, with a body in one DATA frame and this `Content-Length`.
         case ok([UInt8], announced: Int)
+        /// 200, with the beginning of a body that never ends.
+        case part([UInt8])
     }
 
     let url: String
@@ -19,6 +22,13 @@ final class FrameServer: Sendable {
     private let scratch: TemporaryDirectory
     private let streams: Guarded<Int>
     private let open: Guarded<(now: Int, peak: Int)>
+    private let weights: Weights
+
+    /// The weights of each stream.
+    private final class Weights: Sendable {
+        let byStream = Guarded<[UInt32: [Int]]>([:])
+        let came = DispatchSemaphore(value: 0)
+    }
 
     var caFile: String { scratch.appending("cert.pem") }
     var connections: Int { plain.connections }
@@ -40,6 +50,8 @@ final class FrameServer: Sendable {
         self.streams = streams
         let open = Guarded((now: 0, peak: 0))
         self.open = open
+        let weights = Weights()
+        self.weights = weights
         let plain = RawServer { connection in
             guard connection.begins(with: Array("PRI * HTTP/2.0".utf8)) else {
                 guard let head = connection.readHead() else { return }
@@ -54,6 +66,9 @@ final class FrameServer: Sendable {
                 streams.withLock { $0 += 1 }
                 position += 1
                 return answer(position)
+            } onWeight: { stream, weight in
+                weights.byStream.withLock { $0[stream, default: []].append(weight) }
+                weights.came.signal()
             }
         }
         self.plain = plain
@@ -73,19 +88,41 @@ final class FrameServer: Sendable {
         _ = Nginx.wait(for: front)
     }
 
-    private static func serve(_ connection: RawConnection, _ answer: () -> Answer) {
+    /// Returns the weights of each stream, in the order in which they were sent, as soon as there are `count` in total,
+    /// or if none has come for 10 s.
+    func weights(count: Int) -> [[Int]] {
+        while true {
+            let known = weights.byStream.withLock { $0 }
+            if known.values.reduce(0, { $0 + $1.count }) >= count
+                || weights.came.wait(timeout: .now() + 10) == .timedOut
+            {
+                return known.sorted { $0.key < $1.key }.map(\.value)
+            }
+        }
+    }
+
+    private static func serve(
+        _ connection: RawConnection, _ answer: () -> Answer, onWeight: (UInt32, Int) -> Void
+    ) {
         _ = connection.readBody(24)
         connection.send(frame(4, flags: 0, stream: 0, []))
         while true {
             let head = connection.readBody(9)
             guard head.count == 9 else { return }
-            _ = connection.readBody(Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2]))
+            let payload = connection.readBody(Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2]))
             let stream = head[5...].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            // PRIORITY, and HEADERS with its flag (RFC 7540 sections 6.2 and 6.3); libcurl pads neither. Before the
+            // first request, libcurl 7.88 sends PRIORITY for stream 0xFFFFFFFF, its number for none.
+            if head[3] == 2 || (head[3] == 1 && head[4] & 0x20 != 0), payload.count >= 5, stream != .max {
+                onWeight(stream, Int(payload[4]) + 1)
+            }
             if head[3] == 4, head[4] & 1 == 0 { connection.send(frame(4, flags: 1, stream: 0, [])) }
             guard head[3] == 1 else { continue }
             switch answer() {
             case .reset(let code): connection.send(frame(3, flags: 0, stream: stream, bytes(code)))
             case .ok(let body, let announced): connection.send(response(body, announced: announced, on: stream))
+            case .part(let body):
+                connection.send(frame(1, flags: 4, stream: stream, [0x88]) + frame(0, flags: 0, stream: stream, body))
             }
         }
     }

@@ -12,24 +12,18 @@ final class Nginx: Sendable {
 
     var caFile: String { scratch.appending("cert.pem") }
 
-    static let hugeCount = 4 << 20
-
     var port: Int { Int(url.split(separator: ":").last ?? "") ?? 0 }
 
     /// - Parameters:
     ///   - requests: The number of requests on one connection before nginx closes it.
-    ///   - listening: Additional parameters of `listen`.
     ///   - authority: The file of the certificate that those of clients are checked by. `/client` returns the result.
-    init(requestsPerConnection requests: Int = 1000, listening: String = "", clientsTrustedIn authority: String? = nil)
-        throws
-    {
+    init(requestsPerConnection requests: Int = 1000, clientsTrustedIn authority: String? = nil) throws {
         let scratch = TemporaryDirectory()
         self.scratch = scratch
         try Self.makeCertificate(in: scratch)
         // nginx's worker may read `root` and `alias` because it runs as the user of this process.
         scratch.write("small", small)
         scratch.write("large", large)
-        if !listening.isEmpty { scratch.write("huge", [UInt8](repeating: 7, count: Self.hugeCount)) }
         let port = Self.freePort()
         url = "https://127.0.0.1:\(port)"
         let text = """
@@ -41,7 +35,7 @@ final class Nginx: Sendable {
                 fastcgi_temp_path \(scratch.appending("c")); uwsgi_temp_path \(scratch.appending("d"));
                 scgi_temp_path \(scratch.appending("e"));
                 server {
-                    listen 127.0.0.1:\(port) ssl http2 \(listening); root \(scratch.appending(""));
+                    listen 127.0.0.1:\(port) ssl http2; root \(scratch.appending(""));
                     ssl_certificate \(scratch.appending("cert.pem")); ssl_certificate_key \(scratch.appending("key.pem"));
                     \(authority.map { "ssl_client_certificate \($0); ssl_verify_client optional;" } ?? "")
                     location = /priority { return 200 "$http_priority"; }
