@@ -48,16 +48,40 @@ static void take_rest(j_compress_ptr info) {
     written->count = written->capacity - info->dest->free_in_buffer;
 }
 
-int inflight_jpeg_encode(
-    const uint8_t *pixels, size_t bytes_per_row, int width, int height, int is_bgra, int quality, int is_progressive,
-    uint8_t **bytes, size_t *count, char message[256]) {
+static void write_pixels(j_compress_ptr info, const uint8_t *pixels, size_t bytes_per_row) {
+    while (info->next_scanline < info->image_height) {
+        JSAMPROW row = (JSAMPROW)(pixels + (size_t)info->next_scanline * bytes_per_row);
+        jpeg_write_scanlines(info, &row, 1);
+    }
+}
+
+static void write_planes(j_compress_ptr info, const inflight_jpeg_planes *planes) {
+    JSAMPROW rows[3][2 * DCTSIZE];
+    JSAMPARRAY arrays[3] = {rows[0], rows[1], rows[2]};
+    while (info->next_scanline < info->image_height) {
+        for (int index = 0; index < 3; index++) {
+            JDIMENSION step = index == 0 ? 1 : 2;
+            JDIMENSION first = info->next_scanline / step, last = (info->image_height - 1) / step;
+            // The library reads whole blocks, so the last row is repeated.
+            for (JDIMENSION row = 0; row < 2 * DCTSIZE / step; row++)
+                rows[index][row] = (JSAMPROW)(
+                    planes->bytes[index] + (first + row < last ? first + row : last) * planes->bytes_per_row[index]);
+        }
+        jpeg_write_raw_data(info, arrays, 2 * DCTSIZE);
+    }
+}
+
+/// Encodes pixels, or planes if there are no pixels.
+static int encode(
+    const uint8_t *pixels, size_t bytes_per_row, int is_bgra, const inflight_jpeg_planes *planes,
+    inflight_jpeg_file *file) {
     // On the heap, because local variables that change after setjmp are indeterminate after longjmp.
     struct writer *writer = calloc(1, sizeof *writer);
     if (!writer) {
-        snprintf(message, 256, "out of memory");
+        snprintf(file->message, 256, "out of memory");
         return INFLIGHT_NO_MEMORY;
     }
-    writer->message = message;
+    writer->message = file->message;
     writer->info.err = jpeg_std_error(&writer->errors);
     writer->errors.error_exit = fail;
     writer->errors.output_message = silence;
@@ -74,24 +98,31 @@ int inflight_jpeg_encode(
     writer->destination.empty_output_buffer = take_full_buffer;
     writer->destination.term_destination = take_rest;
     info->dest = &writer->destination;
-    info->image_width = (JDIMENSION)width;
-    info->image_height = (JDIMENSION)height;
-    info->input_components = 4;
-    info->in_color_space = is_bgra ? JCS_EXT_BGRX : JCS_EXT_RGBX;
+    info->image_width = (JDIMENSION)file->width;
+    info->image_height = (JDIMENSION)file->height;
+    info->input_components = pixels ? 4 : 3;
+    info->in_color_space = !pixels ? JCS_YCbCr : is_bgra ? JCS_EXT_BGRX : JCS_EXT_RGBX;
     jpeg_set_defaults(info);
-    jpeg_set_quality(info, quality, TRUE);
+    info->raw_data_in = !pixels;
+    jpeg_set_quality(info, file->quality, TRUE);
     // Huffman codes optimised for the image save 2 % of the bytes, but take three times as long. Only progressive
     // files, which require them, have them.
-    if (is_progressive) jpeg_simple_progression(info);
+    if (file->is_progressive) jpeg_simple_progression(info);
     jpeg_start_compress(info, TRUE);
-    while (info->next_scanline < info->image_height) {
-        JSAMPROW row = (JSAMPROW)(pixels + (size_t)info->next_scanline * bytes_per_row);
-        jpeg_write_scanlines(info, &row, 1);
-    }
+    if (pixels) write_pixels(info, pixels, bytes_per_row);
+    else write_planes(info, planes);
     jpeg_finish_compress(info);
-    *bytes = writer->written.bytes;
-    *count = writer->written.count;
+    file->bytes = writer->written.bytes;
+    file->count = writer->written.count;
     jpeg_destroy_compress(info);
     free(writer);
     return INFLIGHT_OK;
+}
+
+int inflight_jpeg_encode(const uint8_t *pixels, size_t bytes_per_row, int is_bgra, inflight_jpeg_file *file) {
+    return encode(pixels, bytes_per_row, is_bgra, NULL, file);
+}
+
+int inflight_jpeg_encode_planes(const inflight_jpeg_planes *planes, inflight_jpeg_file *file) {
+    return encode(NULL, 0, 0, planes, file);
 }

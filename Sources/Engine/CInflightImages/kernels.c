@@ -90,6 +90,11 @@ AVX2 static void weigh_16(
     weigh_columns(source, starts, count, weights, 16, bits, target);
 }
 
+AVX2 static void weigh_24(
+    const int16_t *source, const intptr_t *starts, size_t count, const int16_t *weights, int bits, int16_t *target) {
+    weigh_columns(source, starts, count, weights, 24, bits, target);
+}
+
 AVX2 static void weigh_any(
     const int16_t *source, const intptr_t *starts, size_t count, const int16_t *weights, size_t taps, int bits,
     int16_t *target) {
@@ -108,6 +113,7 @@ int inflight_weigh_columns(
     int16_t *target) {
     if (!__builtin_cpu_supports("avx2")) return 0;
     if (taps == 16) weigh_16(source, starts, count, weights, bits, target);
+    else if (taps == 24) weigh_24(source, starts, count, weights, bits, target);
     else weigh_any(source, starts, count, weights, taps, bits, target);
     return 1;
 }

@@ -270,6 +270,29 @@ public struct CodecRegistry: Sendable {
         return try codec.encode(pixels, options: options)
     }
 
+    /// Decodes the first frame of a complete image, or the page that `decoding` selects, and encodes it.
+    ///
+    /// Blocks the calling thread. Takes one step if the codec can (``ImageCodec/reencode``), as that of JPEG does for
+    /// most images that become smaller.
+    ///
+    /// - Returns: the file, its size in pixels, and the header's contents of the original.
+    /// - Throws: the errors of ``decode(_:options:cancellation:)`` and ``encode(_:options:)``.
+    package func reencode(
+        _ bytes: Bytes, decoding: DecodeOptions, encoding: EncodeOptions, cancellation: CancellationFlag
+    ) throws(LoadError) -> (file: Bytes, width: Int, height: Int, original: ImageInfo) {
+        let (codec, format) = try decoder(for: bytes)
+        let info = try codec.info(bytes, format: format, page: decoding.page)
+        let stages = decoding.resize?.stages(sourceWidth: info.width, sourceHeight: info.height)
+        if let stages, stages.finish == .nothing {
+            _ = try Self.checkedMemory(codec, bytes, format, info, decoding)
+            let file = try codec.reencode(
+                bytes, format: format, decoding: decoding, encoding: encoding, cancellation: cancellation)
+            if let file { return (file, stages.plan.width, stages.plan.height, info) }
+        }
+        let (pixels, original) = try decode(bytes, options: decoding, cancellation: cancellation)
+        return (try encode(pixels, options: encoding), pixels.width, pixels.height, original)
+    }
+
     /// Returns the codec that decodes a format, regardless of signatures, or `nil` if there is none.
     package func decoder(of format: ImageFormat) -> (any ImageCodec)? { decoders[format] }
 

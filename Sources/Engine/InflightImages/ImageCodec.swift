@@ -135,6 +135,25 @@ public protocol ImageCodec: Sendable {
     /// - Throws: ``LoadError/Code/unsupportedFormat`` for a format that is not among ``encodableFormats``;
     ///   ``LoadError/Code/cannotEncode`` if the format cannot hold these pixels, or if an option is invalid.
     func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes
+
+    /// Decodes the first frame of an image and encodes it, if that takes less than one after the other.
+    ///
+    /// By default returns `nil`. The result has the size of ``decode(_:format:options:cancellation:)``, and may differ
+    /// from its pixels as far as an encoding with losses does. Not called for a crop by
+    /// ``Resize/Gravity/interest`` or for ``Resize/Fit/pad``. Checks `cancellation` while it decodes.
+    ///
+    /// - Parameters:
+    ///   - bytes: the whole file.
+    ///   - format: the detected format.
+    ///   - decoding: the page, the target size and the limits.
+    ///   - encoding: the format of the result, which this codec need not encode, the quality and the metadata.
+    ///   - cancellation: checked while decoding.
+    /// - Returns: the file, or `nil` if the image is to be decoded and encoded instead.
+    /// - Throws: the errors of decoding and of encoding.
+    func reencode(
+        _ bytes: Bytes, format: ImageFormat, decoding: DecodeOptions, encoding: EncodeOptions,
+        cancellation: CancellationFlag
+    ) throws(LoadError) -> Bytes?
 }
 
 extension ImageCodec {
@@ -156,6 +175,13 @@ extension ImageCodec {
         _ bytes: Bytes, format: ImageFormat, options: DecodeOptions, beyond detail: Int,
         cancellation: CancellationFlag
     ) throws(LoadError) -> PartialImage? {
+        nil
+    }
+
+    public func reencode(
+        _ bytes: Bytes, format: ImageFormat, decoding: DecodeOptions, encoding: EncodeOptions,
+        cancellation: CancellationFlag
+    ) throws(LoadError) -> Bytes? {
         nil
     }
 

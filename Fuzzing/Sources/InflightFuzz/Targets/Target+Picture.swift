@@ -34,6 +34,7 @@ extension Target {
             try? codec.validate(bytes, format: format)
             for resize in [nil, Resize(width: 7, height: 5, fit: .cover)] {
                 decode(codec, bytes, format, info, resize)
+                reencode(codec, bytes, format, info, resize)
                 decodePart(codec, half, format, resize)
                 decodePart(codec, bytes, format, resize)
             }
@@ -126,6 +127,28 @@ extension Target {
             let known: [LoadError.Code] = [.damaged, .unsupportedFormat, .tooManyPixels]
             require(known.contains(error.code), "\(error.code) is an error of decoders")
             require(error.stage == .decode && !error.message.isEmpty, "an error has a stage and a message")
+        }
+    }
+
+    /// Makes another file of an image in one step, if the codec can.
+    private static func reencode(
+        _ codec: any ImageCodec, _ bytes: Bytes, _ format: ImageFormat, _ info: ImageInfo?, _ resize: Resize?
+    ) {
+        var options = DecodeOptions(resize: resize)
+        options.maximumPixels = 100_000
+        do throws(LoadError) {
+            let file = try codec.reencode(
+                bytes, format: format, decoding: options, encoding: EncodeOptions(format: format),
+                cancellation: CancellationFlag())
+            guard let file else { return }
+            guard let info else { return require(false, "an encoded image has a header") }
+            let plan = (resize ?? Resize()).plan(sourceWidth: info.width, sourceHeight: info.height)
+            let made = try codec.decode(
+                file, format: format, options: DecodeOptions(), cancellation: CancellationFlag())
+            require(made.width == plan.width && made.height == plan.height, "the file has the planned size")
+        } catch {
+            let known: [LoadError.Code] = [.damaged, .unsupportedFormat, .tooManyPixels]
+            require(known.contains(error.code), "\(error.code) is an error of decoders")
         }
     }
 

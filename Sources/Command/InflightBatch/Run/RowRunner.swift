@@ -350,6 +350,15 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
         return try pipeline.withinDecodeLimits(memory: memory, cancellation: cancellation) {
             [record, decoding] (cancellation) throws(LoadError) in
             var record = record
+            var encoding = treatment.encoding
+            if treatment.keepsMetadata { encoding.metadata = metadata }
+            if boxes.isEmpty, treatment.processors.isEmpty {
+                let (image, width, height, original) = try codecs.reencode(
+                    body, decoding: decoding, encoding: encoding, cancellation: cancellation)
+                (record.width, record.height) = (width, height)
+                (record.originalWidth, record.originalHeight) = (original.width, original.height)
+                return (image, record)
+            }
             var (pixels, info) = try codecs.decode(body, options: decoding, cancellation: cancellation)
             if !boxes.isEmpty {
                 let blur = BoxBlur(boxes: boxes.map { $0.upright(info.orientation) })
@@ -359,8 +368,6 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
                 }
             }
             pixels = try pixels.processed(by: treatment.processors, cancellation: cancellation)
-            var encoding = treatment.encoding
-            if treatment.keepsMetadata { encoding.metadata = metadata }
             let image = try codecs.encode(pixels, options: encoding)
             (record.width, record.height) = (pixels.width, pixels.height)
             (record.originalWidth, record.originalHeight) = (info.width, info.height)

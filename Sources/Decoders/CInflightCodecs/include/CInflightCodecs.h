@@ -101,11 +101,31 @@ int inflight_jpeg_read_rows(
 /// Reads up to the end of the image, after all of its rows. Bytes behind its data are ignored if they are damaged.
 int inflight_jpeg_finish(inflight_jpeg_reader *_Nonnull reader);
 
-/// Encodes pixels of four bytes, and ignores the fourth. Free `*bytes` with `inflight_free`. On failure, `message` has
-/// the reason.
+/// A file to encode, with chroma at half the resolution.
+typedef struct {
+    int width, height;
+    /// 1 to 100.
+    int quality;
+    int is_progressive;
+    /// The encoded file. Free it with `inflight_free`.
+    uint8_t *_Nullable bytes;
+    size_t count;
+    /// Room for 256 bytes: the reason of a failure.
+    char *_Nonnull message;
+} inflight_jpeg_file;
+
+/// Luma, blue and red of a file, the chroma half as wide and half as high, rounded up. Rows are as long as whole blocks
+/// of eight samples, at least.
+typedef struct {
+    const uint8_t *_Nonnull bytes[3];
+    size_t bytes_per_row[3];
+} inflight_jpeg_planes;
+
+/// Encodes pixels of four bytes, and ignores the fourth.
 int inflight_jpeg_encode(
-    const uint8_t *_Nonnull pixels, size_t bytes_per_row, int width, int height, int is_bgra, int quality,
-    int is_progressive, uint8_t *_Nullable *_Nonnull bytes, size_t *_Nonnull count, char message[_Nonnull 256]);
+    const uint8_t *_Nonnull pixels, size_t bytes_per_row, int is_bgra, inflight_jpeg_file *_Nonnull file);
+/// Encodes planes without a conversion.
+int inflight_jpeg_encode_planes(const inflight_jpeg_planes *_Nonnull planes, inflight_jpeg_file *_Nonnull file);
 
 void inflight_free(void *_Nullable memory);
 

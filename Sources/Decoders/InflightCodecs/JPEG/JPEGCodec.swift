@@ -1,3 +1,4 @@
+internal import CInflightCodecs
 public import InflightConcurrency
 public import InflightImages
 
@@ -89,6 +90,32 @@ public struct JPEGCodec: ImageCodec {
         cancellation: CancellationFlag
     ) throws(LoadError) -> PartialImage? {
         try JPEGPartialDecoding(bytes, options: options, cancellation: cancellation).decode(beyond: detail)
+    }
+
+    /// Resizes luma and chroma each from its own resolution to that of the result, without colours in between. Applies
+    /// to upright colour images in sRGB that are scaled down in the values of the file.
+    public func reencode(
+        _ bytes: Bytes, format: ImageFormat, decoding: DecodeOptions, encoding: EncodeOptions,
+        cancellation: CancellationFlag
+    ) throws(LoadError) -> Bytes? {
+        guard encoding.format == .jpeg, decoding.page == 0 else { return nil }
+        let structure = try JPEGStructure.wholeHeader(bytes)
+        let info = structure.info(bytes)
+        try info.checkPixels(maximum: decoding.maximumPixels)
+        try cancellation.check()
+        let plan = try decoding.storedPlan(for: info)
+        guard info.orientation == .up, structure.componentCount == 3, plan.light == .encoded,
+            plan.scaledWidth < info.width, plan.scaledHeight < info.height,
+            JPEGDecoding.transform(structure, bytes) == nil
+        else { return nil }
+        var file: Bytes?
+        try JPEGReader.with(bytes, cancellation) { (reader) throws(LoadError) in
+            guard Int(reader.header.color) == INFLIGHT_JPEG_YCC else { return }
+            let planes = try JPEGDecoding.resizedPlanes(reader, plan, halvesChroma: true)
+            try reader.finish()
+            file = try JPEGEncoding.encode(planes, options: encoding)
+        }
+        return file
     }
 
     public func encode(_ pixels: PixelBuffer, options: EncodeOptions) throws(LoadError) -> Bytes {

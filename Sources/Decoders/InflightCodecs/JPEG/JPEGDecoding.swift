@@ -31,7 +31,7 @@ import InflightImages
         } else if plan.light == .linear {
             return try decodeLight(width: width, height: height)
         } else {
-            try decodePlanes(width: width, height: height)
+            try decodePlanes()
         }
         try reader.finish()
         if let transform {
@@ -95,17 +95,8 @@ import InflightImages
         return denominator
     }
 
-    private func decodePlanes(width: Int, height: Int) throws(LoadError) {
-        let denominator = Self.denominator(width: width, height: height, plan)
-        let layout = try reader.startPlanes(denominator: denominator)
-        let bands = JPEGPlaneBands(layout.planes)
-        let resizer = PlaneResizer(
-            sizes: layout.planes.map { (Int($0.width), Int($0.height)) }, pictureWidth: layout.width,
-            pictureHeight: layout.height, plan: plan)
-        while try unsafe reader.readPlanes(bands.memory) {
-            bands.drain(into: resizer)
-        }
-        bands.drain(into: resizer)
+    private func decodePlanes() throws(LoadError) {
+        let resizer = try Self.resizedPlanes(reader, plan)
         let base = unsafe target.baseAddress!.assumingMemoryBound(to: UInt8.self)
         for y in 0..<plan.height {
             let row = unsafe base + y * plan.width * 4
@@ -130,6 +121,23 @@ import InflightImages
                 unsafe PlaneColors.fourth(resizer.row(3, y), width: plan.width, into: row)
             }
         }
+    }
+
+    /// Decodes the planes at a reduced size, and resizes them.
+    static func resizedPlanes(
+        _ reader: JPEGReader, _ plan: Resize.Plan, halvesChroma: Bool = false
+    ) throws(LoadError) -> PlaneResizer {
+        let denominator = denominator(width: Int(reader.header.width), height: Int(reader.header.height), plan)
+        let layout = try reader.startPlanes(denominator: denominator)
+        let bands = JPEGPlaneBands(layout.planes)
+        let resizer = PlaneResizer(
+            sizes: layout.planes.map { (Int($0.width), Int($0.height)) }, pictureWidth: layout.width,
+            pictureHeight: layout.height, plan: plan, halvesChroma: halvesChroma)
+        while try unsafe reader.readPlanes(bands.memory) {
+            bands.drain(into: resizer)
+        }
+        bands.drain(into: resizer)
+        return resizer
     }
 
     /// Returns the transform to sRGB, if the file has a profile that fits its components.

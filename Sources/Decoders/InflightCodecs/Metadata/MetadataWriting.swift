@@ -2,10 +2,8 @@ import InflightImages
 
 extension EncodeOptions {
     /// Returns the metadata to write with pixels of that size, or `nil` if there is none.
-    func fittedMetadata(_ pixels: PixelBuffer) -> ImageMetadata? {
-        guard let fitted = metadata?.fitted(width: pixels.width, height: pixels.height), !fitted.isEmpty else {
-            return nil
-        }
+    func fittedMetadata(width: Int, height: Int) -> ImageMetadata? {
+        guard let fitted = metadata?.fitted(width: width, height: height), !fitted.isEmpty else { return nil }
         return fitted
     }
 }

@@ -14,6 +14,7 @@ enum PNGEncoding {
                     hasAlpha ? 1 : 0, bytes, count, message)
             }
         }
-        return options.fittedMetadata(pixels).map { MetadataWriting.png(file, $0) } ?? file
+        return options.fittedMetadata(width: pixels.width, height: pixels.height).map { MetadataWriting.png(file, $0) }
+            ?? file
     }
 }

@@ -52,6 +52,16 @@ enum PlaneColors {
         unsafe rgb(plane, plane, plane, width: width, into: row)
     }
 
+    /// Writes a plane as bytes of its own. Up to fifteen bytes beyond the row are written.
+    static func bytes(_ plane: UnsafePointer<Int16>, width: Int, into row: UnsafeMutablePointer<UInt8>) {
+        for index in stride(from: 0, to: width, by: 16) {
+            let samples = unsafe SIMD16(lowHalf: load(plane, index), highHalf: load(plane, index &+ 8))
+            let limited = ((samples &+ 32) &>> 6).clamped(lowerBound: .zero, upperBound: .init(repeating: 255))
+            unsafe UnsafeMutableRawPointer(row + index)
+                .storeBytes(of: SIMD16<UInt8>(truncatingIfNeeded: limited), as: SIMD16<UInt8>.self)
+        }
+    }
+
     /// Writes a plane to the fourth byte of each pixel.
     static func fourth(_ plane: UnsafePointer<Int16>, width: Int, into row: UnsafeMutablePointer<UInt8>) {
         for index in 0..<width {

@@ -8,28 +8,37 @@ import InflightImages
         let resampler: RowResampler
         /// The resized plane of intermediate samples.
         let result: UnsafeMutablePointer<Int16>
+        let pixelsPerSample: Int
     }
 
     private let planes: [Plane]
-    private let width: Int
 
     /// - Parameters:
     ///   - sizes: the size of each plane.
     ///   - pictureWidth: the width of the image that they form.
-    init(sizes: [(width: Int, height: Int)], pictureWidth: Int, pictureHeight: Int, plan: Resize.Plan) {
-        width = plan.width
+    ///   - halvesChroma: whether all planes but the first become half as wide and half as high as the plan's result,
+    ///     rounded up, with samples in the middle of four pixels.
+    init(
+        sizes: [(width: Int, height: Int)], pictureWidth: Int, pictureHeight: Int, plan: Resize.Plan,
+        halvesChroma: Bool = false
+    ) {
         var planes: [Plane] = []
         for (index, size) in sizes.enumerated() {
+            let pixelsPerSample = halvesChroma && index > 0 ? 2 : 1
             // Planes of equal size, such as the chroma planes, share their weights.
-            let twin = sizes[..<index].firstIndex { $0 == size }
+            let twin = sizes[..<index].indices.first {
+                sizes[$0] == size && planes[$0].pixelsPerSample == pixelsPerSample
+            }
             let resampler =
                 twin.map { RowResampler(like: planes[$0].resampler) }
                 ?? RowResampler(
                     layout: .plane, sourceWidth: size.width, sourceHeight: size.height, plan: plan,
                     horizontalSiting: Self.siting(of: size.width, in: pictureWidth),
-                    verticalSiting: Self.siting(of: size.height, in: pictureHeight))
+                    verticalSiting: Self.siting(of: size.height, in: pictureHeight), pixelsPerSample: pixelsPerSample)
+            let count = resampler.targetWidth * resampler.targetHeight
             unsafe planes.append(
-                Plane(resampler: resampler, result: .allocate(capacity: plan.width * plan.height + 16)))
+                Plane(
+                    resampler: resampler, result: .allocate(capacity: count + 16), pixelsPerSample: pixelsPerSample))
         }
         self.planes = planes
     }
@@ -53,7 +62,8 @@ import InflightImages
 
     /// Pushes the next rows of a plane, at most as many as it lacks.
     func push(_ plane: Int, _ rows: UnsafePointer<UInt8>, stride: Int, count: Int) {
-        let (resampler, result, width) = unsafe (planes[plane].resampler, planes[plane].result, width)
+        let (resampler, result) = unsafe (planes[plane].resampler, planes[plane].result)
+        let width = resampler.targetWidth
         for row in 0..<min(count, resampler.rowsLeft) {
             unsafe resampler.push(rows + row * stride) { y, samples in
                 unsafe (result + y * width).update(from: samples, count: width)
@@ -61,8 +71,13 @@ import InflightImages
         }
     }
 
+    /// Returns the size of a resized plane in samples.
+    func size(_ plane: Int) -> (width: Int, height: Int) {
+        (planes[plane].resampler.targetWidth, planes[plane].resampler.targetHeight)
+    }
+
     /// Returns a resized row of a plane. Up to sixteen samples beyond the last may be read.
     func row(_ plane: Int, _ y: Int) -> UnsafePointer<Int16> {
-        unsafe UnsafePointer(planes[plane].result + y * width)
+        unsafe UnsafePointer(planes[plane].result + y * planes[plane].resampler.targetWidth)
     }
 }

@@ -22,7 +22,7 @@ enum WebPEncoding {
                     message)
             }
         }
-        guard let metadata = options.fittedMetadata(pixels) else { return file }
+        guard let metadata = options.fittedMetadata(width: pixels.width, height: pixels.height) else { return file }
         return try MetadataWriting.webp(file, metadata, pixels)
     }
 }

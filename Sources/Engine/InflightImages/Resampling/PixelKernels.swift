@@ -59,6 +59,37 @@ enum PixelKernels {
         }
     }
 
+    /// Interleaves two rows of bytes into one of samples with six fractional bits: what ``widen(_:count:into:)`` and
+    /// ``interleave(_:_:count:into:)`` do, in half the time. Reads exactly `count` bytes of each.
+    static func interleaveBytes(
+        _ first: UnsafePointer<UInt8>, _ second: UnsafePointer<UInt8>, count: Int,
+        into target: UnsafeMutablePointer<Int16>
+    ) {
+        var index = 0
+        while index &+ 16 <= count {
+            let upper = unsafe UnsafeRawPointer(first + index).loadUnaligned(as: SIMD16<UInt8>.self)
+            let lower = unsafe UnsafeRawPointer(second + index).loadUnaligned(as: SIMD16<UInt8>.self)
+            let (a, b) = (
+                SIMD8<Int16>(truncatingIfNeeded: upper.lowHalf) &<< 6,
+                SIMD8<Int16>(truncatingIfNeeded: lower.lowHalf) &<< 6
+            )
+            let (c, d) = (
+                SIMD8<Int16>(truncatingIfNeeded: upper.highHalf) &<< 6,
+                SIMD8<Int16>(truncatingIfNeeded: lower.highHalf) &<< 6
+            )
+            unsafe store(zipped(a.lowHalf, b.lowHalf), target + 2 &* index)
+            unsafe store(zipped(a.highHalf, b.highHalf), target + 2 &* index + 8)
+            unsafe store(zipped(c.lowHalf, d.lowHalf), target + 2 &* index + 16)
+            unsafe store(zipped(c.highHalf, d.highHalf), target + 2 &* index + 24)
+            index &+= 16
+        }
+        while index < count {
+            unsafe target[2 &* index] = Int16(first[index]) &<< 6
+            unsafe target[2 &* index &+ 1] = Int16(second[index]) &<< 6
+            index &+= 1
+        }
+    }
+
     /// Returns one pixel with its colours multiplied by its alpha, with six fractional bits.
     @inline(__always)
     static func premultiplied(_ pixel: SIMD4<UInt8>) -> SIMD4<Int16> {

@@ -6,7 +6,7 @@ struct ResampleAxes {
 
     init(
         sourceWidth: Int, sourceHeight: Int, plan: Resize.Plan, horizontalSiting: ResampleAxis.Siting = .direct,
-        verticalSiting: ResampleAxis.Siting = .direct, horizontalMultiple: Int
+        verticalSiting: ResampleAxis.Siting = .direct, pixelsPerSample: Int = 1, horizontalMultiple: Int
     ) {
         precondition(sourceWidth > 0 && sourceHeight > 0 && plan.width > 0 && plan.height > 0)
         block = (
@@ -17,14 +17,14 @@ struct ResampleAxes {
             .init(
                 sourceCount: (sourceWidth + block.x - 1) / block.x,
                 siting: block.x == 1 ? horizontalSiting : .partial(length: Double(sourceWidth) / Double(block.x)),
-                scaledCount: plan.scaledWidth, kept: plan.cropX..<plan.cropX + plan.width, alignment: 1,
-                multiple: horizontalMultiple))
+                scaledCount: plan.scaledWidth, kept: plan.cropX..<plan.cropX + plan.width,
+                pixelsPerSample: pixelsPerSample, alignment: 1, multiple: horizontalMultiple))
         vertical = ResampleAxis.make(
             .init(
                 sourceCount: (sourceHeight + block.y - 1) / block.y,
                 siting: block.y == 1 ? verticalSiting : .partial(length: Double(sourceHeight) / Double(block.y)),
-                scaledCount: plan.scaledHeight, kept: plan.cropY..<plan.cropY + plan.height, alignment: 2,
-                multiple: 2))
+                scaledCount: plan.scaledHeight, kept: plan.cropY..<plan.cropY + plan.height,
+                pixelsPerSample: pixelsPerSample, alignment: 2, multiple: 2))
     }
 
     /// Returns the number of pixels to average before the filter. It leaves the filter at least eight samples per

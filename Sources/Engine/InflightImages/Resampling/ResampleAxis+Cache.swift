@@ -6,6 +6,7 @@ extension ResampleAxis {
         var siting: Siting = .direct
         var scaledCount: Int
         var kept: Range<Int>
+        var pixelsPerSample: Int
         var alignment: Int
         var multiple: Int
     }
@@ -18,7 +19,7 @@ extension ResampleAxis {
         if let known = cache.withLock({ $0.find(key) }) { return known }
         let axis = ResampleAxis(
             sourceCount: key.sourceCount, siting: key.siting, scaledCount: key.scaledCount, kept: key.kept,
-            alignment: key.alignment, multiple: key.multiple)
+            pixelsPerSample: key.pixelsPerSample, alignment: key.alignment, multiple: key.multiple)
         guard unsafe axis.weights.count <= 32_768 else { return axis }
         // Release the evicted axis after unlocking.
         let evicted = cache.withLock { $0.insert(axis, for: key) }

@@ -36,14 +36,17 @@
 
     /// - Parameters:
     ///   - scaledCount: the size to which the whole source is scaled.
-    ///   - kept: the target samples to compute, of those `scaledCount`.
+    ///   - kept: the target pixels to compute samples for, of those `scaledCount`.
+    ///   - pixelsPerSample: the number of target pixels that each target sample covers: 2 for chroma at half the
+    ///     resolution. The last sample covers those that are left.
     ///   - alignment: each start is a multiple of it.
     ///   - multiple: ``taps`` is a multiple of it.
     package init(
-        sourceCount: Int, siting: Siting = .direct, scaledCount: Int, kept: Range<Int>,
+        sourceCount: Int, siting: Siting = .direct, scaledCount: Int, kept: Range<Int>, pixelsPerSample: Int = 1,
         alignment: Int, multiple: Int
     ) {
         precondition(sourceCount > 0 && scaledCount > 0 && !kept.isEmpty && kept.upperBound <= scaledCount)
+        let targetCount = (kept.count + pixelsPerSample - 1) / pixelsPerSample
         let (pixelCount, length) =
             switch siting {
             case .direct: (sourceCount, Double(sourceCount))
@@ -51,19 +54,20 @@
             case .partial(let length): (sourceCount, length)
             }
         let ratio = length / Double(scaledCount)
-        let stretch = max(1, ratio)
         let fold = if case .subsampled(let ratio, _) = siting { ratio } else { 1 }
         // The maximum for one target sample, including the padding from aligning its start.
-        let maximumPixels = Int(2 * LanczosKernel.lobes * stretch) + 2
+        let maximumPixels = Int(2 * LanczosKernel.lobes * max(1, ratio * Double(pixelsPerSample))) + 2
         let most = ((fold > 1 ? maximumPixels / fold + 4 : maximumPixels) + alignment + multiple) / multiple * multiple
-        var starts = [Int](repeating: 0, count: kept.count)
-        var wide = [Int16](repeating: 0, count: kept.count * most)
+        var starts = [Int](repeating: 0, count: targetCount)
+        var wide = [Int16](repeating: 0, count: targetCount * most)
         var exact = [Double](repeating: 0, count: maximumPixels)
         var folded = [Double](repeating: 0, count: maximumPixels + 4)
         var taps = 0
         let kernel = LanczosKernel()
-        for (index, target) in kept.enumerated() {
-            let center = (Double(target) + 0.5) * ratio
+        for index in 0..<targetCount {
+            let pixels = kept.dropFirst(index * pixelsPerSample).prefix(pixelsPerSample)
+            let center = (Double(pixels.lowerBound) + 0.5 * Double(pixels.count)) * ratio
+            let stretch = max(1, ratio * Double(pixels.count))
             let reach = LanczosKernel.lobes * stretch
             var first = min(pixelCount - 1, max(0, Int((center - reach + 0.5).rounded(.down))))
             var count = max(1, min(pixelCount, Int((center + reach + 0.5).rounded(.down))) - first)
@@ -78,14 +82,14 @@
         }
         taps = (taps + multiple - 1) / multiple * multiple
         if taps < most {
-            var narrow = [Int16](repeating: 0, count: kept.count * taps)
+            var narrow = [Int16](repeating: 0, count: targetCount * taps)
             for index in starts.indices {
                 for tap in 0..<taps { narrow[index * taps + tap] = wide[index * most + tap] }
             }
             wide = narrow
         }
         self.sourceCount = sourceCount
-        targetCount = kept.count
+        self.targetCount = targetCount
         self.taps = taps
         unsafe self.starts = Self.copy(starts)
         unsafe weights = Self.copy(wide)

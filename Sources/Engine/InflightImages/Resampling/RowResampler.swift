@@ -43,6 +43,10 @@
     private let stride: Int
     private let slots: Int
 
+    /// Whether source rows are interleaved as they are: without blocks and alpha.
+    private let takesBytes: Bool
+
+    /// An even row, as samples or, if ``takesBytes``, as bytes.
     private let even: UnsafeMutablePointer<Int16>
     private let odd: UnsafeMutablePointer<Int16>
     private let blockSums: UnsafeMutablePointer<Int32>
@@ -65,13 +69,16 @@
     }
 
     /// Creates a resizer for a plane whose samples have the given sitings.
+    ///
+    /// - Parameter pixelsPerSample: the number of pixels of the plan, on each axis, that a target sample covers.
     package convenience init(
         layout: Layout, sourceWidth: Int, sourceHeight: Int, plan: Resize.Plan,
-        horizontalSiting: ResampleAxis.Siting, verticalSiting: ResampleAxis.Siting
+        horizontalSiting: ResampleAxis.Siting, verticalSiting: ResampleAxis.Siting, pixelsPerSample: Int = 1
     ) {
         let axes = ResampleAxes(
             sourceWidth: sourceWidth, sourceHeight: sourceHeight, plan: plan, horizontalSiting: horizontalSiting,
-            verticalSiting: verticalSiting, horizontalMultiple: layout.channels == 1 ? 8 : 2)
+            verticalSiting: verticalSiting, pixelsPerSample: pixelsPerSample,
+            horizontalMultiple: layout.channels == 1 ? 8 : 2)
         self.init(
             layout: layout, sourceWidth: sourceWidth, sourceHeight: sourceHeight, horizontal: axes.horizontal,
             vertical: axes.vertical, block: axes.block)
@@ -96,6 +103,7 @@
         self.sourceWidth = sourceWidth
         self.sourceHeight = sourceHeight
         rowsLeft = sourceHeight
+        takesBytes = block.x == 1 && block.y == 1 && layout != .straightAlpha
         targetWidth = horizontal.targetCount
         targetHeight = vertical.targetCount
         columns = horizontal.neededRange
@@ -137,30 +145,43 @@
     package func push(_ row: UnsafePointer<UInt8>, emit: (Int, UnsafePointer<Int16>) -> Void) {
         precondition(rowsLeft > 0, "more rows were pushed than the source has")
         rowsLeft -= 1
-        guard nextTarget < targetHeight else { return }
-        let isInside = rows.contains(blockRow)
+        // Properties of an object are checked for conflicting accesses each time.
+        var target = nextTarget
+        guard target < targetHeight else { return }
+        let current = blockRow
+        let isInside = rows.contains(current)
         if block.y == 1 {
-            if isInside { unsafe load(row, into: blockRow & 1 == 0 ? even : odd) }
+            if isInside, !takesBytes { unsafe load(row, into: current & 1 == 0 ? even : odd) }
         } else {
             if isInside { unsafe addToBlock(row) }
             rowsInBlock += 1
             guard rowsInBlock == block.y || rowsLeft == 0 else { return }
-            if isInside { unsafe finishBlock(into: blockRow & 1 == 0 ? even : odd) }
+            if isInside { unsafe finishBlock(into: current & 1 == 0 ? even : odd) }
             rowsInBlock = 0
         }
-        let isLast = blockRow == vertical.sourceCount - 1
-        blockRow += 1
-        guard isInside, blockRow & 1 == 0 || isLast else { return }
-        let pair = (blockRow - 1) / 2
-        let slot = unsafe ring + (pair % slots) * stride * 2
-        unsafe PixelKernels.interleave(even, odd, count: rowCount, into: slot)
-        while nextTarget < targetHeight,
-            unsafe min(vertical.starts[nextTarget] + vertical.taps, vertical.sourceCount) <= blockRow
-        {
-            make(nextTarget)
-            unsafe emit(nextTarget, result)
-            nextTarget += 1
+        let isLast = current == vertical.sourceCount - 1
+        blockRow = current + 1
+        guard isInside else { return }
+        let slot = unsafe ring + (current / 2 % slots) * stride * 2
+        if takesBytes {
+            let (bytes, start) = unsafe (UnsafeMutableRawPointer(even), row + columns.lowerBound * channels)
+            // The pair of the last row has no weight.
+            if current & 1 == 0 { unsafe bytes.copyMemory(from: start, byteCount: rowCount) }
+            guard current & 1 == 1 || isLast else { return }
+            let first = unsafe UnsafePointer(bytes.assumingMemoryBound(to: UInt8.self))
+            unsafe PixelKernels.interleaveBytes(first, start, count: rowCount, into: slot)
+        } else {
+            guard current & 1 == 1 || isLast else { return }
+            unsafe PixelKernels.interleave(even, odd, count: rowCount, into: slot)
         }
+        while target < targetHeight,
+            unsafe min(vertical.starts[target] + vertical.taps, vertical.sourceCount) <= current + 1
+        {
+            make(target)
+            unsafe emit(target, result)
+            target += 1
+        }
+        nextTarget = target
     }
 
     private func make(_ target: Int) {

@@ -210,6 +210,30 @@ extension CodecConformance {
             }
         ),
         (
+            "Images that are decoded and encoded in one step have the size of decoded ones",
+            { bench in
+                let codec = bench.subject.codec
+                for (sample, format) in bench.subject.samples.flatMap({ sample in
+                    codec.encodableFormats.intersection(codec.decodableFormats).map { (sample, $0) }
+                }) {
+                    let info = try sample.probe(codec)
+                    for (width, height) in [(info.width / 2, info.height / 3), (info.width, info.height)] {
+                        let decoding = DecodeOptions(
+                            resize: Resize(width: max(1, width), height: max(1, height), fit: .exact))
+                        let file = try codec.reencode(
+                            sample.bytes, format: sample.format, decoding: decoding,
+                            encoding: EncodeOptions(format: format), cancellation: CancellationFlag())
+                        guard let file else { continue }
+                        try codec.validate(file, format: format)
+                        let pixels = try Sample("encoded \(format)", file, format: format).decode(codec)
+                        bench.expect(
+                            pixels.width == max(1, width) && pixels.height == max(1, height),
+                            "\(sample.name): \(pixels.width) × \(pixels.height) instead of \(width) × \(height)")
+                    }
+                }
+            }
+        ),
+        (
             "Encoding an unsupported format fails with unsupportedFormat",
             { bench in
                 let other = ImageFormat(rawValue: "unknown")
