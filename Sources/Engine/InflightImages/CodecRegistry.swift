@@ -137,12 +137,19 @@ public struct CodecRegistry: Sendable {
         let (codec, format) = try decoder(for: bytes)
         let info = try codec.info(bytes, format: format, page: options.page)
         _ = try Self.checkedMemory(codec, bytes, format, info, options)
-        let pixels = try Self.resized(info, options) { (options) throws(LoadError) in
+        return (try Self.pixels(codec, bytes, format, info, options, cancellation), info)
+    }
+
+    /// Decodes after the limits were checked.
+    private static func pixels(
+        _ codec: any ImageCodec, _ bytes: Bytes, _ format: ImageFormat, _ info: ImageInfo, _ options: DecodeOptions,
+        _ cancellation: CancellationFlag
+    ) throws(LoadError) -> PixelBuffer {
+        try resized(info, options) { (options) throws(LoadError) in
             try codec.decode(bytes, format: format, options: options, cancellation: cancellation)
         } change: { pixels, finish in
             pixels = finish(pixels)
         }
-        return (pixels, info)
     }
 
     /// Decodes the first frame of a complete image, or the page that `options` select, and discards its pixels.
@@ -282,15 +289,15 @@ public struct CodecRegistry: Sendable {
     ) throws(LoadError) -> (file: Bytes, width: Int, height: Int, original: ImageInfo) {
         let (codec, format) = try decoder(for: bytes)
         let info = try codec.info(bytes, format: format, page: decoding.page)
+        _ = try Self.checkedMemory(codec, bytes, format, info, decoding)
         let stages = decoding.resize?.stages(sourceWidth: info.width, sourceHeight: info.height)
         if let stages, stages.finish == .nothing {
-            _ = try Self.checkedMemory(codec, bytes, format, info, decoding)
             let file = try codec.reencode(
                 bytes, format: format, decoding: decoding, encoding: encoding, cancellation: cancellation)
             if let file { return (file, stages.plan.width, stages.plan.height, info) }
         }
-        let (pixels, original) = try decode(bytes, options: decoding, cancellation: cancellation)
-        return (try encode(pixels, options: encoding), pixels.width, pixels.height, original)
+        let pixels = try Self.pixels(codec, bytes, format, info, decoding, cancellation)
+        return (try encode(pixels, options: encoding), pixels.width, pixels.height, info)
     }
 
     /// Returns the codec that decodes a format, regardless of signatures, or `nil` if there is none.

@@ -352,26 +352,24 @@ final class RowRunner<Sink: RowSink>: @unchecked Sendable {
             var record = record
             var encoding = treatment.encoding
             if treatment.keepsMetadata { encoding.metadata = metadata }
+            let made: (file: Bytes, width: Int, height: Int, original: ImageInfo)
             if boxes.isEmpty, treatment.processors.isEmpty {
-                let (image, width, height, original) = try codecs.reencode(
-                    body, decoding: decoding, encoding: encoding, cancellation: cancellation)
-                (record.width, record.height) = (width, height)
-                (record.originalWidth, record.originalHeight) = (original.width, original.height)
-                return (image, record)
-            }
-            var (pixels, info) = try codecs.decode(body, options: decoding, cancellation: cancellation)
-            if !boxes.isEmpty {
-                let blur = BoxBlur(boxes: boxes.map { $0.upright(info.orientation) })
-                pixels = try blur(pixels, cancellation: cancellation)
-                if let resize = treatment.decoding.resize {
-                    pixels = pixels.finished(by: resize, sourceWidth: info.width, sourceHeight: info.height)
+                made = try codecs.reencode(body, decoding: decoding, encoding: encoding, cancellation: cancellation)
+            } else {
+                var (pixels, info) = try codecs.decode(body, options: decoding, cancellation: cancellation)
+                if !boxes.isEmpty {
+                    let blur = BoxBlur(boxes: boxes.map { $0.upright(info.orientation) })
+                    pixels = try blur(pixels, cancellation: cancellation)
+                    if let resize = treatment.decoding.resize {
+                        pixels = pixels.finished(by: resize, sourceWidth: info.width, sourceHeight: info.height)
+                    }
                 }
+                pixels = try pixels.processed(by: treatment.processors, cancellation: cancellation)
+                made = (try codecs.encode(pixels, options: encoding), pixels.width, pixels.height, info)
             }
-            pixels = try pixels.processed(by: treatment.processors, cancellation: cancellation)
-            let image = try codecs.encode(pixels, options: encoding)
-            (record.width, record.height) = (pixels.width, pixels.height)
-            (record.originalWidth, record.originalHeight) = (info.width, info.height)
-            return (image, record)
+            (record.width, record.height) = (made.width, made.height)
+            (record.originalWidth, record.originalHeight) = (made.original.width, made.original.height)
+            return (made.file, record)
         }
     }
 

@@ -8,7 +8,6 @@ import InflightImages
         let resampler: RowResampler
         /// The resized plane of intermediate samples.
         let result: UnsafeMutablePointer<Int16>
-        let pixelsPerSample: Int
     }
 
     private let planes: [Plane]
@@ -24,21 +23,17 @@ import InflightImages
     ) {
         var planes: [Plane] = []
         for (index, size) in sizes.enumerated() {
-            let pixelsPerSample = halvesChroma && index > 0 ? 2 : 1
             // Planes of equal size, such as the chroma planes, share their weights.
-            let twin = sizes[..<index].indices.first {
-                sizes[$0] == size && planes[$0].pixelsPerSample == pixelsPerSample
-            }
+            let twin = sizes[..<index].indices.first { sizes[$0] == size && !(halvesChroma && $0 == 0) }
             let resampler =
                 twin.map { RowResampler(like: planes[$0].resampler) }
                 ?? RowResampler(
                     layout: .plane, sourceWidth: size.width, sourceHeight: size.height, plan: plan,
                     horizontalSiting: Self.siting(of: size.width, in: pictureWidth),
-                    verticalSiting: Self.siting(of: size.height, in: pictureHeight), pixelsPerSample: pixelsPerSample)
+                    verticalSiting: Self.siting(of: size.height, in: pictureHeight),
+                    pixelsPerSample: halvesChroma && index > 0 ? 2 : 1)
             let count = resampler.targetWidth * resampler.targetHeight
-            unsafe planes.append(
-                Plane(
-                    resampler: resampler, result: .allocate(capacity: count + 16), pixelsPerSample: pixelsPerSample))
+            unsafe planes.append(Plane(resampler: resampler, result: .allocate(capacity: count + 16)))
         }
         self.planes = planes
     }
