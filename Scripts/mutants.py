@@ -23,6 +23,7 @@ With --in-place, for a few mutants of the suite `simulator` in CI: changes the f
 differ from the last commit, and restores them. So only these files are built again.
 """
 
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -73,7 +74,7 @@ def run(*command, **environment):
 
 def build(*flags):
     # A debug build: most mutants are found within seconds, and only changed files are compiled again.
-    built = run(SWIFT, "build", *flags)
+    built = run(SWIFT, "build", "--disable-index-store", *flags)
     if built.returncode != 0:
         raise Broken(f"the copy does not build:\n{built.stdout[-3000:]}{built.stderr[-3000:]}")
 
@@ -91,8 +92,8 @@ def simulator(copy, mutant, flags=()):
 
 
 def rules(copy, mutant):
-    done = run(SWIFT, "test", "--package-path", copy, "--disable-xctest", "--enable-swift-testing",
-               SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH="4")
+    done = run(SWIFT, "test", "--package-path", copy, "--disable-index-store", "--disable-xctest",
+               "--enable-swift-testing", SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH="4")
     if "Test run with" not in done.stdout:
         raise Broken(f"the tests do not build, or crash:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
     failing = set(re.findall(r'✘ Test "(.*?)"(?: with \d+ test cases?)? failed after', done.stdout))
@@ -238,23 +239,27 @@ def main(scratch, names):
     known = mutants.keys() | {mutant["table"] for mutant in mutants.values()}
     if unknown := set(names) - known:
         sys.exit(f"unknown mutant or table: {', '.join(sorted(unknown))}")
-    missed = []
+    chosen = {suite: {name: mutant for name, mutant in mutants.items()
+                      if mutant["suite"] == suite and (not names or {name, mutant["table"]} & set(names))}
+              for suite in SUITES}
     print("| mutant | suite | found by |\n|---|---|---|")
-    for suite, (look, _) in SUITES.items():
-        chosen = {name: mutant for name, mutant in mutants.items()
-                  if mutant["suite"] == suite and (not names or {name, mutant["table"]} & set(names))}
-        if not chosen:
-            continue
-        copy = pathlib.Path(scratch).resolve() / suite
-        prepare(copy, suite)
-        found, told = look(copy, None)
-        if found:
-            sys.exit(f"the suite {suite} reports a fault in the unchanged sources: {told}")
-        for name, mutant in chosen.items():
-            if not try_mutant(copy, name, mutant, look):
-                missed.append(name)
+    # Two at once, as a build of one changed file occupies one processor.
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        missed = sum(pool.map(lambda suite: check(scratch, suite, chosen[suite]), SUITES), [])
     if missed:
         sys.exit("not found: " + ", ".join(missed))
+
+
+def check(scratch, suite, mutants):
+    """Tries the mutants of one suite in its own copy of the sources, and returns the names of those it did not find."""
+    if not mutants:
+        return []
+    look, copy = SUITES[suite][0], pathlib.Path(scratch).resolve() / suite
+    prepare(copy, suite)
+    found, told = look(copy, None)
+    if found:
+        sys.exit(f"the suite {suite} reports a fault in the unchanged sources: {told}")
+    return [name for name, mutant in mutants.items() if not try_mutant(copy, name, mutant, look)]
 
 
 if __name__ == "__main__":
