@@ -92,8 +92,9 @@ def simulator(copy, mutant, flags=()):
 
 
 def rules(copy, mutant):
-    done = run(SWIFT, "test", "--package-path", copy, "--disable-index-store", "--disable-xctest",
-               "--enable-swift-testing", SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH="4")
+    # With its index, from which SwiftPM discovers tests.
+    done = run(SWIFT, "test", "--package-path", copy, "--disable-xctest", "--enable-swift-testing",
+               SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH="4")
     if "Test run with" not in done.stdout:
         raise Broken(f"the tests do not build, or crash:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
     failing = set(re.findall(r'✘ Test "(.*?)"(?: with \d+ test cases?)? failed after', done.stdout))
