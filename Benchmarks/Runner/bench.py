@@ -9,6 +9,7 @@ import pathlib
 import sys
 
 import batch_part
+import builds_part
 import cluster_part
 import command_part
 import decode_part
@@ -39,6 +40,7 @@ PARTS = {
     "batch": batch_part.run,
     "stream": cluster_part.run_stream,
     "cluster": cluster_part.run,
+    "builds": builds_part.run,
     "processors": processor_part.run,
     "disk": disk_part.run,
     "cancel": engine_part.run_cancel,
@@ -62,6 +64,7 @@ class Bench:
         self.tls = f"https://127.0.0.1:{options.tls_port}"
         self.certificate = options.folder / "certificate.pem"
         self.is_quick = options.quick
+        self.against, self.rows = options.against, options.rows
         self.rounds = 3 if options.quick else 11
         self.count = 1000 if options.quick else 5000
 
@@ -84,7 +87,9 @@ def main():
     for name in ("port", "tls-port"):
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--quick", action="store_true", help="use small counts, for a trial run")
-    parser.add_argument("parts", nargs="*", help="parts to run: " + ", ".join(PARTS) + " (default: all but cluster)")
+    parser.add_argument("--against", type=pathlib.Path, help="for the part builds: a clone with the other build")
+    parser.add_argument("--rows", type=int, default=0, help="for the part builds: also this number of rows of `batch`")
+    parser.add_argument("parts", nargs="*", help="parts to run: " + ", ".join(PARTS) + " (default: all but cluster, builds)")
     options = parser.parse_args()
     unknown = set(options.parts) - set(PARTS)
     if unknown:
@@ -93,8 +98,8 @@ def main():
     bench, table = Bench(options), Table()
     mean = pictures.write_small(bench.folder / "files", bench.count)
     say(f"{bench.count:,} JPEGs of {mean:,.0f} bytes on average, {bench.rounds} rounds")
-    # Two engines of several hundred megabytes are installed only on request.
-    for name in options.parts or [part for part in PARTS if part != "cluster"]:
+    # Two engines of several hundred megabytes are installed, and builds compared, only on request.
+    for name in options.parts or [part for part in PARTS if part not in ("cluster", "builds")]:
         say(f"== {name}")
         PARTS[name](bench, table)
 

@@ -77,28 +77,30 @@ def run(bench, table):
     table.compare("HTTP/1.1: CPU time per request", "µs", cpu(both["ours"]), cpu(both["peer"]), "URLSession")
 
 
-def run_instructions(bench, table):
-    """Counts the instructions of one more load, outside the kernel, which do not depend on the load of the machine."""
-    what, few, many = "instructions per load over HTTP/1.1", bench.count // 10, bench.count // 2
-    if not shutil.which("valgrind"):
-        table.add(what, "not measured: `valgrind` is not installed")
-        return
+def instructions(bench, program, *options):
+    """The instructions of one more load over HTTP/1.1, outside the kernel, from the difference of two counts."""
+    few, many = bench.count // 10, bench.count // 2
+    # Valgrind cannot read the debug information of every compiler.
+    copy = bench.folder / program.name
+    subprocess.run(["strip", "--strip-debug", "-o", copy, program], check=True)
 
-    def counted_by_callgrind(*command):
-        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command]
+    def counted_by_callgrind(loads):
+        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", copy, bench.plain, loads, *options]
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True)
         return int(re.search(r"Collected : (\d+)", done.stderr)[1])
 
-    def per_load(program, *options):
-        # Valgrind cannot read the debug information of every compiler.
-        copy = bench.folder / program.name
-        subprocess.run(["strip", "--strip-debug", "-o", copy, program], check=True)
-        counts = [counted_by_callgrind(copy, bench.plain, loads, *options) for loads in (few, many)]
-        return (counts[1] - counts[0]) / (many - few)
+    return (counted_by_callgrind(many) - counted_by_callgrind(few)) / (many - few)
 
-    ours = per_load(bench.binary("HTTPSpeed"), "--at-once", 64)
+
+def run_instructions(bench, table):
+    """Counts the instructions of a load and of the peer's, which do not depend on the load of the machine."""
+    what = "instructions per load over HTTP/1.1"
+    if not shutil.which("valgrind"):
+        table.add(what, "not measured: `valgrind` is not installed")
+        return
+    ours = instructions(bench, bench.binary("HTTPSpeed"), "--at-once", 64)
     for fields, target in ("plain", ""), ("same", "≤ 105,000 of ours"):
-        peer = per_load(bench.peer("http_multi"), 64, "epoll", fields)
+        peer = instructions(bench, bench.peer("http_multi"), 64, "epoll", fields)
         name = "C on libcurl" + (", the same fields" if fields == "same" else "")
         table.add(what, f"{ours:,.0f}", f"{name}: {peer:,.0f}", f"{ours / peer:.2f}", target)
 
