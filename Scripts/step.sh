@@ -4,13 +4,18 @@
 #
 #     [SUMMARY=PATTERN] [VERBOSE=1] Scripts/step.sh TITLE COMMAND [ARGUMENT…]
 #
-# SUMMARY selects a line of the output that is printed at the end. With VERBOSE=1, the output is not hidden.
+# SUMMARY selects a line of the output that is printed at the end. With VERBOSE=1, the output is not hidden, and the
+# duration comes last.
 set -uo pipefail
 title=$1
 shift
 if [ -n "${VERBOSE:-}" ]; then
     echo "==> $title"
-    exec "$@"
+    started=$SECONDS
+    "$@"
+    status=$?
+    echo "==> $title: $((SECONDS - started)) s"
+    exit "$status"
 fi
 
 logs=${SCRATCH:-.build}/logs
