@@ -135,6 +135,8 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
     private let body: [UInt8]
     private let chunk: Int
     private let isVaried: Bool
+    /// The token that `willSend` has set.
+    private let token: String?
     private var hasHead = false
     private var sentBytes = 0
     private var isCancelled = false
@@ -172,6 +174,7 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
         }
         isVaried = setup.hasExcludedFields && !fate.isStatus && world.draws.once(in: 2)
         world.responsesVary.append(isVaried)
+        token = request.fields["X-Token"]
         let content = Content(resource: sent.resource, language: isVaried ? sent.language : 0, exchange: serial)
         let flags = fate == .damaged ? SimulatedBody.damaged : fate == .huge ? SimulatedBody.huge : 0
         body = SimulatedBody(content: content, flags: flags).bytes
@@ -223,6 +226,7 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
         world.model.responseBegins(serial)
         if world.draws.once(in: 8) { receiver.didReceive(interim: Resources.interim) }
         hasHead = true
+        refuseToken()
         world.note(9, UInt64(serial), "exchange \(serial) delivers its head")
         var head = isVaried ? Resources.varying : Resources.plain
         if world.setup.isMultiplexed, sent.origin == 0 {
@@ -253,6 +257,13 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
         // A job that was cancelled meanwhile ends without a decision of `didReceive`.
         if isToBeJudged, disposition == .pause { isPaused = true }
         world.model.headWasReceived(exchange: serial, waits: disposition == .pause, isToWait: isToBeJudged)
+    }
+
+    /// A server that has refused a token refuses it in other requests too, also if a newer one has been made meanwhile.
+    private func refuseToken() {
+        guard let token else { return }
+        if fate == .whole, !isVaried, world.refusedTokens.contains(token), world.draws.once(in: 2) { fate = .unauthorized }
+        if fate == .unauthorized { world.refusedTokens.insert(token) }
     }
 
     // MARK: Verdict

@@ -57,6 +57,8 @@ final class World: @unchecked Sendable {
     /// The suspended calls of the program's code.
     var pauses: [Pause] = []
     private(set) var token: SharedValue<Int>! = nil
+    /// The tokens that a server has refused.
+    var refusedTokens: Set<String> = []
     private(set) var faults = Simulator.Faults()
     /// The task whose request is being prepared, or -1.
     var preparing = -1
