@@ -97,7 +97,7 @@ def run_engine(builds):
         lambda build: watched([build.stress, "--seed", 1, "--operations", 200_000], builds.bench.folder / "none"),
         cpu=("CPU time", "s"), seconds=("wall time", "s"), memory=("peak memory", "MB"))
     builds.compare(
-        "from cancel()", builds.few, lambda build: sample([build.benchmarks / "CancelLatency", 200]),
+        "from cancel()", 3, lambda build: sample([build.benchmarks / "CancelLatency", 20]),
         queue_median=("last callback, on its queue", "µs"),
         elsewhere_median=("last callback, from another thread", "µs"), transfer_median=("closed connection", "ms"))
 

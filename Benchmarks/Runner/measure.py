@@ -23,10 +23,10 @@ def numbers(line):
 
 
 def in_turns(rounds, **sides):
-    """Calls each side once per round, A B A B …, and returns the samples of each. The first round is a warm-up."""
+    """Calls each side once per round, A B, B A …, and returns the samples of each. The first round is a warm-up."""
     samples = {name: [] for name in sides}
     for turn in range(rounds + 1):
-        for name, measure in sides.items():
+        for name, measure in list(sides.items())[::-1 if turn % 2 else 1]:
             value = measure()
             if turn > 0:
                 samples[name].append(value)
