@@ -262,7 +262,9 @@ final class SimulatedExchange: Transfer, SteppedExchange, @unchecked Sendable {
     /// A server that has refused a token refuses it in other requests too, also if a newer one has been made meanwhile.
     private func refuseToken() {
         guard let token else { return }
-        if fate == .whole, !isVaried, world.refusedTokens.contains(token), world.draws.once(in: 2) { fate = .unauthorized }
+        if fate == .whole, !isVaried, world.refusedTokens.contains(token), world.draws.once(in: 2) {
+            fate = .unauthorized
+        }
         if fate == .unauthorized { world.refusedTokens.insert(token) }
     }
 
