@@ -19,6 +19,8 @@ internal import InflightCore
 /// | 12 | `ftp://a.example/c`; fallbacks 7 and 3 |
 /// | 13 | `GET http://a.example/0` with credentials |
 enum Resources {
+    /// Most of its tasks allow no redirect.
+    static let limited: UInt8 = 1
     static let header: UInt8 = 6
     static let refused: UInt8 = 7
     static let identified: UInt8 = 8
@@ -97,7 +99,7 @@ enum Resources {
     static func spec(_ resource: UInt8, kind: RequestSpec.Kind, setup: Setup) -> RequestSpec {
         var spec = RequestSpec(kind: kind, resource: resource, origin: origins[Int(resource)])
         switch resource {
-        case 1: spec.redirects = 0
+        case limited: spec.redirects = 0
         case 4: spec.isOfCaller = true
         case 5: spec.isUnsafe = true
         case 2: spec.totalTime = setup.totalTime
@@ -122,7 +124,7 @@ enum Resources {
         if setup.isSlow || setup.hasStore { request.limits.minimumBytesPerSecond = 0 }
         if spec.hasCredentials { request.fields.append("Authorization", "secret") }
         switch spec.resource {
-        case 1: request.limits.maximumRedirects = spec.redirects
+        case limited: request.limits.maximumRedirects = spec.redirects
         case 2 where spec.totalTime > 0: request.limits.totalTimeout = .nanoseconds(spec.totalTime)
         case 4: request.fields.append("X-Caller", "4")
         case 5:

@@ -94,8 +94,8 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
     /// Ends an exchange, and sometimes others with it. A transport delivers ends that it detects at once as a batch.
     private func end(_ first: any SteppedExchange) {
         var ending = [first]
-        if !world.setup.bounds.isOrderKnown, !world.setup.hasStore, world.draws.once(in: 3) {
-            ending += live.filter { $0 !== first && $0.isReady && $0.isAtEnd }
+        if !world.setup.bounds.isOrderKnown, !world.setup.hasStore, !endsTasksAlone(first), world.draws.once(in: 3) {
+            ending += live.filter { $0 !== first && $0.isReady && $0.isAtEnd && !endsTasksAlone($0) }
         }
         // Remove them before delivery, because delivery frees their slots.
         live.removeAll { exchange in ending.contains { $0 === exchange } }
@@ -105,6 +105,13 @@ final class SimulatedTransport: Transport, @unchecked Sendable {
         } else {
             TransportEnding.deliver(ending.map { $0.end() })
         }
+    }
+
+    /// Whether the end may refuse some tasks of its job, those that allow no redirect. They fail at once, before the
+    /// other exchanges of a batch have ended in the engine, but the model ends all of them together.
+    private func endsTasksAlone(_ exchange: any SteppedExchange) -> Bool {
+        guard let exchange = exchange as? SimulatedExchange, exchange.fate == .redirect else { return false }
+        return exchange.sent.resource == Resources.limited
     }
 
     /// Ends exchanges that would hang.

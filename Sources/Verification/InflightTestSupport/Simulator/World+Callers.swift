@@ -96,7 +96,7 @@ extension World {
         if spec.kind == .response, policy == .onlyCached { spec.policy = .obey }
         if resource == Resources.identified { spec.origin = UInt8(draws.below(2)) }
         if setup.hasExcludedFields { spec.language = UInt8(1 + draws.below(2)) }
-        if spec.resource == 1, !setup.hasStore, callers.count % 3 == 0 { spec.redirects = 20 }
+        if spec.resource == Resources.limited, !setup.hasStore, callers.count % 3 == 0 { spec.redirects = 20 }
         if spec.resource == 2 { spec.totalTime = setup.totalTime(ofCaller: callers.count) }
         guard kind == .image else { return spec }
         // An image that needs no decoder would really be resized.
