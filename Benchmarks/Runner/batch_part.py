@@ -51,6 +51,26 @@ def write_list(bench, listed, copies):
     return urls
 
 
+def stream(inflight, asked, folder, *options):
+    """The command that makes the images of the requests in `asked`, and writes its answers into the folder."""
+    script = 'mkdir "$1" && in=$2 out=$1/answers && shift 2 && exec "$@" <"$in" >"$out"'
+    return ["/bin/sh", "-c", script, "sh", folder, asked, inflight, "batch", "--stream", *options]
+
+
+def write_asked(asked, urls):
+    asked.write_text("".join('{"id":"%d","url":"%s"}\n' % row for row in enumerate(urls)))
+
+
+def answers(folder):
+    with open(folder / "answers", encoding="utf-8") as lines:
+        return sum('"status":"success"' in line for line in lines)
+
+
+def write_missing(bench, listed, rows):
+    with open(listed, "w", encoding="utf-8") as lines:
+        lines.writelines(f"{bench.plain}/none/{index}\n" for index in range(rows))
+
+
 def run(bench, table):
     # The start of img2dataset, with its imports, takes much of its time for 2,000 images.
     for copies in [1] if bench.is_quick else [1, 10]:
@@ -86,7 +106,7 @@ def run_images(bench, table, copies):
 def run_missing(bench, table):
     listed, made = bench.folder / "batch.txt", bench.folder / "batch"
     rows = 10_000 if bench.is_quick else 60_000
-    listed.write_text("".join(f"{bench.plain}/none/{index}\n" for index in range(rows)))
+    write_missing(bench, listed, rows)
     command = [bench.inflight, "batch", listed, "-o", made, "--format", "jpeg", *OPTIONS]
     missing = in_turns(max(3, bench.rounds // 2), ours=lambda: spent(command, made, failures))["ours"]
     what = f"`inflight batch`, {rows:,} rows that end with 404"

@@ -123,14 +123,7 @@ def run_get(builds):
 def run_batch(builds):
     bench, listed, made = builds.bench, builds.bench.folder / "batch.txt", builds.bench.folder / "batch"
     urls, asked = batch_part.write_list(bench, listed, 2), bench.folder / "batch.jsonl"
-    asked.write_text("".join('{"id":"%d","url":"%s"}\n' % row for row in enumerate(urls)))
-    script = 'mkdir "$1" && in=$2 out=$1/answers && shift 2 && exec "$@" <"$in" >"$out"'
-    shell = ["/bin/sh", "-c", script, "sh", made, asked]
-
-    def answers(folder):
-        with open(folder / "answers", encoding="utf-8") as lines:
-            return sum('"status":"success"' in line for line in lines)
-
+    batch_part.write_asked(asked, urls)
     rates = {"cpu": ("rows per second of CPU time", "/s"), "wall": ("rows per second", "/s")}
     plain = ["batch", listed, "-o", made, "--shard-size", 1000, *SMALL, *OPTIONS]
     builds.compare(
@@ -138,24 +131,19 @@ def run_batch(builds):
         lambda build: batch_part.spent([build.inflight, *plain], made, batch_part.images), **rates)
     builds.compare(
         f"`batch --stream`, {len(urls):,} images", builds.few,
-        lambda build: batch_part.spent([*shell, build.inflight, "batch", "--stream", *SMALL, *OPTIONS], made, answers),
-        **rates)
+        lambda build: batch_part.spent(
+            batch_part.stream(build.inflight, asked, made, *SMALL, *OPTIONS), made, batch_part.answers), **rates)
     rows = ["batch", bench.folder / "missing.txt", "-o", made, "--format", "jpeg", *OPTIONS]
-    write_missing(bench, rows[1], 60_000)
+    batch_part.write_missing(bench, rows[1], 60_000)
     builds.compare(
         "`batch`, 60,000 rows that end with 404", builds.few,
         lambda build: batch_part.spent([build.inflight, *rows], made, batch_part.failures), **rates)
     if bench.rows:
-        write_missing(bench, rows[1], bench.rows)
+        batch_part.write_missing(bench, rows[1], bench.rows)
         builds.compare(
             f"`batch`, {bench.rows:,} rows that end with 404, once", 1,
             lambda build: watched([build.inflight, *rows], made),
             cpu=("CPU time", "s"), seconds=("wall time", "s"), memory=("peak memory", "MB"))
-
-
-def write_missing(bench, listed, rows):
-    with open(listed, "w", encoding="utf-8") as lines:
-        lines.writelines(f"{bench.plain}/none/{index}\n" for index in range(rows))
 
 
 def run_disk(builds):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from batch_part import OPTIONS, images, spent, write_list
+from batch_part import OPTIONS, answers, images, spent, stream, write_asked, write_list
 from measure import in_turns, sample
 from whole_part import AT_ONCE, QUALITY, WIDTH
 
@@ -65,23 +65,18 @@ def compare(bench, table, engine, count, rounds):
 def run_stream(bench, table):
     listed, asked, made = bench.folder / "cluster.txt", bench.folder / "cluster.jsonl", bench.folder / "batch"
     urls = write_list(bench, listed, 1 if bench.is_quick else 10)
-    asked.write_text("".join('{"id":"%d","url":"%s"}\n' % row for row in enumerate(urls)))
+    write_asked(asked, urls)
     options = ["--format", "jpeg", "--size", f"{WIDTH}x", "--quality", QUALITY, *OPTIONS]
     plain = [bench.inflight, "batch", listed, "-o", made, "--shard-size", 1000, *options]
-    script = 'mkdir "$1" && in=$2 out=$1/answers && shift 2 && exec "$@" <"$in" >"$out"'
-    stream = ["/bin/sh", "-c", script, "sh", made, asked, bench.inflight, "batch", "--stream", *options]
+    streamed = stream(bench.inflight, asked, made, *options)
     environment = {"PYTHONPATH": ROOT / "Python", "INFLIGHT": bench.inflight.resolve()}
     client = ["/usr/bin/env", *(f"{name}={value}" for name, value in environment.items())]
     client += [bench.python or sys.executable, bench.source("cluster_job.py"), "client", "inflight", listed, made]
     client += [WIDTH, QUALITY, AT_ONCE]
 
-    def answers(folder):
-        with open(folder / "answers", encoding="utf-8") as lines:
-            return sum('"status":"success"' in line for line in lines)
-
     samples = in_turns(
         max(3, bench.rounds // 4), plain=lambda: spent(plain, made, images),
-        stream=lambda: spent(stream, made, answers), client=lambda: spent(client, made, lambda _: len(urls)))
+        stream=lambda: spent(streamed, made, answers), client=lambda: spent(client, made, lambda _: len(urls)))
     for side, what in [("stream", "`inflight batch --stream`"), ("client", "`inflight.fetch` in Python")]:
         costs = [[1e3 / one["cpu"] for one in samples[key]] for key in (side, "plain")]
         title = f"{what}, {len(urls):,} JPEGs of 640 × 480 to 256 wide: CPU time per image"
