@@ -5,13 +5,19 @@ import InflightTestSupport
 import Testing
 
 @Suite("Cookies in a file", .timeLimit(.minutes(10)))
-struct CookieFileTests {
+final class CookieFileTests {
     private static let url = "https://www.a.example/dir/1"
     private let directory = TemporaryDirectory()
+    private let clock = VirtualClock()
     private var path: String { directory.appending("cookies.txt") }
 
-    private func open(_ clock: any EngineClock = VirtualClock()) throws(LoadError) -> ImagePipeline.CookieStore {
-        try ImagePipeline.CookieStore(file: path, clock: clock)
+    deinit {
+        // Until it fires, the timer of a save retains the store, which retains the clock.
+        clock.advance(by: .seconds(1))
+    }
+
+    private func open(_ clock: VirtualClock? = nil) throws(LoadError) -> ImagePipeline.CookieStore {
+        try ImagePipeline.CookieStore(file: path, clock: clock ?? self.clock)
     }
 
     /// Returns the cookies that a request to the URL sends.
@@ -74,9 +80,9 @@ struct CookieFileTests {
         let second = try open()
         #expect(try await sent(second) == "a=1; empty=; secret=x=y")
         #expect(try await sent(second, to: "http://www.a.example/dir/1") == "a=1; empty=")
-        let clock = VirtualClock()
-        clock.advance(by: .seconds(600))
-        let late = try open(clock)
+        let later = VirtualClock()
+        later.advance(by: .seconds(600))
+        let late = try open(later)
         #expect(late.counts.isEmpty)
         try late.save()
         #expect(lines.isEmpty)
@@ -153,7 +159,7 @@ struct CookieFileTests {
         let folder = directory.appending("folder")
         let away = directory.appending("away")
         #expect(unsafe mkdir(folder, 0o700) == 0)
-        let store = try ImagePipeline.CookieStore(file: folder + "/cookies.txt", clock: VirtualClock())
+        let store = try ImagePipeline.CookieStore(file: folder + "/cookies.txt", clock: clock)
         let before = TemporaryDirectory.read(folder + "/cookies.txt")
         #expect(unsafe rename(folder, away) == 0)
         try await set(["a=1; Max-Age=600"], in: store)
@@ -181,8 +187,7 @@ struct CookieFileTests {
 
     @Test("Changes reach the file a second later, and removeAll at once")
     func delay() async throws {
-        let clock = VirtualClock()
-        let store = try open(clock)
+        let store = try open()
         let stage = try StoreStage { $0.cookies = store }
         stage.serve(Self.url, .status(200, StoreStage.fields([("Set-Cookie", "a=1; Max-Age=600")])))
         _ = try await stage.get(Self.url)
