@@ -51,37 +51,32 @@ struct RecordFixture {
         record.loads.append(load)
     }
 
-    private func add(_ stage: RunRecord.Stage, _ length: Int, _ load: inout RunRecord.Load, job: Int? = nil) {
-        load.spans.append(RunRecord.Span(stage: stage, start: load.end, end: load.end + length, job: job))
-        load.end += length
-    }
-
     private mutating func fetch(_ load: inout RunRecord.Load, _ kind: Int) {
         let place = places.indices.min { places[$0] < places[$1] } ?? 0
-        add(.queued, max(20, places[place] - load.end) + random(0...60), &load)
+        load.add(.queued, max(20, places[place] - load.end) + random(0...60))
         let job = newJob(.fetch, load.url, at: load.end)
         if kind % 5 == 0 {
-            add(.nameLookup, random(400...9_000), &load, job: job)
-            add(.connect, random(900...22_000), &load, job: job)
-            add(.tls, random(1_500...30_000), &load, job: job)
+            load.add(.nameLookup, random(400...9_000), job: job)
+            load.add(.connect, random(900...22_000), job: job)
+            load.add(.tls, random(1_500...30_000), job: job)
         }
-        add(.firstByte, random(2_000...90_000), &load, job: job)
+        load.add(.firstByte, random(2_000...90_000), job: job)
         if kind <= 19 {
             load.marks.append(RunRecord.Mark(kind: .retried, at: load.end, why: "503, after 0.2 s"))
-            add(.backoff, random(120_000...260_000), &load, job: job)
-            add(.firstByte, random(2_000...30_000), &load, job: job)
+            load.add(.backoff, random(120_000...260_000), job: job)
+            load.add(.firstByte, random(2_000...30_000), job: job)
         } else if kind <= 23 {
             load.marks.append(RunRecord.Mark(kind: .redirected, at: load.end, why: "to https://cdn.example.net/"))
-            add(.firstByte, random(2_000...30_000), &load, job: job)
+            load.add(.firstByte, random(2_000...30_000), job: job)
         }
         if kind >= 96 { return fail(&load, kind, place) }
         let bytes = random(4_000...900_000)
-        add(.download, 500 + bytes / random(8...60), &load, job: job)
+        load.add(.download, 500 + bytes / random(8...60), job: job)
         finish(job, load.end)
         places[place] = load.end
         arrivals.append((load.end, Int64(bytes)))
         load.bytes = Int64(bytes)
-        add(.store, random(200...3_000), &load, job: newJob(.store, load.url, at: load.end))
+        load.add(.store, random(200...3_000), job: newJob(.store, load.url, at: load.end))
         make(&load)
     }
 
@@ -105,16 +100,16 @@ struct RecordFixture {
     private mutating func readFromDisk(_ load: inout RunRecord.Load) {
         load.from = "disk"
         load.bytes = Int64(random(4_000...400_000))
-        add(.queued, random(5...200), &load)
-        add(.disk, random(200...6_000), &load)
+        load.add(.queued, random(5...200))
+        load.add(.disk, random(200...6_000))
         make(&load)
     }
 
     private mutating func make(_ load: inout RunRecord.Load) {
-        add(.decode, random(1_000...14_000), &load, job: newJob(.decode, load.url, at: load.end))
-        add(.process, random(300...2_500), &load, job: newJob(.process, load.url + " 320x240", at: load.end))
-        add(.deliver, random(10...700), &load)
-        add(.encode, random(900...5_000), &load)
+        load.add(.decode, random(1_000...14_000), job: newJob(.decode, load.url, at: load.end))
+        load.add(.process, random(300...2_500), job: newJob(.process, load.url + " 320x240", at: load.end))
+        load.add(.deliver, random(10...700))
+        load.add(.encode, random(900...5_000))
         (load.format, load.width, load.height) = ("jpeg", 320, 240)
         load.file = "thumbnails/" + (load.url.split(separator: "/").last ?? "")
         for index in record.jobs.indices.suffix(3) where record.jobs[index].end == 0 { finish(index, load.end) }
@@ -292,5 +287,12 @@ extension RunRecord {
             $0.add("why", $1.why)
         }
         return writer.line
+    }
+}
+
+extension RunRecord.Load {
+    fileprivate mutating func add(_ stage: RunRecord.Stage, _ length: Int, job: Int? = nil) {
+        spans.append(RunRecord.Span(stage: stage, start: end, end: end + length, job: job))
+        end += length
     }
 }
