@@ -27,13 +27,10 @@ extension Bytes {
     /// Returns bytes that only this seed generates.
     package static func random(_ count: Int, seed: UInt64) -> Bytes {
         var generator = SeededGenerator(seed: seed)
-        // A plain loop, because tests generate megabytes, and a debug build takes ten times as long for `map`.
-        let words = unsafe [UInt64](unsafeUninitializedCapacity: (count + 7) / 8) { words, initialized in
-            while initialized < words.count {
-                unsafe words[initialized] = generator.next()
-                initialized += 1
-            }
-        }
+        // A plain loop, because tests generate megabytes, and a debug build takes many times as long for `map`.
+        var words: [UInt64] = []
+        words.reserveCapacity((count + 7) / 8)
+        while words.count * 8 < count { words.append(generator.next()) }
         return unsafe words.withUnsafeBytes { unsafe Bytes(copying: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
     }
 }
