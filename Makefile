@@ -202,21 +202,24 @@ lint: deps ## check format, files, imports, names and mutants; build without war
 	@$(STEP) "Compiling the fuzz targets" $(SWIFT) build --package-path Fuzzing --target InflightFuzz $(STRICT_FLAGS)
 
 # Each sanitizer runs the tests in which it can find faults. The thread sanitizer: those of concurrent code, not of
-# pixels, of the simulator, and of the disk cache after every possible fault, which are long and use one thread. The
-# address sanitizer: those of code that calls C or accesses memory directly, not of the kit, the patterns, the
-# verification programs and text layout, which are pure Swift.
+# pixels, the simulator, tables of rows and hosts, and the disk cache after every possible fault, which are long and use
+# one thread. The address sanitizer: those of code that calls C or accesses memory directly, not of the kit, the
+# patterns, the verification programs, text layout, and the order of hosts, rows and shards, which are pure Swift.
 THREAD_TESTS = --filter '^Inflight(Concurrency|Core|Curl|Disk|Foundation|Patterns|Stress|TestSupport|Worker)?Tests\.' \
 	--filter '^InflightImagesTests\.(Animated|Frame)' \
 	--filter '^InflightCLITests\.(Termination|HAR|Network|OutputFile|Unavailable)Tests/' \
 	--skip '^InflightTestSupportTests\.(Simulator|ContractModel)' --skip '^InflightDiskTests\.(Damage|Failing)'
+BATCH_THREAD_TESTS = --filter '^InflightBatchTests\.(Batch\w*|HandOver|Input(Error|Reader)|Journal\w*)Tests/' \
+	--filter '^InflightBatchTests\.(Row(Source|Store)|StreamRun)Tests/'
 ADDRESS_TESTS = --skip '^Inflight(Concurrency|Demo|Lab|Patterns|Stress|TestSupport)Tests\.' \
-	--skip '\.(GridLayout|HalfBlocks|TimelineText)Tests/'
+	--skip '\.(GridLayout|HalfBlocks|TimelineText)Tests/' \
+	--skip '^InflightBatchTests\.(Host\w*|OptOut|Robots\w*|RowBacklog|Shard(Book|Layout))Tests/'
 
 sanitize: sanitize-build ## run tests under the thread and the address sanitizer
 	@SUMMARY='Test run with' $(STEP) "Tests under the thread sanitizer" \
 		$(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,thread) $(THREAD_TESTS)
 	@SUMMARY='Test run with' $(STEP) "Bulk downloads under the thread sanitizer" \
-		$(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,thread) --filter '^InflightBatchTests\.'
+		$(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,thread) $(BATCH_THREAD_TESTS)
 	@LSAN_OPTIONS="suppressions=$(CURDIR)/Scripts/leaks.txt $${LSAN_OPTIONS:-}" \
 		SUMMARY='Test run with' $(STEP) "Tests under the address sanitizer" \
 		$(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,address) $(ADDRESS_TESTS)
