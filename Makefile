@@ -24,10 +24,7 @@ DEBUG = $(SWIFT) build $(DEBUG_FLAGS)
 TEST_FLAGS = $(if $(STRICT),$(STRICT_FLAGS),$(DEBUG_FLAGS))
 # SwiftPM reuses the last build plan of a folder, even another package's, until a manifest is newer.
 PLAN = touch Package.swift Benchmarks/Package.swift Examples/Package.swift Fuzzing/Package.swift GTK/Package.swift
-# Whole modules: nobody edits files between two of these builds, and expanding the macros of tests once for each module
-# saves a sixth of the time.
-SANITIZE_FLAGS = --disable-index-store --scratch-path $(SCRATCH)/$(1) --sanitize $(1) \
-	-Xswiftc -wmo -Xswiftc -num-threads -Xswiftc 2
+SANITIZE_FLAGS = --disable-index-store --scratch-path $(SCRATCH)/$(1) --sanitize $(1)
 
 # Without this limit, socket tests wait for a thread behind hundreds of others until their timeouts expire.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 4
