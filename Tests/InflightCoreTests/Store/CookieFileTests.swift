@@ -16,8 +16,8 @@ final class CookieFileTests {
         clock.advance(by: .seconds(1))
     }
 
-    private func open(_ clock: VirtualClock? = nil) throws(LoadError) -> ImagePipeline.CookieStore {
-        try ImagePipeline.CookieStore(file: path, clock: clock ?? self.clock)
+    private func open() throws(LoadError) -> ImagePipeline.CookieStore {
+        try ImagePipeline.CookieStore(file: path, clock: clock)
     }
 
     /// Returns the cookies that a request to the URL sends.
@@ -82,7 +82,7 @@ final class CookieFileTests {
         #expect(try await sent(second, to: "http://www.a.example/dir/1") == "a=1; empty=")
         let later = VirtualClock()
         later.advance(by: .seconds(600))
-        let late = try open(later)
+        let late = try ImagePipeline.CookieStore(file: path, clock: later)
         #expect(late.counts.isEmpty)
         try late.save()
         #expect(lines.isEmpty)
