@@ -149,6 +149,13 @@ final class OutputFolderTests: OutputFolderSuite {
         #expect(place.files(in: "out") == ["1.jpg", "1.png"])
     }
 
+    @Test("A run that stores nothing makes no index")
+    func nothingStored() throws {
+        server.serve("/a/1.png", .status(404))
+        #expect(run(["/a/1.png"]).status == 1)
+        #expect(TemporaryDirectory.names(place.appending("out")).isEmpty)
+    }
+
     @Test("A URL that is listed twice has one file, also in later runs")
     func twice() throws {
         try stored(["/a/1.png", "/a/1.png"], as: ["1.png", "1.png"])

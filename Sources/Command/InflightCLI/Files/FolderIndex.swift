@@ -26,6 +26,7 @@ final class FolderIndex {
     private let shownPath: String
     private var file: FileDescriptor?
     private var isWritable = false
+    private var isLocked = false
     /// Whether the file cannot be used at all.
     private var isRefused = false
     /// The position up to which the file was read or written.
@@ -107,6 +108,7 @@ final class FolderIndex {
 
     /// Reads what other runs have appended since, also if one has created the index since.
     func refresh() {
+        if isLocked { return }
         guard let file else { return open(creates: false) }
         if let status = try? file.status() { refresh(status) }
     }
@@ -121,13 +123,19 @@ final class FolderIndex {
             guard let file, isWritable else { return }
             while flock(file.number, LOCK_EX) != 0, errno == EINTR {}
             guard let status = try? file.status() else { return }
-            if status.linkCount > 0 { return refresh(status) }
+            if status.linkCount > 0 {
+                isLocked = true
+                return refresh(status)
+            }
             // Another run has rewritten the index, or the user has removed it.
             forget()
         }
     }
 
-    func unlock() { if let file, isWritable { flock(file.number, LOCK_UN) } }
+    func unlock() {
+        isLocked = false
+        if let file, isWritable { flock(file.number, LOCK_UN) }
+    }
 
     // MARK: Reading
 

@@ -92,37 +92,63 @@ final class OutputFolder {
 
     // MARK: Files of this run
 
-    /// Gives a draft its name, and records it. A file of another URL is never replaced, unless all are.
-    ///
-    /// - Parameter isOwn: Whether the name is that of ``ownName(of:fileExtension:)``, whose file is replaced.
-    /// - Returns: Whether the draft got the name. Otherwise another run or program has taken it, and the draft is
-    ///   unchanged.
-    func publish(
-        _ draft: FileStore.Draft, as name: String, of key: String, fileExtension: String?, validator: Validator?,
-        isOwn: Bool
-    ) throws(LoadError) -> Bool {
+    /// A draft, and what is recorded of it.
+    struct NewFile {
+        var draft: FileStore.Draft
+        var name: String
+        /// The key of its URL.
+        var key: String
+        var fileExtension: String?
+        var validator: Validator?
+        /// Whether the name is that of ``ownName(of:fileExtension:)``, whose file is replaced.
+        var isOwn: Bool
+    }
+
+    /// Calls `body` while no other run changes the folder.
+    func exclusively<Value>(_ body: () -> Value) -> Value {
         index.lock()
         defer { index.unlock() }
-        let record = IndexRecord(
-            key: key, name: name, identity: draft.identity, variant: variant, fileExtension: fileExtension,
-            validator: validator)
-        // The record precedes the file: a run that is killed in between leaves a record without a file, which counts
-        // for nothing. In the other order, it would leave a file that no later run recognises.
-        if replacesAll {
-            index.append([record])
-        } else {
-            switch contents(of: name, key) {
-            case .own(let own) where isOwn:
+        return body()
+    }
+
+    /// Gives drafts their names, and records them. A file of another URL is never replaced, unless all are.
+    ///
+    /// Call it in ``exclusively(_:)``.
+    ///
+    /// - Returns: For each draft, whether it got the name. Otherwise another run or program has taken the name, and the
+    ///   draft is unchanged.
+    func publish(_ files: [NewFile]) -> [Result<Bool, LoadError>] {
+        var records: [IndexRecord] = []
+        let replaces: [Bool?] = files.map { file in
+            let record = IndexRecord(
+                key: file.key, name: file.name, identity: file.draft.identity, variant: variant,
+                fileExtension: file.fileExtension, validator: file.validator)
+            if replacesAll {
+                records.append(record)
+                return true
+            }
+            switch contents(of: file.name, file.key) {
+            case .own(let own) where file.isOwn:
                 // The record of the present file stays the last but one, in case this run is killed now.
-                index.append(own.isLast ? [record] : [own.record, record])
+                records += own.isLast ? [record] : [own.record, record]
+                return true
             case .absent:
-                index.append([record])
-                return try store.publishNew(draft, as: name)
-            case .own, .foreign: return false
+                records.append(record)
+                return false
+            case .own, .foreign: return nil
             }
         }
-        try store.publish(draft, as: name)
-        return true
+        // The records precede the files: a run that is killed in between leaves records without files, which count for
+        // nothing. In the other order, it would leave files that no later run recognises.
+        index.append(records)
+        return zip(files, replaces).map { file, replaces in
+            Result { () throws(LoadError) in
+                guard let replaces else { return false }
+                if !replaces { return try store.publishNew(file.draft, as: file.name) }
+                try store.publish(file.draft, as: file.name)
+                return true
+            }
+        }
     }
 
     /// Records the new validator of a file whose contents have not changed.

@@ -4,7 +4,7 @@ import InflightCore
 struct FileNaming {
     enum Ending {
         /// The file was written.
-        case stored(BodyProcessor.ProcessedBody)
+        case stored(BodyProcessor.ProcessedBody, FileStore.Draft)
         /// The file will not be written. The item reserves its expected name, so that later items get the same names as
         /// in a run in which it succeeds.
         case failed
@@ -12,13 +12,31 @@ struct FileNaming {
         case existing
     }
 
+    /// A written file whose name is decided.
+    struct NamedFile {
+        let item: ListItem
+        let body: BodyProcessor.ProcessedBody
+        let draft: FileStore.Draft
+        var name: String
+
+        /// The file for the output folder, which records it.
+        var recorded: OutputFolder.NewFile {
+            OutputFolder.NewFile(
+                draft: draft, name: name, key: item.indexKey,
+                fileExtension: item.suggested.parts(for: body.kind).fileExtension, validator: body.validator,
+                isOwn: name == item.ownName)
+        }
+    }
+
     /// The output format, if it is fixed.
     private let format: ImageFormat?
     private let inspectsBody: Bool
     private let folder: OutputFolder?
     private var names: OutputNameAllocator
+    /// The items that have ended since the last call of ``decide()``.
+    private var ended: [(item: ListItem, ending: Ending)] = []
     /// The written files that wait for their names, by the items' identifiers.
-    private var unnamed: [Int: (item: ListItem, body: BodyProcessor.ProcessedBody)] = [:]
+    private var unnamed: [Int: (item: ListItem, body: BodyProcessor.ProcessedBody, draft: FileStore.Draft)] = [:]
 
     /// - Parameter folder: The folder of the files; `nil` if the user chose the name of the only file.
     init(_ options: GetOptions, _ folder: OutputFolder?) {
@@ -32,34 +50,50 @@ struct FileNaming {
         names.asked(item.id, stem: item.suggested.stem(inspectsBody: inspectsBody))
     }
 
-    /// - Returns: The written files whose names are decided now, the item's among them or not.
-    mutating func ended(
-        _ item: ListItem, _ ending: Ending
-    ) -> [(item: ListItem, body: BodyProcessor.ProcessedBody, name: String)] {
+    /// Whether any written file has no name yet.
+    var hasFiles: Bool { !unnamed.isEmpty }
+
+    /// Notes the end of an item.
+    ///
+    /// - Returns: Whether it is the first since the last call of ``decide()``.
+    mutating func ended(_ item: ListItem, _ ending: Ending) -> Bool {
+        if case .stored(let body, let draft) = ending { unnamed[item.id] = (item, body, draft) }
+        ended.append((item, ending))
+        return ended.count == 1
+    }
+
+    /// - Returns: The written files whose names are decided by the endings that were noted.
+    mutating func decide() -> [NamedFile] {
+        var files: [NamedFile] = []
+        for (item, ending) in ended {
+            for decision in decisions(item, ending) {
+                guard let name = decision.name, let file = unnamed.removeValue(forKey: decision.id) else { continue }
+                files.append(NamedFile(item: file.item, body: file.body, draft: file.draft, name: name))
+            }
+        }
+        ended.removeAll(keepingCapacity: true)
+        return files
+    }
+
+    private mutating func decisions(_ item: ListItem, _ ending: Ending) -> [OutputNameAllocator.Decision] {
         let suggested = item.suggested
         let stem = suggested.stem(inspectsBody: inspectsBody)
-        let decisions: [OutputNameAllocator.Decision]
         switch ending {
-        case .stored(let body):
+        case .stored(let body, _):
             let parts = suggested.parts(for: body.kind)
-            unnamed[item.id] = (item, body)
-            decisions = names.ended(item.id, stem: stem, .stored(parts, own: ownName(item, parts)))
+            return names.ended(item.id, stem: stem, .stored(parts, own: ownName(item, parts)))
         case .failed:
             let parts = suggested.expectedParts(format: format, inspectsBody: inspectsBody)
-            decisions = names.ended(item.id, stem: stem, .failed(expected: parts, own: ownName(item, parts)))
-        case .existing: decisions = names.ended(item.id, stem: stem, .existing)
-        }
-        return decisions.compactMap { decision in
-            guard let name = decision.name, let (item, body) = unnamed.removeValue(forKey: decision.id) else {
-                return nil
-            }
-            return (item, body, name)
+            return names.ended(item.id, stem: stem, .failed(expected: parts, own: ownName(item, parts)))
+        case .existing: return names.ended(item.id, stem: stem, .existing)
         }
     }
 
-    /// Returns another name for an item whose name was taken by another program meanwhile.
-    func another(for item: ListItem, _ kind: BodyKind) -> String {
-        names.another(item.id, item.suggested.parts(for: kind))
+    /// Returns a file with another name, because another program has taken its name meanwhile.
+    mutating func renamed(_ file: NamedFile) -> NamedFile {
+        var file = file
+        file.name = names.another(file.item.id, file.item.suggested.parts(for: file.body.kind))
+        return file
     }
 
     /// Notes and returns the name of the item's file from an earlier run.

@@ -144,6 +144,7 @@ final class GetRun: @unchecked Sendable {
         await withDiscardingTaskGroup { group in
             for _ in 0..<children { group.addTask { await self.work() } }
         }
+        nameFiles()
         return end()
     }
 
@@ -168,7 +169,7 @@ final class GetRun: @unchecked Sendable {
         while true {
             // Each search for an earlier file reads it completely, so other blocks of the queue run between two.
             if options.looksUp || (takenLines + 1).isMultiple(of: Self.linesAtOnce) { await executor.yield() }
-            if let status = reporter.outputLoss { stop(status, because: "Stopped") }
+            stopIfOutputIsLost()
             guard isRunning else { return nil }
             guard items.unreported < Self.mostUnreported, reporter.unreportedBytes < Self.mostUnreportedBytes,
                 let line = input.next()
@@ -316,8 +317,8 @@ final class GetRun: @unchecked Sendable {
             return keep(earlier, body.report, of: item)
         }
         item.thumbnailSubject = body.subject
-        if body.draft != nil {
-            name(item, .stored(body))
+        if let draft = body.draft {
+            name(item, .stored(body, draft))
         } else {
             reporter.totals.storedBytes += body.writtenBytes
             end(item, body.report)
@@ -357,45 +358,61 @@ final class GetRun: @unchecked Sendable {
         items.abandoned(item)
     }
 
-    /// The name of an item's file is needed, or will not be. Publishes and reports the files whose names are decided
-    /// now, this one's among them or not: a name may depend on earlier items.
+    /// The name of an item's file is needed, or will not be. A name may depend on earlier items.
     private func name(_ item: ListItem, _ ending: FileNaming.Ending) {
-        guard store != nil else { return }
-        for named in naming.ended(item, ending) { publish(named.body, as: named.name, of: named.item) }
+        guard store != nil, naming.ended(item, ending) else { return }
+        // Blocks that wait in the queue may end further items. Naming several files locks and writes the index once.
+        executor.queue.async { [self] in executor.handle { nameFiles() } }
     }
 
-    private func publish(_ body: BodyProcessor.ProcessedBody, as name: String, of item: ListItem) {
-        guard let draft = body.draft, let store else { return }
-        var name = name
-        let fileExtension = item.suggested.parts(for: body.kind).fileExtension
-        do throws(LoadError) {
-            while try !publish(
-                draft, as: name, of: item.indexKey, fileExtension, body.validator, isOwn: name == item.ownName)
-            {
-                name = naming.another(for: item, body.kind)
+    /// Publishes and reports the files whose names are decided now.
+    private func nameFiles() {
+        // If no file may get its name, the folder's index is neither locked nor created.
+        let reports = naming.hasFiles ? exclusively { publish(naming.decide()) } : publish(naming.decide())
+        // After the folder was unlocked, because standard output may block.
+        for (item, report) in reports { items.ended(item, report) }
+        stopIfOutputIsLost()
+        lineMayFollow()
+    }
+
+    /// Calls `body` while no other run changes the output folder.
+    private func exclusively<Value>(_ body: () -> Value) -> Value { folder?.exclusively(body) ?? body() }
+
+    private func publish(_ files: [FileNaming.NamedFile]) -> [(ListItem, Report)] {
+        var reports: [(ListItem, Report)] = []
+        var files = files
+        while !files.isEmpty {
+            var taken: [FileNaming.NamedFile] = []
+            for (file, result) in zip(files, publish(files.map(\.recorded))) {
+                switch result {
+                case .success(true): reports.append((file.item, report(file)))
+                case .success(false): taken.append(naming.renamed(file))
+                case .failure(let error): reports.append((file.item, .failure(error)))
+                }
             }
-        } catch {
-            return items.ended(item, .failure(error))
+            files = taken
         }
-        var report = body.report
-        if reporter.showsDetails { report.file = store.path(of: name) }
-        report.previews = item.previews
-        reporter.totals.storedFiles += 1
-        reporter.totals.storedBytes += body.writtenBytes
-        items.ended(item, report)
+        return reports
     }
 
-    /// - Returns: Whether the draft got the name (``OutputFolder/publish(_:as:of:fileExtension:validator:isOwn:)``).
-    private func publish(
-        _ draft: FileStore.Draft, as name: String, of key: @autoclosure () -> String, _ fileExtension: String?,
-        _ validator: Validator?, isOwn: Bool
-    ) throws(LoadError) -> Bool {
-        if let folder {
-            return try folder.publish(
-                draft, as: name, of: key(), fileExtension: fileExtension, validator: validator, isOwn: isOwn)
-        }
-        try store?.publish(draft, as: name)
-        return true
+    /// - Returns: For each file, whether it got its name (``OutputFolder/publish(_:)``).
+    private func publish(_ files: [OutputFolder.NewFile]) -> [Result<Bool, LoadError>] {
+        folder?.publish(files)
+            ?? files.map { file in
+                Result { () throws(LoadError) in
+                    try store?.publish(file.draft, as: file.name)
+                    return true
+                }
+            }
+    }
+
+    private func report(_ file: FileNaming.NamedFile) -> Report {
+        var report = file.body.report
+        if reporter.showsDetails { report.file = store?.path(of: file.name) }
+        report.previews = file.item.previews
+        reporter.totals.storedFiles += 1
+        reporter.totals.storedBytes += file.body.writtenBytes
+        return report
     }
 
     private func path(of earlier: ListItem.EarlierFile) -> String {
@@ -431,9 +448,11 @@ final class GetRun: @unchecked Sendable {
                     }
                 }
                 do throws(LoadError) {
-                    let draft = try draft.get()
-                    guard try !publish(draft, as: name, of: key, "png", nil, isOwn: own != nil) else { return }
-                    store.discard(draft)
+                    let file = OutputFolder.NewFile(
+                        draft: try draft.get(), name: name, key: key, fileExtension: "png", validator: nil,
+                        isOwn: own != nil)
+                    if try exclusively({ publish([file])[0] }).get() { return }
+                    store.discard(file.draft)
                     console.warn("Another program has created \(path). The preview is not stored.")
                 } catch {
                     console.warn(error.message)
@@ -451,6 +470,10 @@ final class GetRun: @unchecked Sendable {
         lineMayFollow()
         // In request order, so that written files get the names that they would have had.
         for item in items.inOrder { item.cancelLoad() }
+    }
+
+    private func stopIfOutputIsLost() {
+        if let status = reporter.outputLoss { stop(status, because: "Stopped") }
     }
 
     /// - Returns: The exit status.
