@@ -198,33 +198,37 @@ lint: deps ## check format, files, imports, names and mutants; build without war
 	@$(PLAN)
 	@$(STEP) "Compiling the fuzz targets" $(SWIFT) build --package-path Fuzzing --target InflightFuzz $(STRICT_FLAGS)
 
-# Each sanitizer runs the tests in which it can find faults. The thread sanitizer: those of concurrent code, not of
-# pixels, the simulator, tables of rows and hosts, and the disk cache after every possible fault, which are long and use
-# one thread. The address sanitizer: those of code that calls C or accesses memory directly, not of the kit, the
-# patterns, the verification programs, text layout, and the order of hosts, rows and shards, which are pure Swift.
+# Each sanitizer runs the tests in which it can find faults, and its build leaves out targets without any. The thread
+# sanitizer: tests of concurrent code, not of pixels, the simulator, tables of rows and hosts, and the disk cache after
+# every possible fault, which are long and use one thread. The address sanitizer: those of code that calls C or accesses
+# memory directly, not of the kit, the patterns, the verification programs, text layout, and the order of hosts, rows
+# and shards, which are pure Swift.
+THREAD_LEFT_OUT = env INFLIGHT_LEFT_OUT='CodecsTests CodingsTests DemoTests FuzzTests LabTests VipsTests'
 THREAD_TESTS = --filter '^Inflight(Concurrency|Core|Curl|Disk|Foundation|Patterns|Stress|TestSupport|Worker)?Tests\.' \
 	--filter '^InflightImagesTests\.(Animated|Frame)' \
 	--filter '^InflightCLITests\.(Termination|HAR|Network|OutputFile|Unavailable)Tests/' \
 	--skip '^InflightTestSupportTests\.(Simulator|ContractModel)' --skip '^InflightDiskTests\.(Damage|Failing)'
 BATCH_THREAD_TESTS = --filter '^InflightBatchTests\.(Batch\w*|HandOver|Input(Error|Reader)|Journal\w*)Tests/' \
 	--filter '^InflightBatchTests\.(Row(Source|Store)|StreamRun)Tests/'
-ADDRESS_TESTS = --skip '^Inflight(Concurrency|Demo|Lab|Patterns|Stress|TestSupport)Tests\.' \
-	--skip '\.(GridLayout|HalfBlocks|TimelineText)Tests/' \
+ADDRESS_LEFT_OUT = env INFLIGHT_LEFT_OUT='ConcurrencyTests DemoTests LabTests PatternsTests StressTests TestSupportTests'
+ADDRESS_TESTS = --skip '\.(GridLayout|HalfBlocks|TimelineText)Tests/' \
 	--skip '^InflightBatchTests\.(Host\w*|OptOut|Robots\w*|RowBacklog|Shard(Book|Layout))Tests/'
 
 sanitize: sanitize-build ## run tests under the thread and the address sanitizer
 	@SUMMARY='Test run with' $(STEP) "Tests under the thread sanitizer" \
-		$(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,thread) $(THREAD_TESTS)
+		$(THREAD_LEFT_OUT) $(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,thread) $(THREAD_TESTS)
 	@SUMMARY='Test run with' $(STEP) "Bulk downloads under the thread sanitizer" \
-		$(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,thread) $(BATCH_THREAD_TESTS)
+		$(THREAD_LEFT_OUT) $(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,thread) $(BATCH_THREAD_TESTS)
 	@LSAN_OPTIONS="suppressions=$(CURDIR)/Scripts/leaks.txt $${LSAN_OPTIONS:-}" \
 		SUMMARY='Test run with' $(STEP) "Tests under the address sanitizer" \
-		$(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,address) $(ADDRESS_TESTS)
+		$(ADDRESS_LEFT_OUT) $(RUN_TESTS) --skip-build $(call SANITIZE_FLAGS,address) $(ADDRESS_TESTS)
 
 sanitize-build: deps
 	@$(PLAN)
-	@$(STEP) "Building with the thread sanitizer" $(SWIFT) build --build-tests $(call SANITIZE_FLAGS,thread)
-	@$(STEP) "Building with the address sanitizer" $(SWIFT) build --build-tests $(call SANITIZE_FLAGS,address)
+	@$(STEP) "Building with the thread sanitizer" \
+		$(THREAD_LEFT_OUT) $(SWIFT) build --build-tests $(call SANITIZE_FLAGS,thread)
+	@$(STEP) "Building with the address sanitizer" \
+		$(ADDRESS_LEFT_OUT) $(SWIFT) build --build-tests $(call SANITIZE_FLAGS,address)
 
 lab-tsan: deps ## check that the thread sanitizer finds the race of inflight lab
 	@echo "==> inflight lab race under the thread sanitizer"
