@@ -293,3 +293,90 @@ extension ImageRequest {
         return hash.hex
     }
 }
+
+/// An origin with its hash, by which the fetch lane groups. URLs without an origin (files, `data:`) form one group.
+///
+/// A reference, because every queued job holds one. The latest few are cached, so that URLs of one origin share it.
+final class OriginKey: Hashable, Sendable, CustomStringConvertible {
+    let origin: Origin?
+    private let hash: Int
+
+    static let none = OriginKey(nil)
+
+    init(_ origin: Origin?) {
+        self.origin = origin
+        var hasher = Hasher()
+        hasher.combine(origin)
+        hash = hasher.finalize()
+    }
+
+    var description: String { origin?.description ?? "local" }
+
+    static func == (left: OriginKey, right: OriginKey) -> Bool {
+        left === right || (left.hash == right.hash && left.origin == right.origin)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(hash)
+    }
+
+    private static func isSame(_ text: String, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        var text = text
+        return text.withUTF8 { unsafe $0.elementsEqual(bytes) }
+    }
+
+    /// The latest origins of plain URLs, indexed by a hash of the host's bytes and the port.
+    private static let latest = Guarded([OriginKey?](repeating: nil, count: 64))
+
+    /// Returns the key of `http` or `https`, a host in lower case, and a port.
+    static func shared(isSecure: Bool, host: UnsafeBufferPointer<UInt8>, port: Int) -> OriginKey {
+        var place = port
+        for index in host.indices { place = (place &* 31 &+ Int(unsafe host[index])) & 0xFFFF }
+        place &= 63
+        let scheme = isSecure ? "https" : "http"
+        let found = latest.withLock { $0[place] }
+        if let found, let origin = found.origin, origin.port == port, origin.scheme == scheme,
+            unsafe isSame(origin.host, host)
+        {
+            return found
+        }
+        let text = unsafe String(decoding: host, as: UTF8.self)
+        let key = OriginKey(Origin(scheme: scheme, host: text, port: port))
+        let replaced = latest.withLock { keys in
+            let old = keys[place]
+            keys[place] = key
+            return old
+        }
+        withExtendedLifetime(replaced) {}
+        return key
+    }
+}
+
+/// A keyed hash of 128 bits for values that keys must not contain as they are: passwords, cookies, tokens, bodies.
+///
+/// Two runs of the standard library's SipHash, each with its own secret, which is drawn once per process.
+/// Without the secrets it is not possible to find two values with one hash, nor to test guesses.
+struct SecretHash {
+    private static let secrets: (UInt64, UInt64, UInt64, UInt64) = {
+        var generator = SystemRandomNumberGenerator()
+        return (generator.next(), generator.next(), generator.next(), generator.next())
+    }()
+
+    static func append(_ value: some Sequence<UInt8>, to bytes: inout [UInt8]) {
+        let value = Array(value)
+        append(half(value, secrets.0, secrets.1), to: &bytes)
+        append(half(value, secrets.2, secrets.3), to: &bytes)
+    }
+
+    private static func half(_ value: [UInt8], _ first: UInt64, _ second: UInt64) -> UInt64 {
+        var hasher = Hasher()
+        hasher.combine(first)
+        hasher.combine(second)
+        unsafe value.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+        return UInt64(bitPattern: Int64(hasher.finalize()))
+    }
+
+    private static func append(_ word: UInt64, to bytes: inout [UInt8]) {
+        for shift in stride(from: 0, to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: word >> shift)) }
+    }
+}
