@@ -3,9 +3,9 @@ import Glibc
 /// The hidden index of an output folder: a text file with one ``IndexRecord`` per line, in the order in which the files
 /// were written. Of two records, the later one counts.
 ///
-/// Runs only append to it, each record in one write, and before the file that it describes gets its name. So a killed
-/// run leaves at most a record that no file matches. Several runs may use a folder at once: each reads what the others
-/// have appended, and a lock (`flock`) covers the pair of a record and its file.
+/// Runs only append to it, whole records in one write, before the files that they describe get their names. So a killed
+/// run leaves at most records that no file matches. Several runs may use a folder at once: each reads what the others
+/// have appended, and a lock (`flock`) covers records and their files.
 ///
 /// A folder works without it. What is damaged, too large, of another format, or a link is left alone and reported once
 /// (``takeProblems()``): then nothing is known of the folder's files, and nothing is recorded.
