@@ -293,9 +293,12 @@ let package = Package(
     ]
 )
 
-// The sanitizers' builds leave out the tests that they do not run (`make sanitize`).
+// The sanitizers' builds leave out the tests and programs that they do not run (`make sanitize`).
 let leftOut = Context.environment["INFLIGHT_LEFT_OUT"]?.split(separator: " ") ?? []
-package.targets.removeAll { $0.type == .test && leftOut.contains($0.name.dropFirst("Inflight".count)) }
+package.targets.removeAll { leftOut.contains($0.name.dropFirst("Inflight".count)) }
+package.products.removeAll { product in
+    (product as? Product.Executable)?.targets.contains { leftOut.contains($0.dropFirst("Inflight".count)) } ?? false
+}
 
 for target in package.targets where target.type != .system && !target.name.hasPrefix("C") {
     target.swiftSettings = settings + (target.swiftSettings ?? [])

@@ -39,7 +39,9 @@ final class BadInputTests: EndToEndSuite {
         return line
     }
 
-    @Test("A list with an endless line is refused at a size limit, with the line number")
+    @Test(
+        "A list with an endless line is refused at a size limit, with the line number",
+        .enabled(if: !Sanitizer.isOn, "it is long, and reads lines in Swift alone"))
     func endlessLine() {
         let result = place.run("get", "-i", "/dev/zero", "--discard", "--json")
         #expect(result.status == 66)

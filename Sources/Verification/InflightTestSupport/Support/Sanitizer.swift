@@ -1,6 +1,8 @@
 internal import Glibc
 
-/// Whether this process, and so every program in its folder, was built with a sanitizer.
+/// Whether this process or the programs that it runs were built with a sanitizer.
 package enum Sanitizer {
-    package static let isOn = unsafe dlsym(nil, "__tsan_init") != nil || dlsym(nil, "__asan_init") != nil
+    package static let isOn =
+        unsafe BuiltProgram.sanitizedFolder != nil || dlsym(nil, "__tsan_init") != nil
+        || dlsym(nil, "__asan_init") != nil
 }
