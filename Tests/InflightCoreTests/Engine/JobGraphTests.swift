@@ -9,20 +9,11 @@ final class GraphWorld {
     var jobs: [String: JobGraph.JobID] = [:]
     var tasks: [String: JobGraph.TaskID] = [:]
     var now = MonotonicTime.zero
+    /// The number of jobs that were made.
+    let made = Guarded(0)
     /// Its tasks and jobs belong to this engine and plan, which they never use.
     private static let engine = try! Stage().pipeline.engine
     private static let plan = try! RequestPlan(ImageRequest(Stage.url), goal: .data, fieldsExcludedFromKey: [])
-
-    /// A job without work.
-    // Unchecked: it adds no mutable state.
-    private final class NamedJob: Job, @unchecked Sendable {
-        let name: String
-
-        init(_ name: String, id: ID) {
-            self.name = name
-            super.init(engine: GraphWorld.engine, id: id, plan: GraphWorld.plan)
-        }
-    }
 
     private static func task(_ name: String) -> ImageTask {
         let error = LoadError(.invalidRequest, stage: .request, message: "It is never loaded.")
@@ -32,7 +23,7 @@ final class GraphWorld {
     }
 
     static func name(_ task: ImageTask) -> String { task.request.url }
-    private static func name(_ job: Job) -> String { (job as? NamedJob)?.name ?? "another job" }
+    private func name(_ job: Job) -> String { jobs.first { $0.value == job.id }?.key ?? "another job" }
 
     init(fetches: Int = 2, perOrigin: Int = .max, decodes: Int = 2, reserve: Int = 0, lookUps: Int = 2) {
         var fetchLane = Lane<JobGraph.JobID, OriginKey>.Configuration(limit: fetches)
@@ -40,6 +31,11 @@ final class GraphWorld {
         fetchLane.reserve = reserve
         graph = JobGraph(
             storeLane: .init(limit: lookUps), fetchLane: fetchLane, decodeLane: .init(limit: decodes))
+        graph.makeJob = { [made] plan, _, id in
+            made.withLock { $0 += 1 }
+            return Job(engine: Self.engine, id: id, plan: plan)
+        }
+        graph.journal = []
     }
 
     static let origin = OriginKey(Origin(scheme: "https", host: "a.example", port: 443))
@@ -69,21 +65,18 @@ final class GraphWorld {
         first: JobGraph.LaneName = .fetch, observes: Bool = false
     ) -> [String] {
         var actions = JobGraph.Actions()
-        var made = jobs
         let steps = Self.steps(want, origin: origin, first: first)
         let stages = want.split(separator: "+").map(String.init)
         let (id, _) = graph.taskAdded(
-            Self.task(task), steps: steps.count, step: { steps[$0] }, priority: priority, observes: observes, now: now,
-            actions: &actions
-        ) { position, id in
+            Self.task(task), plan: Self.plan, steps: steps.count, step: { steps[$0] }, priority: priority,
+            observes: observes, now: now, actions: &actions)
+        for case .made(let id, let position, _) in graph.takeJournal() ?? [] {
             var name =
                 position == 0
                 ? String(want.split(separator: "@")[0]) : stages[0...(position - 1)].joined(separator: "+")
-            while made[name] != nil { name += "'" }
-            made[name] = id
-            return NamedJob(name, id: id)
+            while jobs[name] != nil { name += "'" }
+            jobs[name] = id
         }
-        jobs = made
         tasks[task] = id
         return lines(actions)
     }
@@ -152,15 +145,15 @@ final class GraphWorld {
     private func lines(_ actions: JobGraph.Actions) -> [String] {
         actions.map { action in
             switch action {
-            case .start(let job, let priority): "start \(Self.name(job)) \(priority)"
-            case .cancel(let job): "cancel \(Self.name(job))"
-            case .discard(let job): "discard \(Self.name(job))"
-            case .reprioritize(let job, let priority): "reprioritize \(Self.name(job)) \(priority)"
-            case .limitsChanged(let job): "limits of \(Self.name(job))"
-            case .feed(let job, let from): "feed \(Self.name(job)) from \(Self.name(from))"
+            case .start(let job, let priority): "start \(name(job)) \(priority)"
+            case .cancel(let job): "cancel \(name(job))"
+            case .discard(let job): "discard \(name(job))"
+            case .reprioritize(let job, let priority): "reprioritize \(name(job)) \(priority)"
+            case .limitsChanged(let job): "limits of \(name(job))"
+            case .feed(let job, let from): "feed \(name(job)) from \(name(from))"
             case .report(let task, let progress): "report \(progress.receivedBytes) to \(Self.name(task))"
-            case .deliver(let task, let from): "deliver \(Self.name(task)) from \(Self.name(from))"
-            case .refuse(let job, let refusal): "refuse \(Self.name(job)) for \(refusal.origin)"
+            case .deliver(let task, let from): "deliver \(Self.name(task)) from \(name(from))"
+            case .refuse(let job, let refusal): "refuse \(name(job)) for \(refusal.origin)"
             case .scheduleProbe(let origin, let time): "probe \(origin) at \(time.nanoseconds)"
             }
         }
@@ -207,6 +200,18 @@ struct JobGraphTests {
             ])
     }
 
+    @Test("A job is made when it starts, not while it is queued, and never if it is cancelled before")
+    func onDemand() {
+        let world = GraphWorld(fetches: 1)
+        #expect(world.add("a", "u@100") == ["start u normal"])
+        #expect(world.add("b", "v@100") == [])
+        #expect(world.add("c", "w@100") == [])
+        #expect(world.made.withLock { $0 } == 1)
+        #expect(world.cancel("b") == [])
+        #expect(world.succeed("u") == ["feed u@100 from u", "start u@100 normal", "start w normal"])
+        #expect(world.made.withLock { $0 } == 3)
+    }
+
     @Test("A job stops when its last subscriber leaves, and not before")
     func lastOneOut() {
         let world = GraphWorld()
@@ -214,8 +219,8 @@ struct JobGraphTests {
         _ = world.add("b", "u@100")
         _ = world.add("c", "u@200")
         #expect(world.cancel("a") == [])
-        #expect(world.cancel("b") == ["discard u@100"])
-        #expect(world.cancel("c") == ["discard u@200", "cancel u"])
+        #expect(world.cancel("b") == [])
+        #expect(world.cancel("c") == ["cancel u"])
         #expect(!world.isIdle)
         #expect(world.fail("u") == [])
         #expect(world.isIdle)
@@ -325,16 +330,13 @@ struct JobGraphTests {
         #expect(world.succeed("r") == ["deliver running from r", "start v high"])
     }
 
-    @Test("A failed job ends its subscribers at every stage and discards their jobs")
+    @Test("A failed job ends its subscribers at every stage, and their jobs are never made")
     func failure() {
         let world = GraphWorld()
         _ = world.add("a", "u@100+blur")
         _ = world.add("b", "u@100")
         _ = world.add("c", "u")
-        #expect(
-            world.fail("u") == [
-                "deliver c from u", "deliver b from u", "deliver a from u", "discard u@100+blur", "discard u@100",
-            ])
+        #expect(world.fail("u") == ["deliver c from u", "deliver b from u", "deliver a from u"])
         #expect(world.isIdle)
     }
 
@@ -367,7 +369,7 @@ struct JobGraphTests {
     func lateRedirect() {
         let world = GraphWorld()
         _ = world.add("a", "u@100")
-        #expect(world.cancel("a") == ["discard u@100", "cancel u"])
+        #expect(world.cancel("a") == ["cancel u"])
         #expect(world.move("u", to: GraphWorld.otherOrigin) == ["discard u"])
         #expect(world.isIdle)
     }
@@ -380,8 +382,8 @@ struct JobGraphTests {
         #expect(world.add("b", "u@100+blur") == ["start u' normal"])
         #expect(world.succeed("u") == ["feed u@100 from u", "start u@100 normal"])
         #expect(world.succeed("u'") == ["feed u@100' from u'", "start u@100' normal"])
-        #expect(world.fail("u@100") == ["deliver a from u@100", "discard u@100+blur"])
-        #expect(world.fail("u@100'") == ["deliver b from u@100'", "discard u@100+blur'"])
+        #expect(world.fail("u@100") == ["deliver a from u@100"])
+        #expect(world.fail("u@100'") == ["deliver b from u@100'"])
         #expect(world.isIdle)
     }
 

@@ -130,6 +130,7 @@ final class Engine: @unchecked Sendable {
         graph.maximumTasks = configuration.maximumQueuedTasks
         graph.maximumTasksOfOrigin = configuration.maximumQueuedTasksPerOrigin
         laneLimits = [.store: storeLane.limit, .fetch: fetchLane.limit, .decode: decodeLane.limit]
+        graph.makeJob = { [unowned self] plan, position, id in makeJob(position, id: id, plan: plan) }
     }
 
     // MARK: Planning
@@ -240,14 +241,10 @@ final class Engine: @unchecked Sendable {
     ) -> (isShared: Bool, progress: ImageTask.Progress?) {
         noteOptions(of: plan.request)
         let (id, joined) = graph.taskAdded(
-            task, steps: plan.stepCount, done: prefix?.steps ?? 0, step: { step($0, of: plan) },
+            task, plan: plan, steps: plan.stepCount, done: prefix?.steps ?? 0,
+            input: prefix.map { JobResult(.image($0.image)) }, step: { step($0, of: plan) },
             priority: task.priority, isNewestFirst: (task.order ?? order) == .lastInFirstOut,
-            observes: task.observesFetch, now: now, actions: &actions
-        ) { position, id in
-            let job = makeJob(position, id: id, plan: plan)
-            if let prefix, position == prefix.steps { job.feed(JobResult(.image(prefix.image))) }
-            return job
-        }
+            observes: task.observesFetch, now: now, actions: &actions)
         addedTasks += 1
         if joined > 0 { coalescedTasks += 1 }
         telemetry?.record(graph.takeJournal(), of: plan, at: now)
@@ -257,9 +254,10 @@ final class Engine: @unchecked Sendable {
         } else {
             graph.taskCancelled(id, now: now, actions: &actions)
         }
-        guard joined > 0 || !task.request.hasDefaults, let job = graph.firstJob(of: id) as? FetchJob else {
-            return (joined > 0, nil)
-        }
+        let hasLimits = !task.request.hasDefaults
+        guard joined > 0 || hasLimits,
+            let job = graph.firstJob(of: id, makingIf: { hasLimits || !$0.request.hasDefaults }) as? FetchJob
+        else { return (joined > 0, nil) }
         if job.added(task, as: id, at: now, isOver: { !graph.isAlive($0) }) { actions.append(.limitsChanged(job)) }
         guard joined > 0, task.observesFetch else { return (joined > 0, nil) }
         job.hasNewObserver.store(true, ordering: .relaxed)
@@ -323,7 +321,7 @@ final class Engine: @unchecked Sendable {
             zip(tasks, stale).map { pending, stale in
                 var stage = LoadError.Stage.request
                 if let id = pending.task.graphID {
-                    if let job = graph.firstJob(of: id) { stage = job is PixelJob ? .decode : .fetch }
+                    if graph.isAlive(id) { stage = graph.firstJob(of: id) is PixelJob ? .decode : .fetch }
                     _ = leave(id, &graph, now: now, actions: &actions)
                 }
                 return Leaving(pending.task, stale ?? JobResult(.failure(pending.task.deadlineExceeded(in: stage))))

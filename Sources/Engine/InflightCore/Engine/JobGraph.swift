@@ -10,6 +10,7 @@ import InflightConcurrency
 ///   another job.
 /// - A job without subscribers leaves the table at once. If it runs, it keeps its slot until
 ///   ``jobStopped(_:now:actions:)`` reports that its work has in fact stopped.
+/// - While a job is queued, it is a slot in a table. Its ``Job`` is made when it is first needed.
 ///
 /// Every event takes constant time, except for those that fan out: these take one step for each notified subscriber.
 struct JobGraph: ~Copyable {
@@ -39,7 +40,8 @@ struct JobGraph: ~Copyable {
         case start(Job, ImageRequest.Priority)
         /// The job has no subscribers any more: stop its work, and report `jobStopped` when it has stopped.
         case cancel(Job)
-        /// The job is not needed any more, and does not run now or never ran: release it.
+        /// The job is not needed any more, and does not run now: release what it holds. A job that was not made yet
+        /// needs no such action.
         case discard(Job)
         /// The priority of a running job has changed.
         case reprioritize(Job, ImageRequest.Priority)
@@ -87,6 +89,8 @@ struct JobGraph: ~Copyable {
     private var previewCount = 0
     /// The decisions since the last ``takeJournal()``; nil disables the journal.
     var journal: [JournalEntry]?
+    /// Makes the job of a plan's step, from the step's position and the job's identity.
+    var makeJob: (RequestPlan, Int, JobID) -> Job = { _, _, _ in preconditionFailure("a graph that makes no jobs") }
 
     init(
         storeLane: Lane<JobID, OriginKey>.Configuration = .init(limit: 1),
@@ -136,27 +140,38 @@ struct JobGraph: ~Copyable {
         liveJob(key) >= 0
     }
 
-    /// Returns the first of the jobs whose results a task still waits for.
+    /// Returns the first of the jobs whose results a task still waits for, or nil if it is not made yet.
     func firstJob(of id: TaskID) -> Job? {
+        isAlive(id) ? jobs[Int(firstJobIndex(of: id))].job : nil
+    }
+
+    /// Returns the same, and makes it if its plan meets a condition.
+    mutating func firstJob(of id: TaskID, makingIf condition: (RequestPlan) -> Bool) -> Job? {
         guard isAlive(id) else { return nil }
+        let index = firstJobIndex(of: id)
+        if case .planned(let plan) = jobs[Int(index)].work, !condition(plan) { return nil }
+        return job(at: index)
+    }
+
+    private func firstJobIndex(of id: TaskID) -> Int32 {
         var index = tasks[Int(id.index)].job
         while jobs[Int(index)].upstream >= 0 { index = jobs[Int(index)].upstream }
-        return jobs[Int(index)].job
+        return index
     }
 
     /// A task subscribes to the result of the last of its steps. Each step works on the result of the one before.
     ///
+    /// - Parameter plan: what the jobs of steps that have no live job are made from.
     /// - Parameter done: the number of steps that need no job, because their result is in memory.
+    /// - Parameter input: that result.
     /// - Parameter step: returns the step at a position.
     /// - Parameter isNewestFirst: whether its jobs precede the others of their level while they are queued.
     /// - Parameter observes: whether the task observes how its first job progresses.
-    /// - Parameter makeJob: creates the job of a step that has no live job, from the step's position and the job's
-    ///   identity.
     /// - Returns: the task's identity, and the number of its steps that were in progress already.
     mutating func taskAdded(
-        _ task: ImageTask, steps count: Int, done: Int = 0, step: (Int) -> Step, priority: ImageRequest.Priority,
-        isNewestFirst: Bool = false, observes: Bool = false, now: MonotonicTime,
-        actions: inout Actions, makeJob: (Int, JobID) -> Job
+        _ task: ImageTask, plan: RequestPlan, steps count: Int, done: Int = 0, input: JobResult? = nil,
+        step: (Int) -> Step, priority: ImageRequest.Priority, isNewestFirst: Bool = false, observes: Bool = false,
+        now: MonotonicTime, actions: inout Actions
     ) -> (task: TaskID, joined: Int) {
         var joined = count
         var previous: Int32 = -1
@@ -167,13 +182,12 @@ struct JobGraph: ~Copyable {
         }
         var root: Int32 = -1
         for position in joined..<count {
-            let index = makeJobSlot(step(position), upstream: previous)
-            let id = jobID(index)
-            jobs[Int(index)].job = makeJob(position, id)
-            note(.made(id, position: position, after: previous < 0 ? nil : jobID(previous)))
+            let index = makeJobSlot(step(position), plan: plan, upstream: previous)
+            note(.made(jobID(index), position: position, after: previous < 0 ? nil : jobID(previous)))
             if previous < 0 { root = index }
             previous = index
         }
+        if let input, root >= 0 { job(at: root)?.feed(input) }
         let id = makeTaskSlot(task, job: previous, priority: priority)
         tasks[Int(id.index)].observes = observes
         if observes { countObserver(of: previous, by: 1) }
@@ -332,7 +346,7 @@ struct JobGraph: ~Copyable {
             jobs[Int(dependent)].upstream = -1
             jobs[Int(dependent)].previousSibling = -1
             jobs[Int(dependent)].nextSibling = -1
-            if let later = jobs[Int(dependent)].job { actions.append(.feed(later, from: job)) }
+            if let later = self.job(at: dependent) { actions.append(.feed(later, from: job)) }
             enqueue(dependent, now: now)
             startReady(jobs[Int(dependent)].lane, now: now, actions: &actions)
             dependent = next
@@ -503,22 +517,22 @@ extension JobGraph {
     private mutating func abandon(_ index: Int32, now: MonotonicTime, actions: inout Actions) {
         leaveTable(index)
         unlinkFromUpstream(index)
-        guard let job = jobs[Int(index)].job else { return }
         note(.abandoned(jobID(index)))
+        let job = jobs[Int(index)].job
         switch jobs[Int(index)].state {
         case .waiting, .asleep:
             note(.discarded(jobID(index)))
-            actions.append(.discard(job))
+            if let job { actions.append(.discard(job)) }
             freeJobSlot(index)
         case .queued(let ticket):
             note(.discarded(jobID(index)))
             self[jobs[Int(index)].lane].remove(ticket)
             leaveProbe(index, now: now)
-            actions.append(.discard(job))
+            if let job { actions.append(.discard(job)) }
             freeJobSlot(index)
         case .running:
             jobs[Int(index)].state = .stopping
-            actions.append(.cancel(job))
+            if let job { actions.append(.cancel(job)) }
         case .stopping:
             break
         }
@@ -546,7 +560,7 @@ extension JobGraph {
                 fetchStarts(id.index, now: now)
             }
             let priority = ImageRequest.Priority(rawValue: UInt8(max(0, jobs[Int(id.index)].level))) ?? .normal
-            if let job = jobs[Int(id.index)].job { actions.append(.start(job, priority)) }
+            if let job = job(at: id.index) { actions.append(.start(job, priority)) }
         }
     }
 
@@ -742,7 +756,7 @@ extension JobGraph {
     private mutating func refuse(
         _ index: Int32, _ origin: OriginKey, _ until: MonotonicTime?, now: MonotonicTime, actions: inout Actions
     ) {
-        guard let job = jobs[Int(index)].job else { return }
+        guard let job = job(at: index) else { return }
         let hasStaleResponse = jobs[Int(index)].hasStaleResponse
         let refusal = Refusal(origin: origin, wait: until.map { $0 - now }, hasStaleResponse: hasStaleResponse)
         actions.append(.refuse(job, refusal))
@@ -845,8 +859,16 @@ extension JobGraph {
         var observes = false
     }
 
+    /// What a job's slot holds.
+    private enum Work {
+        case none
+        /// The job is made from this plan when it is first needed.
+        case planned(RequestPlan)
+        case made(Job)
+    }
+
     private struct JobSlot {
-        var job: Job?
+        var work = Work.none
         var key: RequestKey?
         var group: OriginKey?
         var generation: UInt32 = 0
@@ -877,6 +899,9 @@ extension JobGraph {
         /// The next job in the same bucket of the table.
         var nextInBucket: Int32 = -1
 
+        /// The job, if it is made.
+        var job: Job? { if case .made(let job) = work { job } else { nil } }
+
         mutating func count(_ level: Int8, by difference: Int) {
             counts[Int(level)] = UInt32(Int(counts[Int(level)]) + difference)
         }
@@ -892,12 +917,23 @@ extension JobGraph {
         JobID(index: index, generation: jobs[Int(index)].generation)
     }
 
+    /// Returns the job of a slot that is in use, and makes it if it is needed for the first time.
+    private mutating func job(at index: Int32) -> Job? {
+        guard case .planned(let plan) = jobs[Int(index)].work, let key = jobs[Int(index)].key else {
+            return jobs[Int(index)].job
+        }
+        let job = makeJob(plan, plan.position(of: key), jobID(index))
+        jobs[Int(index)].work = .made(job)
+        return job
+    }
+
     func isAlive(_ id: TaskID) -> Bool {
         tasks[Int(id.index)].generation == id.generation && tasks[Int(id.index)].task != nil
     }
 
     private func isAlive(_ id: JobID) -> Bool {
-        jobs[Int(id.index)].generation == id.generation && jobs[Int(id.index)].job != nil
+        if case .none = jobs[Int(id.index)].work { return false }
+        return jobs[Int(id.index)].generation == id.generation
     }
 
     private mutating func makeTaskSlot(_ task: ImageTask, job: Int32, priority: ImageRequest.Priority) -> TaskID {
@@ -944,7 +980,7 @@ extension JobGraph {
         return task
     }
 
-    private mutating func makeJobSlot(_ step: Step, upstream: Int32) -> Int32 {
+    private mutating func makeJobSlot(_ step: Step, plan: RequestPlan, upstream: Int32) -> Int32 {
         let index: Int32
         if freeJob >= 0 {
             index = freeJob
@@ -954,6 +990,7 @@ extension JobGraph {
             index = Int32(jobs.count)
             jobs.append(JobSlot())
         }
+        jobs[Int(index)].work = .planned(plan)
         jobs[Int(index)].key = step.key
         jobs[Int(index)].lane = step.lane
         jobs[Int(index)].group = step.group

@@ -1,8 +1,7 @@
 import InflightConcurrency
 internal import Synchronization
 
-/// The job of a fetch, as the graph of jobs sees it. It is small, because most jobs of a long queue are fetches. A
-/// ``Fetch`` exists from its first start to its end.
+/// The job of a fetch, as the graph of jobs sees it. A ``Fetch`` exists from its first start to its end.
 // Unchecked: `fetch` and `early` are accessed only while the job's stripe of locks is held.
 final class FetchJob: Job, @unchecked Sendable {
     private(set) var fetch: Fetch?

@@ -137,6 +137,13 @@ final class RequestPlan: Sendable {
         return key
     }
 
+    /// Returns the position of the step that has this key of the plan.
+    func position(of key: RequestKey) -> Int {
+        var (position, own) = (stepCount - 1, finalKey)
+        while own !== key, let before = own.before { (position, own) = (position - 1, before) }
+        return position
+    }
+
     /// Returns the key of the image after the first `count` processors to apply.
     func imageKey(_ count: Int) -> RequestKey { key(at: 1 + count) }
 
