@@ -868,12 +868,13 @@ extension JobGraph {
     }
 
     private struct JobSlot {
+        // In this order, the small properties leave no gap.
         var work = Work.none
         var key: RequestKey?
         var group: OriginKey?
         var generation: UInt32 = 0
-        var lane = LaneName.fetch
         var state = State.waiting
+        var lane = LaneName.fetch
         var circuitRole = CircuitRole.ordinary
         /// Whether a stored response may be served if the origin cannot be reached.
         var hasStaleResponse = false
