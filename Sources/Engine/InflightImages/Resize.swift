@@ -80,10 +80,29 @@ public struct Resize: Sendable, Hashable {
     /// The width of the box in pixels, 1 … 1,000,000. If nil, it follows from ``height`` and the image's aspect ratio.
     ///
     /// If both sides are nil, the image keeps its size. Requests and processors fail with
-    /// ``LoadError/Code/invalidRequest`` if a side is out of range.
-    public var width: Int?
+    /// ``LoadError/Code/invalidRequest`` if a side is out of range. One beyond 32 bits becomes the nearest that fits.
+    public var width: Int? {
+        get { Self.side(storedWidth) }
+        set { storedWidth = Self.stored(newValue) }
+    }
     /// The height of the box in pixels, 1 … 1,000,000. If nil, it follows from ``width`` and the image's aspect ratio.
-    public var height: Int?
+    public var height: Int? {
+        get { Self.side(storedHeight) }
+        set { storedHeight = Self.stored(newValue) }
+    }
+    // In a quarter of the memory, because each of a million queued requests has two target sizes: its own and its
+    // key's. A side that does not fit is out of range anyway.
+    private var storedWidth = none
+    private var storedHeight = none
+
+    private static let none = Int32.min
+
+    private static func stored(_ side: Int?) -> Int32 {
+        side.map { Int32(clamping: max($0, Int(none) + 1)) } ?? none
+    }
+
+    private static func side(_ stored: Int32) -> Int? { stored == none ? nil : Int(stored) }
+
     /// The relation between the image and the box.
     public var fit: Fit
     /// The part to keep when ``Fit/cover`` crops.
@@ -114,14 +133,14 @@ public struct Resize: Sendable, Hashable {
         width: Int? = nil, height: Int? = nil, fit: Fit = .contain, gravity: Gravity = .center, enlarges: Bool = false,
         light: Light = .encoded, keepsSmaller: Bool = false, background: PixelColor = .white
     ) {
-        self.width = width
-        self.height = height
         self.fit = fit
         self.gravity = gravity
         self.enlarges = enlarges
         self.light = light
         self.keepsSmaller = keepsSmaller
         self.background = background
+        self.width = width
+        self.height = height
     }
 
     /// Returns a target size from points, as on a high-density screen, each side rounded to the nearest pixel.

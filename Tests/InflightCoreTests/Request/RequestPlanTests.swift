@@ -250,6 +250,7 @@ struct RequestPlanTests {
             { $0.method = "GET /" },
             { $0.method = "GET\r\n" },
             { $0.resize = Resize(width: 0) },
+            { $0.resize = Resize(width: .min) },
             { $0.resize = Resize(width: 10, height: 0) },
             { $0.resize = Resize(height: -1) },
             { $0.resize = Resize(width: 1_000_001) },

@@ -6,11 +6,8 @@
 public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
     /// Scheme, authority, path and query, without fragment, user name and password.
     public let string: String
-    /// The scheme in lower case.
-    public let scheme: String
     let originKey: OriginKey
-    /// `user:password`, percent-decoded, if the URL has it.
-    public let userInfo: String?
+    private let credentials: Credentials
     /// The start and end of the path in the UTF-8 of `string`.
     private let pathStart: UInt32
     private let pathEnd: UInt32
@@ -23,7 +20,21 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         try self.init(parsing: text)
     }
 
+    /// `user:password`, percent-decoded. Indirect, because most of a million queued URLs have none.
+    private indirect enum Credentials: Hashable {
+        case none
+        case userInfo(String)
+
+        init(_ userInfo: String?) { self = userInfo.map { .userInfo($0) } ?? .none }
+    }
+
     public var description: String { string }
+
+    /// The scheme in lower case.
+    public var scheme: String { originKey.origin?.scheme ?? String(string.prefix { $0 != ":" }) }
+
+    /// `user:password`, percent-decoded, if the URL has it.
+    public var userInfo: String? { if case .userInfo(let text) = credentials { text } else { nil } }
 
     /// The scheme, host and port; `nil` if the URL has no host, as in `data:` and `file:///`.
     public var origin: Origin? { originKey.origin }
@@ -159,11 +170,9 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates a URL whose text is already in the form that this type would write. The text is used as it is.
     private init(_ plain: PlainURL, text: String) {
-        let scheme = plain.isSecure ? "https" : "http"
         string = text
-        self.scheme = scheme
         originKey = plain.origin
-        userInfo = nil
+        credentials = .none
         pathStart = UInt32(plain.pathStart)
         pathEnd = UInt32(plain.pathEnd)
     }
@@ -171,9 +180,8 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
     /// Creates a URL without a host, such as `data:` or `mailto:`. The bytes after the colon are not changed.
     private init(scheme: String, opaque: Substring) {
         string = scheme + ":" + opaque
-        self.scheme = scheme
         originKey = .none
-        userInfo = nil
+        credentials = .none
         pathStart = UInt32(scheme.utf8.count + 1)
         pathEnd = UInt32(string.utf8.count)
     }
@@ -192,9 +200,8 @@ public struct ResourceURL: Hashable, Sendable, CustomStringConvertible {
         let end = text.utf8.count
         if let query = parts.query { text += "?" + PercentEncoding.encoded(query, keeping: PercentEncoding.queryBytes) }
         self.string = text
-        self.scheme = scheme
         originKey = origin.map { OriginKey($0) } ?? .none
-        self.userInfo = userInfo
+        credentials = Credentials(userInfo)
         pathStart = UInt32(start)
         pathEnd = UInt32(end)
     }
