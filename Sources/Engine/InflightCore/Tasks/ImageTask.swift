@@ -11,14 +11,14 @@ public final class ImageTask: @unchecked Sendable {
     let subject: Subject
     /// The number of this task in the pipeline's events; 0 if the pipeline has no observer.
     public let number: ImagePipeline.Event.TaskNumber
-    let stripe: LockStripes.Stripe
-    var state: State
     /// Whether progress is observed.
     let observesProgress: Bool
     /// Whether previews are observed, if the request wants them.
     private let observesPreviews: Bool
     /// The order among queued loads of its priority; nil for that of the pipeline.
     let order: ImagePipeline.LoadOrder?
+    let stripe: LockStripes.Stripe
+    var state: State
 
     typealias Machine = GateMachine<TaskEventBacklog, JobResult>
 
