@@ -44,13 +44,13 @@ public struct ImageRequest: Sendable {
 
     /// An absolute URL: `http`, `https`, `file`, `data`, or a scheme that another transport of the pipeline serves.
     public var url: String
+    /// The properties that most requests leave at their defaults. Shared until changed, so that a request stays small.
+    private var options = Options.standard
     /// The target size. If nil, the image keeps its own.
     public var resize: Resize?
     /// The urgency of the load, which ``ImageTask/priority`` can change later. Not part of the keys by which requests
     /// are coalesced.
     public var priority: Priority
-    /// The properties that most requests leave at their defaults. Shared until changed, so that a request stays small.
-    private var options = Options.standard
 
     /// The HTTP method, `GET` by default. It is sent as it is, so use upper case. Files and `data:` URLs support `GET`
     /// and `HEAD`. If it is not a token (RFC 9110 section 9.1), the load fails with ``LoadError/Code/invalidRequest``.

@@ -41,11 +41,12 @@ final class RequestPlan: Sendable {
         var storedProcessors: Int { if case .processed(let prefix, _) = self { prefix } else { 0 } }
     }
 
+    // In this order, the small properties leave no gap.
     let request: ImageRequest
-    let url: ResourceURL
     let goal: Goal
     /// The number of steps: fetch, decode, and one for each processor to apply.
     private let steps: Int32
+    let url: ResourceURL
     private let extras: Extras?
     var origin: OriginKey { url.originKey }
     /// The key of the caller's result, which contains those of the steps before.
