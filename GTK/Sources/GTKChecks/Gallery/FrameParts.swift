@@ -26,11 +26,20 @@ func frameParts(_ harness: Harness) {
         window.fading = 27
         harness.expect(window.frame?.wrong.isEmpty == true, "\(window.frame as Any)")
     }
+    harness.part("the missing cells of the last line do not count as blank") { harness in
+        for missing in 1..<7 {
+            var window = DrawnWindow(first: 0, scrolled: 0)
+            window.count = 9 * 13 - missing
+            let frame = window.frame
+            harness.expect(frame?.isComplete == true && frame?.right == window.count, "\(missing): \(frame as Any)")
+            harness.expect(frame?.rows == 0..<window.count, "\(missing): \(frame as Any)")
+        }
+    }
     harness.part("pixels that do not fill the size of the window are not a frame") { harness in
         let window = DrawnWindow(first: 0, scrolled: 0)
-        let smaller = GalleryFrame(width: 800, height: DrawnWindow.height) { window.pixel($0, $1) }
+        let smaller = GalleryFrame(width: 800, height: DrawnWindow.height, rowCount: 10_000) { window.pixel($0, $1) }
         harness.expect(smaller == nil, "\(smaller as Any)")
-        let larger = GalleryFrame(width: DrawnWindow.width, height: 900) {
+        let larger = GalleryFrame(width: DrawnWindow.width, height: 900, rowCount: 10_000) {
             $1 < DrawnWindow.height ? window.pixel($0, $1) : (0, 0, 0)
         }
         harness.expect(larger == nil, "\(larger as Any)")
@@ -52,7 +61,12 @@ private struct DrawnWindow {
     var fading: Int?
     var scrollbar = false
 
-    var frame: GalleryFrame? { GalleryFrame(width: Self.width, height: Self.height) { pixel($0, $1) } }
+    /// The number of rows in the list.
+    var count = 10_000
+
+    var frame: GalleryFrame? {
+        GalleryFrame(width: Self.width, height: Self.height, rowCount: count) { pixel($0, $1) }
+    }
 
     func pixel(_ x: Int, _ y: Int) -> (Int, Int, Int) {
         let border = (205, 199, 194), white = (255, 255, 255)
@@ -65,6 +79,7 @@ private struct DrawnWindow {
         let (dx, dy) = (across % Self.pitch.x, down % Self.pitch.y)
         guard down >= 0, column < Self.columns else { return white }
         let row = first + line * Self.columns + column
+        guard row < count else { return white }
         let ground = row == selected ? (66, 130, 206) : white
         guard dx < Self.cell.width, dy < Self.cell.height else {
             // The selection mark surrounds the selected cell.

@@ -13,6 +13,7 @@ final class GalleryProgram {
     private let folder: URL
     private let errors: URL
     private let ended = Bridge()
+    private let rowCount: Int
     private var pixels: UnsafeMutablePointer<UInt8>?
 
     struct Failure: Error {
@@ -25,6 +26,7 @@ final class GalleryProgram {
             throw Failure(message: "There is no X display with the SYNC and XTEST extensions. Run under Xvfb.")
         }
         unsafe self.client = unsafe client
+        rowCount = urls.count
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("inflight-gallery-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let list = folder.appendingPathComponent("rows.txt")
@@ -80,7 +82,7 @@ final class GalleryProgram {
 
     func look() -> Look {
         var number = Int64(0)
-        let (result, frame) = read(&number) { GalleryFrame(width: $0, height: $1, pixel: $2) }
+        let (result, frame) = read(&number) { GalleryFrame(width: $0, height: $1, rowCount: rowCount, pixel: $2) }
         if result == X_CLIENT_GONE { return .gone }
         return frame.map { .frame(number: number, $0) } ?? .torn
     }
