@@ -107,10 +107,10 @@ test-img2dataset: deps ## compare inflight batch with img2dataset row by row (do
 
 # The Python package. Its engines are downloads of several hundred megabytes, so only `test-python` is in the CI.
 PYTHON_TESTS = env PYTHONDONTWRITEBYTECODE=1 INFLIGHT=$(BIN)/inflight
-# moto's server with S3 only, which is a third of the whole. Compiling all packages would take longer than the tests.
+# moto's server with S3 only, which is a third of the whole.
 # That boto3 fits s3fs's botocore is said at once, because pip would try one version after another for a minute.
-STORE_PACKAGES = 'moto[s3]' 'aiobotocore[boto3]' flask flask-cors gcp-storage-emulator
-STORE_ENV = env VENV=venv-stores PIP_NO_COMPILE=1 Scripts/python-env.sh parquet,s3fs,gcsfs $(STORE_PACKAGES)
+STORE_PACKAGES = 'moto[s3]' aiobotocore flask flask-cors gcp-storage-emulator
+STORE_ENV = env VENV=venv-stores Scripts/python-env.sh parquet,s3fs,gcsfs $(STORE_PACKAGES)
 READER_PACKAGES = webdataset datasets duckdb pillow
 test-python: deps ## test the Python package with Python's standard library, and with emulators of stores (downloads them)
 	@Scripts/deps.sh nightly
@@ -201,9 +201,9 @@ lint: deps ## check format, files, imports, names and mutants; build without war
 # Each sanitizer runs the tests in which it can find faults, and its build leaves out targets without any. The thread
 # sanitizer: tests of concurrent code, not of pixels, the simulator, tables of rows and hosts, and the disk cache after
 # every possible fault, which are long and use one thread. The address sanitizer: those of code that calls C or accesses
-# memory directly. What is pure Swift is left out: the kit, the patterns, the verification programs, and the order of
-# hosts, rows and shards. So are the tests of the engine alone: those of libcurl, the disk cache and the library run its
-# code too, and the fuzz targets its parsers.
+# memory directly. What is pure Swift is left out: the kit, the patterns and the verification programs. So are the tests
+# of the engine alone: those of libcurl, the disk cache and the library run its code too, and the fuzz targets its
+# parsers. The code of bulk downloads runs in the command.
 #
 # The command's tests are not built with a sanitizer. Those that run the command run the one that is.
 PROGRAMS_LEFT_OUT = CLITests Crash Demo DemoTests Lab LabTests Simulate
@@ -214,11 +214,9 @@ THREAD_TESTS = --filter '^Inflight(Concurrency|Core|Curl|Disk|Foundation|Pattern
 BATCH_THREAD_TESTS = --filter '^InflightBatchTests\.(Batch\w*|HandOver|Input(Error|Reader)|Journal\w*)Tests/' \
 	--filter '^InflightBatchTests\.(Row(Source|Store)|StreamRun)Tests/'
 COMMAND_THREAD_TESTS = --filter '^InflightCLITests\.(Termination|HAR|Network|OutputFile|Unavailable)Tests/'
-ADDRESS_LEFT_OUT = env INFLIGHT_LEFT_OUT='$(PROGRAMS_LEFT_OUT) ConcurrencyTests CoreTests PatternsTests Stress \
-	StressTests TestSupportTests'
-ADDRESS_TESTS = --skip '^InflightBatchTests\.(Host\w*|OptOut|Robots\w*|RowBacklog|Shard(Book|Layout))Tests/' \
-	--skip '^InflightBatchTests\.StreamRunTests/slowReader' --skip '^InflightDiskTests\.Failing' \
-	--skip '^InflightDiskTests\.DamageTests/foreignLogAndFault'
+ADDRESS_LEFT_OUT = env INFLIGHT_LEFT_OUT='$(PROGRAMS_LEFT_OUT) BatchTests ConcurrencyTests CoreTests PatternsTests \
+	Stress StressTests TestSupportTests'
+ADDRESS_TESTS = --skip '^InflightDiskTests\.(Failing|DamageTests/foreignLogAndFault)'
 COMMAND_ADDRESS_TESTS = --filter '^InflightCLITests\.Batch(Box|Command|Filter|List|Raw|StandardInput|Then)Tests/' \
 	--filter '^InflightCLITests\.(BadInput|Cache\w*|FirstVersion|Formats|HAR|Info|Network|Output(File|Folder))Tests/' \
 	--filter '^InflightCLITests\.(Page|Preview|Reencoding|RejectedBody|ServerFault|Show\w*|Termina\w*)Tests/' \
