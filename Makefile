@@ -207,7 +207,9 @@ lint: deps ## check format, files, imports, names and mutants; build without war
 #
 # The command's tests are not built with a sanitizer. Those that run the command run the one that is.
 PROGRAMS_LEFT_OUT = CLITests Crash Demo DemoTests Lab LabTests Simulate
-THREAD_LEFT_OUT = env INFLIGHT_LEFT_OUT='$(PROGRAMS_LEFT_OUT) CodecsTests CodingsTests FuzzTests VipsTests'
+THREAD_LEFT_OUT = env INFLIGHT_LEFT_OUT='$(PROGRAMS_LEFT_OUT) CodecsTests CodingsTests FuzzTests VipsTests \
+	BatchTests/Hosts BatchTests/Output CoreTests/HTTP CoreTests/Request CoreTests/Values DiskTests/Damage \
+	ImagesTests/Placeholders ImagesTests/Processing TestSupportTests/Simulator'
 THREAD_TESTS = --filter '^Inflight(Concurrency|Core|Curl|Disk|Foundation|Patterns|Stress|TestSupport|Worker)?Tests\.' \
 	--filter '^InflightImagesTests\.(Animated|Frame)' \
 	--skip '^InflightTestSupportTests\.(Simulator|ContractModel)' --skip '^InflightDiskTests\.(Damage|Failing)'
