@@ -127,7 +127,10 @@ final class OutputFolder {
                 records.append(record)
                 return true
             }
-            switch contents(of: file.name, file.key) {
+            // A new name was free when it was chosen. If no record claims it, only another program can have taken it
+            // since, which `publishNew` finds out.
+            let isFree = !file.isOwn && index.claims(on: file.name).isEmpty
+            switch isFree ? .absent : contents(of: file.name, file.key) {
             case .own(let own) where file.isOwn:
                 // The record of the present file stays the last but one, in case this run is killed now.
                 records += own.isLast ? [record] : [own.record, record]
