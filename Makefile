@@ -211,8 +211,7 @@ THREAD_LEFT_OUT = env INFLIGHT_LEFT_OUT='$(PROGRAMS_LEFT_OUT) CodecsTests Coding
 	BatchTests/Hosts BatchTests/Output CoreTests/HTTP CoreTests/Request CoreTests/Values DiskTests/Damage \
 	ImagesTests/Placeholders ImagesTests/Processing TestSupportTests/Simulator'
 THREAD_TESTS = --filter '^Inflight(Concurrency|Core|Curl|Disk|Foundation|Patterns|Stress|TestSupport|Worker)?Tests\.' \
-	--filter '^InflightImagesTests\.(Animated|Frame)' \
-	--skip '^InflightTestSupportTests\.(Simulator|ContractModel)' --skip '^InflightDiskTests\.(Damage|Failing)'
+	--filter '^InflightImagesTests\.(Animated|Frame)'
 BATCH_THREAD_TESTS = --filter '^InflightBatchTests\.(Batch\w*|HandOver|Input(Error|Reader)|Journal\w*)Tests/' \
 	--filter '^InflightBatchTests\.(Row(Source|Store)|StreamRun)Tests/'
 COMMAND_THREAD_TESTS = --filter '^InflightCLITests\.(Termination|HAR|Network|OutputFile|Unavailable)Tests/'
