@@ -199,16 +199,16 @@ lint: deps ## check format, files, imports, names and mutants; build without war
 	@$(STEP) "Compiling the fuzz targets" $(SWIFT) build --package-path Fuzzing --target InflightFuzz $(STRICT_FLAGS)
 
 # Each sanitizer runs the tests in which it can find faults, and its build leaves out targets without any. The thread
-# sanitizer: tests of concurrent code, not of pixels, the simulator, tables of rows and hosts, and the disk cache after
-# every possible fault, which are long and use one thread. The address sanitizer: those of code that calls C or accesses
-# memory directly. What is pure Swift is left out: the kit, the patterns and the verification programs. So are the tests
-# of the engine alone: those of libcurl, the disk cache and the library run its code too, and the fuzz targets its
-# parsers. The code of bulk downloads runs in the command.
+# sanitizer: tests of concurrent code, not of pixels, the simulator, tables of rows and hosts, the rules of HTTP one
+# load at a time, and the disk cache after every possible fault, which use one thread. The address sanitizer: those of
+# code that calls C or accesses memory directly. What is pure Swift is left out: the kit, the patterns and the
+# verification programs. So are the tests of the engine alone: those of libcurl, the disk cache and the library run its
+# code too, and the fuzz targets its parsers. The code of bulk downloads runs in the command.
 #
 # The command's tests are not built with a sanitizer. Those that run the command run the one that is.
 PROGRAMS_LEFT_OUT = CLITests Crash Demo DemoTests Lab LabTests Simulate
 THREAD_LEFT_OUT = env INFLIGHT_LEFT_OUT='$(PROGRAMS_LEFT_OUT) CodecsTests CodingsTests FuzzTests VipsTests \
-	BatchTests/Hosts BatchTests/Output CoreTests/HTTP CoreTests/Request CoreTests/Values DiskTests/Damage \
+	BatchTests/Hosts BatchTests/Output CoreTests/HTTP CoreTests/Values DiskTests/Damage \
 	ImagesTests/Placeholders ImagesTests/Processing TestSupportTests/Simulator'
 THREAD_TESTS = --filter '^Inflight(Concurrency|Core|Curl|Disk|Foundation|Patterns|Stress|TestSupport|Worker)?Tests\.' \
 	--filter '^InflightImagesTests\.(Animated|Frame)'

@@ -496,9 +496,7 @@ final class FolderIndexTests: OutputFolderSuite {
         shell("mkdir out; echo mine > out/1.png")
         let result = place.run(
             ["get", server.url("/a/1.png"), "-o", "out", "--json"],
-            prefix: """
-                set -- strace -f -qq -o trace -P out -e trace=newfstatat -e inject=newfstatat:error=ENOENT "$@"
-                """)
+            prefix: traced("-P out -e trace=newfstatat -e inject=newfstatat:error=ENOENT"))
         #expect(try result.lines.map(\.file) == ["out/1-2.png"], "\(result.errors)")
         let again = try get(["/a/1.png"], "--skip-existing")
         #expect(again.map(\.file) == ["out/1-2.png"] && again.map(\.outcome) == ["skipped"])
@@ -562,10 +560,7 @@ final class FolderIndexTests: OutputFolderSuite {
             for _ in 0..<2 {
                 let result = place.run(
                     ["get"] + urls + ["-o", "out", "--per-host", "1"],
-                    prefix: """
-                        command -v strace > /dev/null || { echo 'no strace: Scripts/deps.sh test installs it' >&2; exit 99; }
-                        set -- strace -f -qq -o trace -e trace=\(point) -e inject=\(call):signal=KILL:when=\(count) "$@"
-                        """)
+                    prefix: traced("-e trace=\(point) -e inject=\(call):signal=KILL:when=\(count)"))
                 try #require(result.status != 99, "\(result.errors)")
                 wasKilled = wasKilled || result.status != 0
                 #expect(place.holds("out/1.png", Array("mine\n".utf8)))

@@ -53,6 +53,14 @@ class OutputFolderSuite {
         place.run(["get"] + paths.map { server.url($0) } + ["-o", "out", "--json"] + options)
     }
 
+    /// The shell code before a command that runs it under `strace` with options. Without `strace`, the status is 99.
+    func traced(_ options: String) -> String {
+        """
+        command -v strace > /dev/null || { echo 'no strace: Scripts/deps.sh test installs it' >&2; exit 99; }
+        set -- strace -f -qq -o trace \(options) "$@"
+        """
+    }
+
     /// Runs `get` successfully.
     func get(_ paths: [String], _ options: String...) throws -> [Line] {
         let result = run(paths, options)
