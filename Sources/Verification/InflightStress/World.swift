@@ -17,6 +17,7 @@ final class World: Sendable {
     private let current: Guarded<Generation>
     private let endings = DispatchGroup()
     private let generations = Atomic<Int>(1)
+    private let releases = Atomic<Int>(0)
     private let isStopped = Atomic<Bool>(false)
 
     init(_ itemServer: ItemServer, opsPerGeneration: Int) throws(LoadError) {
@@ -42,8 +43,14 @@ final class World: Sendable {
 
     func stop() { isStopped.store(true, ordering: .relaxed) }
 
-    /// Replaces the pipeline with a new one. The old one is shut down while its loads are in flight.
-    func replaceGeneration(_ random: inout SeededGenerator) {
+    /// Counts a release of a caller, which is one operation of fifty, and sometimes replaces the pipeline.
+    func didRelease() {
+        if releases.add(1, ordering: .relaxed).newValue.isMultiple(of: opsPerGeneration / 50) { replaceGeneration() }
+    }
+
+    /// Replaces the pipeline with a new one. The old one is shut down while its loads are in flight, in both modes by
+    /// turns.
+    private func replaceGeneration() {
         guard let next = try? Generation(itemServer, log) else {
             return log.violation(10, "creating a new pipeline failed")
         }
@@ -51,8 +58,8 @@ final class World: Sendable {
             defer { current = next }
             return current
         }
-        generations.add(1, ordering: .relaxed)
-        end(old, random.below(2) == 0 ? .finish : .cancel)
+        let number = generations.add(1, ordering: .relaxed).newValue
+        end(old, number.isMultiple(of: 2) ? .cancel : .finish)
     }
 
     private func end(_ generation: Generation, _ mode: ImagePipeline.ShutdownMode) {

@@ -130,7 +130,7 @@ final class Caller: Sendable {
             did(.queueChange)
         default:
             state.releaseOne()
-            if state.random.below(world.opsPerGeneration / 50) == 0 { world.replaceGeneration(&state.random) }
+            world.didRelease()
             did(.release)
         }
     }
