@@ -11,9 +11,8 @@ final class GraphWorld {
     var now = MonotonicTime.zero
     /// The number of jobs that were made.
     let made = Guarded(0)
-    /// Its tasks and jobs belong to this engine and plan, which they never use.
+    /// Its tasks and jobs belong to this engine, which they never use.
     private static let engine = try! Stage().pipeline.engine
-    private static let plan = try! RequestPlan(ImageRequest(Stage.url), goal: .data, fieldsExcludedFromKey: [])
 
     private static func task(_ name: String) -> ImageTask {
         let error = LoadError(.invalidRequest, stage: .request, message: "It is never loaded.")
@@ -42,21 +41,14 @@ final class GraphWorld {
     static let otherOrigin = OriginKey(Origin(scheme: "https", host: "b.example", port: 443))
 
     /// `"u"`: the bytes of `u`; `"u@s"`: its image at size `s`; `"u@s+p"`: that image processed with `p`.
-    static func steps(
-        _ want: String, origin: OriginKey = origin, first: JobGraph.LaneName = .fetch
-    ) -> [JobGraph.Step] {
+    private static func plan(_ want: String, _ origin: OriginKey) -> RequestPlan {
         let parts = want.split(separator: "@", maxSplits: 1)
-        let fetch = FetchKey(url: String(parts[0]), rest: [])
-        var steps = [JobGraph.Step(key: fetch, lane: first, group: first == .store ? .none : origin)]
-        guard parts.count > 1 else { return steps }
+        var request = ImageRequest("\(origin)/\(parts[0])")
+        guard parts.count > 1 else { return try! RequestPlan(request, goal: .data, fieldsExcludedFromKey: []) }
         let stages = parts[1].split(separator: "+").map(String.init)
-        let decode = DecodeKey(after: fetch, options: DecodeOptions(resize: Resize(width: Int(stages[0]))))
-        steps.append(JobGraph.Step(key: decode, lane: .decode, group: .none))
-        for stage in stages.dropFirst() {
-            let key = ProcessKey(after: steps[steps.count - 1].key, identity: stage)
-            steps.append(JobGraph.Step(key: key, lane: .decode, group: .none))
-        }
-        return steps
+        request.resize = Resize(width: Int(stages[0]))
+        request.processors = stages.dropFirst().map { ImageProcessor(FakeProcessor(name: $0)) }
+        return try! RequestPlan(request, goal: .image, fieldsExcludedFromKey: [])
     }
 
     /// Jobs are named after their results: `u`, `u@s`, `u@s+p`. A second job for the same key gets an apostrophe.
@@ -65,11 +57,10 @@ final class GraphWorld {
         first: JobGraph.LaneName = .fetch, observes: Bool = false
     ) -> [String] {
         var actions = JobGraph.Actions()
-        let steps = Self.steps(want, origin: origin, first: first)
         let stages = want.split(separator: "+").map(String.init)
         let (id, _) = graph.taskAdded(
-            Self.task(task), plan: Self.plan, steps: steps.count, step: { steps[$0] }, priority: priority,
-            observes: observes, now: now, actions: &actions)
+            Self.task(task), plan: Self.plan(want, origin), first: first, priority: priority, observes: observes,
+            now: now, actions: &actions)
         for case .made(let id, let position, _) in graph.takeJournal() ?? [] {
             var name =
                 position == 0
@@ -115,7 +106,7 @@ final class GraphWorld {
     func move(_ job: String, to origin: OriginKey, ahead: Bool = true) -> [String] {
         var actions = JobGraph.Actions()
         if let id = jobs[job] {
-            graph.jobMoved(id, to: .fetch, group: origin, ahead: ahead, now: now, actions: &actions)
+            graph.jobMoved(id, to: .fetch, origin: origin, ahead: ahead, now: now, actions: &actions)
         }
         return lines(actions)
     }

@@ -263,6 +263,7 @@ struct RequestPlanTests {
             { $0.limits.connectTimeout = .seconds(-1) },
             { $0.limits.stallTimeout = .nanoseconds(-1) },
             { $0.limits.totalTimeout = .seconds(-1) },
+            { $0.processors = [ImageProcessor](repeating: .grey, count: 10_001) },
         ] as [@Sendable (inout ImageRequest) -> Void])
     func refused(change: @Sendable (inout ImageRequest) -> Void) {
         #expect {
@@ -283,6 +284,7 @@ struct RequestPlanTests {
             $0.resize = Resize(width: 1, height: 1_000_000)
             $0.limits.maximumRedirects = 0
             $0.limits.maximumBodyBytes = 0
+            $0.processors = [ImageProcessor](repeating: .grey, count: 10_000)
             $0.limits.totalTimeout = .zero
         }
     }

@@ -241,9 +241,9 @@ final class Engine: @unchecked Sendable {
     ) -> (isShared: Bool, progress: ImageTask.Progress?) {
         noteOptions(of: plan.request)
         let (id, joined) = graph.taskAdded(
-            task, plan: plan, steps: plan.stepCount, done: prefix?.steps ?? 0,
-            input: prefix.map { JobResult(.image($0.image)) }, step: { step($0, of: plan) },
-            priority: task.priority, isNewestFirst: (task.order ?? order) == .lastInFirstOut,
+            task, plan: plan, first: storage.store != nil && plan.mayBeStored ? .store : .fetch,
+            done: prefix?.steps ?? 0, input: prefix.map { JobResult(.image($0.image)) }, priority: task.priority,
+            isNewestFirst: (task.order ?? order) == .lastInFirstOut,
             observes: task.observesFetch, now: now, actions: &actions)
         addedTasks += 1
         if joined > 0 { coalescedTasks += 1 }
@@ -270,14 +270,6 @@ final class Engine: @unchecked Sendable {
         if !request.writesMemory || PixelJob.Limits(request.limits) != PixelJob.Limits(ImageRequest.Limits()) {
             tasksDiffer.store(true, ordering: .releasing)
         }
-    }
-
-    /// Returns the step of a plan at a position.
-    private func step(_ position: Int, of plan: RequestPlan) -> JobGraph.Step {
-        let key = plan.key(at: position)
-        if position > 0 { return .init(key: key, lane: .decode, group: .none) }
-        let looksUp = storage.store != nil && plan.mayBeStored
-        return .init(key: key, lane: looksUp ? .store : .fetch, group: looksUp ? .none : plan.origin)
     }
 
     /// Creates the job of a plan's step. Called with the lock held.
@@ -539,10 +531,10 @@ final class Engine: @unchecked Sendable {
                         graph.jobSucceeded(step.job.id, now: now, actions: &actions)
                     }
                 case .failed: graph.jobFailed(step.job.id, now: now, actions: &actions)
-                case .moved(let lane, let group, let ahead, let hasStaleResponse):
+                case .moved(let lane, let origin, let ahead, let hasStaleResponse):
                     graph.jobMoved(
-                        step.job.id, to: lane, group: group, ahead: ahead, hasStaleResponse: hasStaleResponse, now: now,
-                        actions: &actions)
+                        step.job.id, to: lane, origin: origin, ahead: ahead, hasStaleResponse: hasStaleResponse,
+                        now: now, actions: &actions)
                 case .slept: graph.jobSlept(step.job.id, now: now, actions: &actions)
                 case .woke: graph.jobWoke(step.job.id, now: now, actions: &actions)
                 }

@@ -12,6 +12,8 @@ class Job: @unchecked Sendable {
     let engine: Engine
     let id: ID
     let plan: RequestPlan
+    /// Where it fetches, which a redirect changes. Belongs to the graph.
+    final var origin: OriginKey
     /// The job's result, once it has ended.
     final var result: JobResult?
 
@@ -19,6 +21,7 @@ class Job: @unchecked Sendable {
         self.engine = engine
         self.id = id
         self.plan = plan
+        origin = plan.origin
     }
 
     /// The job has a slot: begins its work, on a thread of its own kind. Returns at once.

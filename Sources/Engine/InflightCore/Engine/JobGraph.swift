@@ -28,13 +28,6 @@ struct JobGraph: ~Copyable {
         case store, fetch, decode
     }
 
-    /// One step of a task: the key of its job, and where the job runs.
-    struct Step {
-        var key: RequestKey
-        var lane: LaneName
-        var group: OriginKey
-    }
-
     enum Action {
         /// The job has a slot: start its work. Its priority is the highest of its subscribers'.
         case start(Job, ImageRequest.Priority)
@@ -89,7 +82,7 @@ struct JobGraph: ~Copyable {
     private var previewCount = 0
     /// The decisions since the last ``takeJournal()``; nil disables the journal.
     var journal: [JournalEntry]?
-    /// Makes the job of a plan's step, from the step's position and the job's identity.
+    /// Makes the job of a plan's step, from the step's position in the plan and the job's identity.
     var makeJob: (RequestPlan, Int, JobID) -> Job = { _, _, _ in preconditionFailure("a graph that makes no jobs") }
 
     init(
@@ -159,30 +152,30 @@ struct JobGraph: ~Copyable {
         return index
     }
 
-    /// A task subscribes to the result of the last of its steps. Each step works on the result of the one before.
+    /// A task subscribes to the result of the last step of its plan. Each step works on the result of the one before.
     ///
-    /// - Parameter plan: what the jobs of steps that have no live job are made from.
+    /// - Parameter first: the lane of the plan's first step.
     /// - Parameter done: the number of steps that need no job, because their result is in memory.
     /// - Parameter input: that result.
-    /// - Parameter step: returns the step at a position.
     /// - Parameter isNewestFirst: whether its jobs precede the others of their level while they are queued.
     /// - Parameter observes: whether the task observes how its first job progresses.
     /// - Returns: the task's identity, and the number of its steps that were in progress already.
     mutating func taskAdded(
-        _ task: ImageTask, plan: RequestPlan, steps count: Int, done: Int = 0, input: JobResult? = nil,
-        step: (Int) -> Step, priority: ImageRequest.Priority, isNewestFirst: Bool = false, observes: Bool = false,
-        now: MonotonicTime, actions: inout Actions
+        _ task: ImageTask, plan: RequestPlan, first lane: LaneName, done: Int = 0, input: JobResult? = nil,
+        priority: ImageRequest.Priority, isNewestFirst: Bool = false, observes: Bool = false, now: MonotonicTime,
+        actions: inout Actions
     ) -> (task: TaskID, joined: Int) {
+        let count = plan.stepCount
         var joined = count
         var previous: Int32 = -1
         while joined > done {
-            previous = liveJob(step(joined - 1).key)
+            previous = liveJob(plan.key(at: joined - 1))
             if previous >= 0 { break }
             joined -= 1
         }
         var root: Int32 = -1
         for position in joined..<count {
-            let index = makeJobSlot(step(position), plan: plan, upstream: previous)
+            let index = makeJobSlot(position == 0 ? lane : .decode, plan: plan, position: position, upstream: previous)
             note(.made(jobID(index), position: position, after: previous < 0 ? nil : jobID(previous)))
             if previous < 0 { root = index }
             previous = index
@@ -343,7 +336,6 @@ struct JobGraph: ~Copyable {
         var dependent = jobs[Int(id.index)].firstDependent
         while dependent >= 0 {
             let next = jobs[Int(dependent)].nextSibling
-            jobs[Int(dependent)].upstream = -1
             jobs[Int(dependent)].previousSibling = -1
             jobs[Int(dependent)].nextSibling = -1
             if let later = self.job(at: dependent) { actions.append(.feed(later, from: job)) }
@@ -381,17 +373,17 @@ struct JobGraph: ~Copyable {
     /// The job has to continue elsewhere: it gives its slot back and queues for one there.
     ///
     /// - Parameters:
+    ///   - origin: where it fetches from now on.
     ///   - ahead: whether it goes to the front of its level, because it has had a slot before.
     ///   - hasStaleResponse: whether it has a stored response to serve if its origin cannot be reached.
     mutating func jobMoved(
-        _ id: JobID, to lane: LaneName, group: OriginKey, ahead: Bool, hasStaleResponse: Bool = false,
-        now: MonotonicTime,
-        actions: inout Actions
+        _ id: JobID, to lane: LaneName, origin: OriginKey, ahead: Bool, hasStaleResponse: Bool = false,
+        now: MonotonicTime, actions: inout Actions
     ) {
         guard leavePlace(id, now: now, actions: &actions) else { return }
         let left = jobs[Int(id.index)].lane
         jobs[Int(id.index)].lane = lane
-        jobs[Int(id.index)].group = group
+        jobs[Int(id.index)].job?.origin = origin
         jobs[Int(id.index)].circuitRole = .ordinary
         jobs[Int(id.index)].hasStaleResponse = hasStaleResponse
         enqueueOrRefuse(id.index, now: now, ahead: ahead, actions: &actions)
@@ -541,8 +533,7 @@ extension JobGraph {
     // MARK: Lanes
 
     private mutating func enqueue(_ index: Int32, now: MonotonicTime, ahead: Bool = false) {
-        guard let group = jobs[Int(index)].group else { preconditionFailure("a job without a group was enqueued") }
-        let (id, lane) = (jobID(index), jobs[Int(index)].lane)
+        let (id, lane, group) = (jobID(index), jobs[Int(index)].lane, jobs[Int(index)].group)
         let level = max(0, Int(jobs[Int(index)].level))
         let ahead = ahead || jobs[Int(index)].isNewestFirst
         jobs[Int(index)].state = .queued(
@@ -572,9 +563,7 @@ extension JobGraph {
 
     private mutating func giveBackPlace(of index: Int32, now: MonotonicTime) {
         leaveProbe(index, now: now)
-        let lane = jobs[Int(index)].lane
-        guard let group = jobs[Int(index)].group else { return }
-        self[lane].release(group: group, now: now)
+        self[jobs[Int(index)].lane].release(group: jobs[Int(index)].group, now: now)
     }
 
     private mutating func releasePlace(of index: Int32, now: MonotonicTime, actions: inout Actions) {
@@ -592,7 +581,6 @@ extension JobGraph {
             waiter = next
         }
         jobs[Int(index)].firstTask = -1
-        jobs[Int(index)].lastTask = -1
     }
 
     /// Ends every task that depends on this job, directly or through later jobs, and drops those jobs.
@@ -658,9 +646,11 @@ extension JobGraph {
     private mutating func enqueueOrRefuse(
         _ index: Int32, now: MonotonicTime, ahead: Bool = false, actions: inout Actions
     ) {
-        guard circuits != nil, jobs[Int(index)].lane == .fetch, let origin = jobs[Int(index)].group,
-            origin.origin != nil, circuits?.isOpen(origin) == true
-        else { return enqueue(index, now: now, ahead: ahead) }
+        guard circuits != nil, jobs[Int(index)].lane == .fetch else { return enqueue(index, now: now, ahead: ahead) }
+        let origin = jobs[Int(index)].group
+        guard origin.origin != nil, circuits?.isOpen(origin) == true else {
+            return enqueue(index, now: now, ahead: ahead)
+        }
         if circuits?.waits != true {
             switch circuits?.handle(.fetchQueued(now: now), of: origin) {
             case .refuse(let until) where jobs[Int(index)].circuitRole != .retry:
@@ -675,9 +665,9 @@ extension JobGraph {
 
     /// A fetch has been given a slot.
     private mutating func fetchStarts(_ index: Int32, now: MonotonicTime) {
-        guard circuits?.waits == true, let origin = jobs[Int(index)].group, circuits?.isOpen(origin) == true else {
-            return
-        }
+        guard circuits?.waits == true else { return }
+        let origin = jobs[Int(index)].group
+        guard circuits?.isOpen(origin) == true else { return }
         if circuits?.handle(.fetchQueued(now: now), of: origin) == .admitProbe { becomeProbe(index, origin) }
         limitPlaces(of: origin, now: now)
     }
@@ -725,9 +715,8 @@ extension JobGraph {
 
     /// The job gives up its slot, or leaves the queue, without having reported the outcome of its connection.
     private mutating func leaveProbe(_ index: Int32, now: MonotonicTime) {
-        guard circuits != nil, jobs[Int(index)].circuitRole == .probe, let origin = jobs[Int(index)].group else {
-            return
-        }
+        guard circuits != nil, jobs[Int(index)].circuitRole == .probe else { return }
+        let origin = jobs[Int(index)].group
         jobs[Int(index)].circuitRole = .ordinary
         guard case .open = circuits?.handle(.probeAbandoned(now: now), of: origin) else { return }
         note(.circuit(jobID(index), origin, .open(after: .zero)))
@@ -762,7 +751,6 @@ extension JobGraph {
         actions.append(.refuse(job, refusal))
         if hasStaleResponse {
             jobs[Int(index)].lane = .store
-            jobs[Int(index)].group = OriginKey.none
             enqueue(index, now: now)
             return startReady(.store, now: now, actions: &actions)
         }
@@ -773,7 +761,7 @@ extension JobGraph {
     }
 }
 
-// The live job of each key: a hash table whose chains run through the job slots, by the hashes that the keys carry.
+// The live job of each key: a hash table whose chains run through the job slots, by the hashes that the slots carry.
 // Nothing is hashed under the engine's lock, and a job needs no entry of its own.
 
 extension JobGraph {
@@ -784,22 +772,23 @@ extension JobGraph {
     /// Returns the live job for this key, or -1.
     private func liveJob(_ key: RequestKey) -> Int32 {
         var index = buckets[bucket(key.hash)]
-        while index >= 0, jobs[Int(index)].key != key { index = jobs[Int(index)].nextInBucket }
+        while index >= 0, jobs[Int(index)].hash != key.hash || jobs[Int(index)].key != key {
+            index = jobs[Int(index)].nextInBucket
+        }
         return index
     }
 
-    private mutating func enterTable(_ index: Int32, hash: UInt32) {
+    private mutating func enterTable(_ index: Int32) {
         // `jobCount` includes jobs that have left the table. They make no chain longer.
         if jobCount >= buckets.count { growTable() }
-        let bucket = bucket(hash)
+        let bucket = bucket(jobs[Int(index)].hash)
         jobs[Int(index)].nextInBucket = buckets[bucket]
         buckets[bucket] = index
     }
 
     /// Removes the job, so that no new task joins it. Does nothing if it has left before.
     private mutating func leaveTable(_ index: Int32) {
-        guard let hash = jobs[Int(index)].key?.hash else { return }
-        let bucket = bucket(hash)
+        let bucket = bucket(jobs[Int(index)].hash)
         let next = jobs[Int(index)].nextInBucket
         if buckets[bucket] == index {
             buckets[bucket] = next
@@ -821,9 +810,9 @@ extension JobGraph {
         buckets = [Int32](repeating: -1, count: old.count * 2)
         for first in old {
             var index = first
-            while index >= 0, let hash = jobs[Int(index)].key?.hash {
+            while index >= 0 {
                 let following = jobs[Int(index)].nextInBucket
-                let bucket = bucket(hash)
+                let bucket = bucket(jobs[Int(index)].hash)
                 jobs[Int(index)].nextInBucket = buckets[bucket]
                 buckets[bucket] = index
                 index = following
@@ -837,8 +826,8 @@ extension JobGraph {
 
 extension JobGraph {
     private enum State {
-        /// Waits for the result of the job before it.
-        case waiting
+        /// Waits for the result of the job before it, at that index.
+        case waiting(upstream: Int32)
         case queued(Lane<JobID, OriginKey>.Ticket)
         case running
         /// Waits for a time, and holds no slot in a lane.
@@ -851,6 +840,7 @@ extension JobGraph {
         var task: ImageTask?
         var generation: UInt32 = 0
         var job: Int32 = -1
+        /// The subscriber of the job before this one; the last one before the first.
         var previous: Int32 = -1
         /// The next subscriber of the job, or the next free slot.
         var next: Int32 = -1
@@ -870,10 +860,10 @@ extension JobGraph {
     private struct JobSlot {
         // In this order, the small properties leave no gap.
         var work = Work.none
-        var key: RequestKey?
-        var group: OriginKey?
+        /// The hash of its key.
+        var hash: UInt32 = 0
         var generation: UInt32 = 0
-        var state = State.waiting
+        var state = State.waiting(upstream: -1)
         var lane = LaneName.fetch
         var circuitRole = CircuitRole.ordinary
         /// Whether a stored response may be served if the origin cannot be reached.
@@ -882,26 +872,47 @@ extension JobGraph {
         var isNewestFirst = false
         /// The highest priority of the subscribers, or -1 if there are none.
         var level: Int8 = -1
+        /// The position of its step in its plan.
+        var position: UInt16 = 0
         /// The number of subscribers at each priority. Each job that works on the result counts as one.
         var counts = InlineArray<5, UInt32>(repeating: 0)
         /// The number of tasks that observe its progress, including those of the jobs that work on its result.
         var observers: Int32 = 0
         /// The tasks that subscribe to this job itself.
         var firstTask: Int32 = -1
-        var lastTask: Int32 = -1
         /// The jobs that work on its result.
         var firstDependent: Int32 = -1
-        var lastDependent: Int32 = -1
-        /// The job whose result it works on, and its siblings among that job's dependents.
-        var upstream: Int32 = -1
+        /// The dependent of the same job before this one; the last one before the first.
         var previousSibling: Int32 = -1
-        /// The next dependent of `upstream`, or the next free slot.
+        /// The next dependent of the same job, or the next free slot.
         var nextSibling: Int32 = -1
         /// The next job in the same bucket of the table.
         var nextInBucket: Int32 = -1
 
         /// The job, if it is made.
         var job: Job? { if case .made(let job) = work { job } else { nil } }
+
+        var plan: RequestPlan? {
+            switch work {
+            case .none: nil
+            case .planned(let plan): plan
+            case .made(let job): job.plan
+            }
+        }
+
+        var key: RequestKey? { plan?.key(at: Int(position)) }
+
+        /// The group in its lane: the origin that it fetches from.
+        var group: OriginKey {
+            switch work {
+            case .planned(let plan) where lane == .fetch: plan.origin
+            case .made(let job) where lane == .fetch: job.origin
+            default: .none
+            }
+        }
+
+        /// The job whose result it waits for, or -1.
+        var upstream: Int32 { if case .waiting(let upstream) = state { upstream } else { -1 } }
 
         mutating func count(_ level: Int8, by difference: Int) {
             counts[Int(level)] = UInt32(Int(counts[Int(level)]) + difference)
@@ -920,10 +931,8 @@ extension JobGraph {
 
     /// Returns the job of a slot that is in use, and makes it if it is needed for the first time.
     private mutating func job(at index: Int32) -> Job? {
-        guard case .planned(let plan) = jobs[Int(index)].work, let key = jobs[Int(index)].key else {
-            return jobs[Int(index)].job
-        }
-        let job = makeJob(plan, plan.position(of: key), jobID(index))
+        guard case .planned(let plan) = jobs[Int(index)].work else { return jobs[Int(index)].job }
+        let job = makeJob(plan, Int(jobs[Int(index)].position), jobID(index))
         jobs[Int(index)].work = .made(job)
         return job
     }
@@ -946,30 +955,34 @@ extension JobGraph {
             index = Int32(tasks.count)
             tasks.append(TaskSlot())
         }
-        let last = jobs[Int(job)].lastTask
         tasks[Int(index)].task = task
         tasks[Int(index)].job = job
         tasks[Int(index)].priority = priority
-        tasks[Int(index)].previous = last
         tasks[Int(index)].next = -1
-        if last >= 0 { tasks[Int(last)].next = index } else { jobs[Int(job)].firstTask = index }
-        jobs[Int(job)].lastTask = index
+        let first = jobs[Int(job)].firstTask
+        if first >= 0 {
+            let last = tasks[Int(first)].previous
+            tasks[Int(index)].previous = last
+            tasks[Int(last)].next = index
+            tasks[Int(first)].previous = index
+        } else {
+            tasks[Int(index)].previous = index
+            jobs[Int(job)].firstTask = index
+        }
         countTask(task, by: 1)
         return TaskID(index: index, generation: tasks[Int(index)].generation)
     }
 
     private mutating func unlinkTask(_ index: Int32) {
         let slot = tasks[Int(index)]
-        if slot.previous >= 0 {
-            tasks[Int(slot.previous)].next = slot.next
-        } else {
+        let first = jobs[Int(slot.job)].firstTask
+        if index == first {
             jobs[Int(slot.job)].firstTask = slot.next
-        }
-        if slot.next >= 0 {
-            tasks[Int(slot.next)].previous = slot.previous
         } else {
-            jobs[Int(slot.job)].lastTask = slot.previous
+            tasks[Int(slot.previous)].next = slot.next
         }
+        // Behind the last one is the first, which holds the new last one.
+        tasks[Int(slot.next >= 0 ? slot.next : first)].previous = slot.previous
     }
 
     private mutating func freeTaskSlot(_ index: Int32) -> ImageTask? {
@@ -981,7 +994,9 @@ extension JobGraph {
         return task
     }
 
-    private mutating func makeJobSlot(_ step: Step, plan: RequestPlan, upstream: Int32) -> Int32 {
+    private mutating func makeJobSlot(
+        _ lane: LaneName, plan: RequestPlan, position: Int, upstream: Int32
+    ) -> Int32 {
         let index: Int32
         if freeJob >= 0 {
             index = freeJob
@@ -992,22 +1007,23 @@ extension JobGraph {
             jobs.append(JobSlot())
         }
         jobs[Int(index)].work = .planned(plan)
-        jobs[Int(index)].key = step.key
-        jobs[Int(index)].lane = step.lane
-        jobs[Int(index)].group = step.group
-        jobs[Int(index)].upstream = upstream
+        jobs[Int(index)].hash = plan.key(at: position).hash
+        jobs[Int(index)].position = UInt16(position)
+        jobs[Int(index)].lane = lane
+        jobs[Int(index)].state = .waiting(upstream: upstream)
         if upstream >= 0 {
-            let last = jobs[Int(upstream)].lastDependent
-            let hasSiblings = jobs[Int(upstream)].firstDependent >= 0
-            jobs[Int(index)].previousSibling = hasSiblings ? last : -1
-            if hasSiblings {
+            let first = jobs[Int(upstream)].firstDependent
+            if first >= 0 {
+                let last = jobs[Int(first)].previousSibling
+                jobs[Int(index)].previousSibling = last
                 jobs[Int(last)].nextSibling = index
+                jobs[Int(first)].previousSibling = index
             } else {
+                jobs[Int(index)].previousSibling = index
                 jobs[Int(upstream)].firstDependent = index
             }
-            jobs[Int(upstream)].lastDependent = index
         }
-        enterTable(index, hash: step.key.hash)
+        enterTable(index)
         jobCount += 1
         return index
     }
@@ -1015,17 +1031,15 @@ extension JobGraph {
     private mutating func unlinkFromUpstream(_ index: Int32) {
         let slot = jobs[Int(index)]
         guard slot.upstream >= 0 else { return }
-        if slot.previousSibling >= 0 {
-            jobs[Int(slot.previousSibling)].nextSibling = slot.nextSibling
-        } else {
+        let first = jobs[Int(slot.upstream)].firstDependent
+        if index == first {
             jobs[Int(slot.upstream)].firstDependent = slot.nextSibling
-        }
-        if slot.nextSibling >= 0 {
-            jobs[Int(slot.nextSibling)].previousSibling = slot.previousSibling
         } else {
-            jobs[Int(slot.upstream)].lastDependent = slot.previousSibling
+            jobs[Int(slot.previousSibling)].nextSibling = slot.nextSibling
         }
-        jobs[Int(index)].upstream = -1
+        // As for tasks.
+        jobs[Int(slot.nextSibling >= 0 ? slot.nextSibling : first)].previousSibling = slot.previousSibling
+        jobs[Int(index)].state = .waiting(upstream: -1)
         jobs[Int(index)].previousSibling = -1
         jobs[Int(index)].nextSibling = -1
     }

@@ -255,8 +255,9 @@ final class Fetch: TransportReceiver, @unchecked Sendable {
     ) -> JobStep {
         if isOutOfTime { return end(.failure(timedOut())) }
         startWaiting(for: .slot, at: clock.now())
-        let group = lane == .store ? OriginKey.none : currentURL.originKey
-        return JobStep(job: job, event: .moved(lane, group, ahead: ahead, hasStaleResponse: hasStaleResponse))
+        return JobStep(
+            job: job,
+            event: .moved(lane, currentURL.originKey, ahead: ahead, hasStaleResponse: hasStaleResponse))
     }
 
     // MARK: Send

@@ -138,13 +138,6 @@ final class RequestPlan: Sendable {
         return key
     }
 
-    /// Returns the position of the step that has this key of the plan.
-    func position(of key: RequestKey) -> Int {
-        var (position, own) = (stepCount - 1, finalKey)
-        while own !== key, let before = own.before { (position, own) = (position - 1, before) }
-        return position
-    }
-
     /// Returns the key of the image after the first `count` processors to apply.
     func imageKey(_ count: Int) -> RequestKey { key(at: 1 + count) }
 
@@ -254,6 +247,9 @@ final class RequestPlan: Sendable {
             for index in 0..<fields.count {
                 if let problem = RequestRules.problem(withField: index, of: fields) { throw refuse(problem) }
             }
+        }
+        guard request.processors.count <= 10_000 else {
+            throw refuse("Too many processors: \(request.processors.count). Use at most 10,000.")
         }
         let limits = request.limits
         guard limits.maximumBodyBytes >= 0, limits.maximumPixels >= 0, limits.maximumDecodeBytes >= 0,

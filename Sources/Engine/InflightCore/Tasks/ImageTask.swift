@@ -26,6 +26,7 @@ public final class ImageTask: @unchecked Sendable {
         /// The undelivered events and outcome, and whether they may be delivered.
         var machine = Machine(backlog: TaskEventBacklog())
         var isShared = false
+        var id: JobGraph.TaskID?
         /// Whether the request was repeated because a stored response was useless.
         var hasRefetched = false
         /// Whether the task was reported to an observer. Then its ending is reported too.
@@ -38,7 +39,6 @@ public final class ImageTask: @unchecked Sendable {
         /// The request that has replaced the caller's, with the same key; see ``amend(to:)``.
         var amended: Subject?
         var confirmation = Confirmation.none
-        var id: JobGraph.TaskID?
         var sink: CallbackSink?
         /// Set while a caller awaits the next event.
         var waiter: Bridge?
