@@ -12,7 +12,7 @@ class Job: @unchecked Sendable {
     let engine: Engine
     let id: ID
     let plan: RequestPlan
-    /// Where it fetches, which a redirect changes. Belongs to the graph.
+    /// Where it fetches, which a redirect changes. Read and written by the graph alone, with the engine's lock held.
     final var origin: OriginKey
     /// The job's result, once it has ended.
     final var result: JobResult?

@@ -76,7 +76,8 @@ public struct ImageRequest: Sendable {
         set { changeRest { $0.body = newValue } }
     }
     /// The processors applied to the decoded and resized image, in this order. None by default. The initializers take
-    /// any ``ImageProcessing`` in their lists; here one that is not an ``ImageProcessor`` is wrapped in one.
+    /// any ``ImageProcessing`` in their lists; here one that is not an ``ImageProcessor`` is wrapped in one. A request
+    /// with more than 10,000 fails with ``LoadError/Code/invalidRequest``.
     public var processors: [ImageProcessor] {
         get { options.value.processors }
         set { changeRest { $0.processors = newValue } }
