@@ -271,7 +271,7 @@ struct JobGraph: ~Copyable {
         var dependent = jobs[Int(index)].firstDependent
         while dependent >= 0 {
             if hasTask(ofJobAt: dependent, where: condition) { return true }
-            dependent = jobs[Int(dependent)].nextSibling
+            dependent = jobs[Int(dependent)].next
         }
         return false
     }
@@ -299,7 +299,7 @@ struct JobGraph: ~Copyable {
         var dependent = jobs[Int(index)].firstDependent
         while dependent >= 0 {
             forEachTask(ofJobAt: dependent, body)
-            dependent = jobs[Int(dependent)].nextSibling
+            dependent = jobs[Int(dependent)].next
         }
     }
 
@@ -335,9 +335,7 @@ struct JobGraph: ~Copyable {
         deliverToTasks(of: id.index, from: job, actions: &actions)
         var dependent = jobs[Int(id.index)].firstDependent
         while dependent >= 0 {
-            let next = jobs[Int(dependent)].nextSibling
-            jobs[Int(dependent)].previousSibling = -1
-            jobs[Int(dependent)].nextSibling = -1
+            let next = jobs[Int(dependent)].next
             if let later = self.job(at: dependent) { actions.append(.feed(later, from: job)) }
             enqueue(dependent, now: now)
             startReady(jobs[Int(dependent)].lane, now: now, actions: &actions)
@@ -588,7 +586,7 @@ extension JobGraph {
         deliverToTasks(of: index, from: job, actions: &actions)
         var dependent = jobs[Int(index)].firstDependent
         while dependent >= 0 {
-            let next = jobs[Int(dependent)].nextSibling
+            let next = jobs[Int(dependent)].next
             leaveTable(dependent)
             failDependents(of: dependent, from: job, actions: &actions)
             note(.discarded(jobID(dependent)))
@@ -604,7 +602,7 @@ extension JobGraph {
         var dependent = jobs[Int(index)].firstDependent
         while dependent >= 0 {
             leaveTableWithDependents(dependent)
-            dependent = jobs[Int(dependent)].nextSibling
+            dependent = jobs[Int(dependent)].next
         }
     }
 }
@@ -836,13 +834,12 @@ extension JobGraph {
         case stopping
     }
 
-    private struct TaskSlot {
+    private struct TaskSlot: ListSlot {
         var task: ImageTask?
         var generation: UInt32 = 0
         var job: Int32 = -1
-        /// The subscriber of the job before this one; the last one before the first.
+        /// Its neighbours among the subscribers of the job. `next` also links the free slots.
         var previous: Int32 = -1
-        /// The next subscriber of the job, or the next free slot.
         var next: Int32 = -1
         var priority = ImageRequest.Priority.normal
         /// Whether it observes how its first job progresses.
@@ -857,7 +854,7 @@ extension JobGraph {
         case made(Job)
     }
 
-    private struct JobSlot {
+    private struct JobSlot: ListSlot {
         // In this order, the small properties leave no gap.
         var work = Work.none
         /// The hash of its key.
@@ -882,10 +879,9 @@ extension JobGraph {
         var firstTask: Int32 = -1
         /// The jobs that work on its result.
         var firstDependent: Int32 = -1
-        /// The dependent of the same job before this one; the last one before the first.
-        var previousSibling: Int32 = -1
-        /// The next dependent of the same job, or the next free slot.
-        var nextSibling: Int32 = -1
+        /// Its neighbours among the dependents of the same job. `next` also links the free slots.
+        var previous: Int32 = -1
+        var next: Int32 = -1
         /// The next job in the same bucket of the table.
         var nextInBucket: Int32 = -1
 
@@ -958,31 +954,14 @@ extension JobGraph {
         tasks[Int(index)].task = task
         tasks[Int(index)].job = job
         tasks[Int(index)].priority = priority
-        tasks[Int(index)].next = -1
-        let first = jobs[Int(job)].firstTask
-        if first >= 0 {
-            let last = tasks[Int(first)].previous
-            tasks[Int(index)].previous = last
-            tasks[Int(last)].next = index
-            tasks[Int(first)].previous = index
-        } else {
-            tasks[Int(index)].previous = index
-            jobs[Int(job)].firstTask = index
-        }
+        jobs[Int(job)].firstTask = tasks.append(index, toListOf: jobs[Int(job)].firstTask)
         countTask(task, by: 1)
         return TaskID(index: index, generation: tasks[Int(index)].generation)
     }
 
     private mutating func unlinkTask(_ index: Int32) {
-        let slot = tasks[Int(index)]
-        let first = jobs[Int(slot.job)].firstTask
-        if index == first {
-            jobs[Int(slot.job)].firstTask = slot.next
-        } else {
-            tasks[Int(slot.previous)].next = slot.next
-        }
-        // Behind the last one is the first, which holds the new last one.
-        tasks[Int(slot.next >= 0 ? slot.next : first)].previous = slot.previous
+        let job = Int(tasks[Int(index)].job)
+        jobs[job].firstTask = tasks.remove(index, fromListOf: jobs[job].firstTask)
     }
 
     private mutating func freeTaskSlot(_ index: Int32) -> ImageTask? {
@@ -1000,8 +979,7 @@ extension JobGraph {
         let index: Int32
         if freeJob >= 0 {
             index = freeJob
-            freeJob = jobs[Int(index)].nextSibling
-            jobs[Int(index)].nextSibling = -1
+            freeJob = jobs[Int(index)].next
         } else {
             index = Int32(jobs.count)
             jobs.append(JobSlot())
@@ -1012,16 +990,7 @@ extension JobGraph {
         jobs[Int(index)].lane = lane
         jobs[Int(index)].state = .waiting(upstream: upstream)
         if upstream >= 0 {
-            let first = jobs[Int(upstream)].firstDependent
-            if first >= 0 {
-                let last = jobs[Int(first)].previousSibling
-                jobs[Int(index)].previousSibling = last
-                jobs[Int(last)].nextSibling = index
-                jobs[Int(first)].previousSibling = index
-            } else {
-                jobs[Int(index)].previousSibling = index
-                jobs[Int(upstream)].firstDependent = index
-            }
+            jobs[Int(upstream)].firstDependent = jobs.append(index, toListOf: jobs[Int(upstream)].firstDependent)
         }
         enterTable(index)
         jobCount += 1
@@ -1029,28 +998,51 @@ extension JobGraph {
     }
 
     private mutating func unlinkFromUpstream(_ index: Int32) {
-        let slot = jobs[Int(index)]
-        guard slot.upstream >= 0 else { return }
-        let first = jobs[Int(slot.upstream)].firstDependent
-        if index == first {
-            jobs[Int(slot.upstream)].firstDependent = slot.nextSibling
-        } else {
-            jobs[Int(slot.previousSibling)].nextSibling = slot.nextSibling
-        }
-        // As for tasks.
-        jobs[Int(slot.nextSibling >= 0 ? slot.nextSibling : first)].previousSibling = slot.previousSibling
+        let upstream = Int(jobs[Int(index)].upstream)
+        guard upstream >= 0 else { return }
+        jobs[upstream].firstDependent = jobs.remove(index, fromListOf: jobs[upstream].firstDependent)
         jobs[Int(index)].state = .waiting(upstream: -1)
-        jobs[Int(index)].previousSibling = -1
-        jobs[Int(index)].nextSibling = -1
     }
 
     private mutating func freeJobSlot(_ index: Int32) {
         let generation = jobs[Int(index)].generation &+ 1
         jobs[Int(index)] = JobSlot()
         jobs[Int(index)].generation = generation
-        jobs[Int(index)].nextSibling = freeJob
+        jobs[Int(index)].next = freeJob
         freeJob = index
         jobCount -= 1
+    }
+}
+
+/// A slot that may be in a list, by the indices of its neighbours. A list is known by its first slot, whose `previous`
+/// is the last slot; the last has no `next` (-1).
+private protocol ListSlot {
+    var previous: Int32 { get set }
+    var next: Int32 { get set }
+}
+
+extension Array where Element: ListSlot {
+    /// Adds a slot at the end of the list that begins with `first`, or is empty (-1). Returns its first slot.
+    fileprivate mutating func append(_ index: Int32, toListOf first: Int32) -> Int32 {
+        self[Int(index)].next = -1
+        guard first >= 0 else {
+            self[Int(index)].previous = index
+            return index
+        }
+        let last = self[Int(first)].previous
+        self[Int(index)].previous = last
+        self[Int(last)].next = index
+        self[Int(first)].previous = index
+        return first
+    }
+
+    /// Removes a slot from the list that begins with `first`. Returns the list's first slot, or -1 if it is empty now.
+    fileprivate mutating func remove(_ index: Int32, fromListOf first: Int32) -> Int32 {
+        let (previous, next) = (self[Int(index)].previous, self[Int(index)].next)
+        self[Int(next >= 0 ? next : first)].previous = previous
+        if index == first { return next }
+        self[Int(previous)].next = next
+        return first
     }
 }
 
